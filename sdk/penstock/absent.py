@@ -1,4 +1,4 @@
-"""Imports of Beam's modules that are left out: they fail as for any absent module, and say what to do instead."""
+"""The error of an import of a module of Beam that is left out: the same as for any absent module, with a hint."""
 
 from __future__ import annotations
 
@@ -14,21 +14,16 @@ _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 
 
 class AbsentModules:
-    """The last finder: asked for what no other has found. It finds nothing, but may give the import's error a hint.
+    """The last finder, asked when no other has found a module. It finds nothing, but may add a hint to the error.
 
-    `importlib.util.find_spec`, `hasattr` and ``except ImportError`` tell the same as of any absent module.
+    `importlib.util.find_spec`, `hasattr` and ``except ImportError`` answer the same as for any absent module.
     """
 
     @staticmethod
     def find_spec(
         fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None, or the error of the import that asks.
-
-        Raises:
-            ModuleNotFoundError: An import statement names a module that is left out.
-            ImportError: One imports such a name from a package.
-        """
+        """None, or the error if an import statement asks for a name that is left out."""
         if not fullname.startswith(_PACKAGE):
             return None
         callers = set(_import_system())
@@ -37,7 +32,7 @@ class AbsentModules:
             return None
         package, _, name = fullname.rpartition(".")
         if "_handle_fromlist" in callers:
-            # A ModuleNotFoundError would be swallowed here, for an error that does not say what to do.
+            # The caller would replace a ModuleNotFoundError with an error without a hint.
             raise ImportError(
                 three_parts(f"cannot import name {name!r} from {package!r}", hint=hint), name=package
             )
@@ -52,7 +47,7 @@ def _hint(name: str) -> str | None:
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
-    """The error about a name that a module does not have; if it is one of Beam's, with what to do instead.
+    """The error about a name that a module does not have, with a hint if Beam has the name.
 
     >>> print(no_attribute("penstock.io", "ReadFromAvro"))
     module 'penstock.io' has no attribute 'ReadFromAvro'
@@ -65,7 +60,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
 
 def _import_system() -> Iterator[str]:
-    """The functions of the import system that have called for a module, up to the code that imports it."""
+    """The functions of the import system on the stack, up to the code that imports the module."""
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename == _IMPORT_SYSTEM:
         yield frame.f_code.co_name

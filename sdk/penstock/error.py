@@ -1,20 +1,20 @@
 """The errors penstock raises, each with three parts: what is wrong, where, and what to do.
 
-Beam documents some errors as plain ``ValueError`` or ``TypeError``; those keep their Python type and get the same
-three-part text from `three_parts`. The rest derive from `BeamError` (the name is Beam's, so that ``except`` clauses
-move over unchanged).
+Beam documents some errors as plain ``ValueError`` or ``TypeError``; `refusal` makes those with the same three parts.
+The rest derive from `BeamError` (the name is Beam's, so that ``except`` clauses move over unchanged).
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+ErrorT = TypeVar("ErrorT", bound=Exception)
+
 
 def three_parts(what: str, *, where: str | None = None, hint: str | None = None) -> str:
-    """The text of an error.
+    """The text of an error: what is wrong, where, and what to do.
 
-    Args:
-        what: What is wrong, as a short clause.
-        where: The step's label and the user's file and line, as `penstock.base.where.at_step` formats them.
-        hint: What the user can do about it.
+    `what` is a short clause; `where` comes from `penstock.base.where`.
 
     >>> print(three_parts("the label 'A' is used twice", where="at step 'A' (game.py:41)", hint="give it a label"))
     the label 'A' is used twice
@@ -29,13 +29,13 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
     return "\n".join(lines)
 
 
-class BeamError(Exception):
-    """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``).
+def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:
+    """An error of one of Python's types, with a text in three parts."""
+    return kind(three_parts(what, where=where, hint=hint))
 
-    >>> print(BeamError("no data", hint="check the path"))
-    no data
-      hint: check the path
-    """
+
+class BeamError(Exception):
+    """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``)."""
 
     def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(three_parts(what, where=where, hint=hint))

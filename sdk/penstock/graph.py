@@ -12,22 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from penstock.base.where import Location, at_step
 from penstock.typehints.constraints import show_type
 
 
 class Source:
-    """What a `Read` reads: a frozen dataclass in `penstock.io`, opened by the runner.
-
-    Attributes:
-        is_bounded: Whether it ends.
-        has_fields: Whether its elements have named fields, whose types the runner may find out.
-    """
+    """A source of a `Read`: a frozen dataclass in `penstock.io`, opened by the runner."""
 
     is_bounded: bool = True
     has_fields: bool = False
+    """Whether its elements have named fields, whose types the runner may find out."""
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -35,7 +31,7 @@ class Source:
 
 
 class Sink:
-    """What a `Write` writes to: a frozen dataclass in `penstock.io`, written by the runner."""
+    """A sink of a `Write`: a frozen dataclass in `penstock.io`, written by the runner."""
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -62,7 +58,7 @@ class DriverList(Sink):
 
 @dataclass(frozen=True)
 class SideInputSlot:
-    """Stands in a step's arguments where the view of side input number `index` goes."""
+    """The place of the view of side input number `index` in a step's arguments."""
 
     index: int
 
@@ -78,10 +74,7 @@ class Read:
 class ParDo:
     """A DoFn over each element (Beam's ``ParDo``).
 
-    Attributes:
-        dofn: A `penstock.transforms.core.DoFn`.
-        args: Further positional arguments of ``process``; a `SideInputSlot` where a view goes.
-        kwargs: Further keyword arguments, likewise, as sorted pairs.
+    A `SideInputSlot` in `args` or `kwargs`, which are sorted pairs, is the place of a view.
     """
 
     dofn: Any
@@ -91,7 +84,7 @@ class ParDo:
 
 @dataclass(frozen=True, eq=False)
 class StatefulParDo(ParDo):
-    """A DoFn with state or timers: a ParDo for its author, a grouping for an engine, for it needs elements by key."""
+    """A DoFn with state or timers: a ParDo for its author, a grouping for an engine, as it needs elements by key."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +94,7 @@ class GroupByKey:
 
 @dataclass(frozen=True, eq=False)
 class CombinePerKey:
-    """A CombineFn over the values of each key and window (Beam's ``CombinePerKey``).
-
-    Attributes:
-        fn: A `penstock.transforms.core.CombineFn` whose further arguments are already bound.
-    """
+    """A CombineFn, with bound arguments, over the values of each key and window (Beam's ``CombinePerKey``)."""
 
     fn: Any
 
@@ -124,9 +113,7 @@ class Flatten:
 class Reshuffle:
     """Redistributes elements evenly and prevents fusion; elements keep windows and timestamps (Beam's ``Reshuffle``).
 
-    Attributes:
-        partitions: The number of partitions to spread over; None lets the runner decide.
-        by_key: Whether elements are KVs that stay together by key.
+    If `partitions` is None, the runner decides. With `by_key`, elements are KVs that stay together by key.
     """
 
     partitions: int | None = None
@@ -135,7 +122,7 @@ class Reshuffle:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """Writes every element to `sink`; the output edge carries what was written (file names, for files)."""
+    """Writes every element to `sink`; the output edge carries the results of the write (file names, for files)."""
 
     sink: Sink
 
@@ -143,17 +130,7 @@ class Write:
 Primitive = (
     Read | ParDo | StatefulParDo | GroupByKey | CombinePerKey | AssignWindows | Flatten | Reshuffle | Write
 )
-PRIMITIVES: tuple[type, ...] = (
-    Read,
-    ParDo,
-    StatefulParDo,
-    GroupByKey,
-    CombinePerKey,
-    AssignWindows,
-    Flatten,
-    Reshuffle,
-    Write,
-)
+PRIMITIVES: tuple[type, ...] = get_args(Primitive)
 
 Grouping = GroupByKey | CombinePerKey | StatefulParDo
 """The primitives for which an engine brings elements together by key."""
@@ -161,18 +138,12 @@ Grouping = GroupByKey | CombinePerKey | StatefulParDo
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A PCollection as the compiler sees it.
-
-    Attributes:
-        id: Its number in the graph.
-        element_type: The type hint of its elements (`penstock.typehints.Any` where unknown).
-        windowing: A `penstock.transforms.core.Windowing`; None means the default (global window, default trigger).
-        is_bounded: Whether it ends.
-    """
+    """A PCollection as the compiler sees it."""
 
     id: int
     element_type: Any
     windowing: Any = None
+    """A `penstock.transforms.core.Windowing`; None means the global window and the default trigger."""
     is_bounded: bool = True
 
 
@@ -186,41 +157,29 @@ class Output:
 
 @dataclass(frozen=True, eq=False)
 class SideInput:
-    """A PCollection seen as a whole by each call of another step.
-
-    Attributes:
-        edge: The number of the edge it is made of.
-        view: ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
-        default: For ``singleton``: a 1-tuple of the value an empty PCollection gives; () if there is none.
-        window_mapping_fn: From a window of the main input to the window of the side input; None means: the side
-            input's own WindowFn decides (Beam's default mapping).
-    """
+    """A PCollection seen as a whole by each call of another step."""
 
     edge: int
     view: str
+    """``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``."""
     default: tuple[Any, ...] = ()
+    """For ``singleton``: a 1-tuple of the value for an empty PCollection; () if there is none."""
     window_mapping_fn: Any = None
+    """From a window of the main input to the window of the side input; None means the side input's WindowFn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One primitive at work.
-
-    Attributes:
-        label: The full label, unique in the graph, parts joined with ``/``.
-        primitive: What it does.
-        inputs: Edge numbers, in order.
-        side_inputs: Views, numbered as the `SideInputSlot` values in the primitive's arguments are.
-        outputs: Tags and edges; the main output first.
-        location: Where in the user's program the step was written.
-        resource_hints: Beam's resource hints, as pairs; the runner says that they have no effect.
-    """
+    """A primitive with its place in the graph."""
 
     label: str
+    """The full label, unique in the graph, parts joined with ``/``."""
     primitive: Primitive
     inputs: tuple[int, ...] = ()
     side_inputs: tuple[SideInput, ...] = ()
+    """Views, with the numbers of the `SideInputSlot` values in the primitive's arguments."""
     outputs: tuple[Output, ...] = ()
+    """The main output comes first."""
     location: Location | None = None
     resource_hints: tuple[tuple[str, bytes], ...] = field(default=())
 
@@ -242,7 +201,7 @@ class Graph:
         return self.edges[number]
 
     def producer(self, number: int) -> Step:
-        """The step that an edge comes out of."""
+        """The step that makes an edge."""
         return next(step for step in self.steps if any(out.edge == number for out in step.outputs))
 
     def consumers(self, number: int) -> Iterator[Step]:
@@ -252,7 +211,7 @@ class Graph:
                 yield step
 
     def leading_to(self, last: Step) -> Graph:
-        """The graph of one more step and of the steps that it depends on."""
+        """The graph of a step and of the steps that it depends on."""
         needed = {*last.inputs, *(side.edge for side in last.side_inputs)}
         kept = [last]
         for step in reversed(self.steps):

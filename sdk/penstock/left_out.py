@@ -1,4 +1,4 @@
-"""Which modules of Beam are left out, with what to do instead; loaded when a program first asks for one."""
+"""The modules of Beam that are left out, with what to do instead; loaded when a program first asks for one."""
 
 from __future__ import annotations
 
@@ -86,23 +86,19 @@ _NAMES_IN_IO = {
     "ReadFromBigQueryRequest ReadFromPubSub ReadStringsFromPubSub TableRowJsonCoder WriteResult "
     "WriteStringsToPubSub WriteToBigQuery WriteToPubSub gcsio",
 }
-"""What Beam's ``io`` has of such modules under its own name."""
+"""The names in Beam's ``io`` from such modules."""
 
 INSTEAD = {f"penstock.{name}": text for names, text in _MODULES for name in names.split()}
-"""What to use instead of each module, by the name that it would have here."""
+"""What to use instead of each module, by the name that it would have in penstock."""
 
 INSTEAD_OF_NAMES = {
     f"penstock.io.{name}": INSTEAD[f"penstock.{module}"]
     for module, names in _NAMES_IN_IO.items()
     for name in names.split()
 }
-"""Likewise, for names that Beam's ``io`` has of such modules."""
+"""Likewise, for the names in Beam's ``io`` from such modules."""
 
 
 def instead_of(name: str) -> str | None:
-    """What to use instead of a module, or of a name of Beam's ``io``, that is left out; None if it is none.
-
-    >>> instead_of("penstock.ml")
-    'not yet: load the model in `DoFn.setup`'
-    """
+    """What to use instead of a module, or of a name in Beam's ``io``, that is left out; None for any other."""
     return INSTEAD.get(name) or INSTEAD_OF_NAMES.get(name)

@@ -7,6 +7,10 @@ import pytest
 import penstock as beam
 from penstock import pvalue
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.combiners import Largest, Smallest
+from penstock.transforms.deduplicate import Deduplicate
+from penstock.transforms.periodicsequence import PeriodicSequence
+from penstock.transforms.ptransform import get_named_nested_pvalues
 
 
 def labels(pipeline):
@@ -57,6 +61,44 @@ def test_the_same_label_may_stand_in_two_composites():
         (beam.Select("team"), "ToRows(team)"),
         (beam.WindowInto(beam.window.FixedWindows(1)), "WindowInto(WindowIntoFn)"),
         (beam.Partition(lambda x, n: 0, 2), "Partition(CallableWrapperPartitionFn)"),
+        (beam.FlatMap(str.split), "FlatMap(split)"),
+        (beam.MapTuple(max), "MapTuple(max)"),
+        (beam.ParDo(str.split), "ParDo(FlatMapDoFn)"),
+        (beam.CombineGlobally(sum), "CombineGlobally(sum)"),
+        (beam.CombineValues(sum), "CombineValues(sum)"),
+        (beam.GroupByKey(), "GroupByKey"),
+        (beam.CoGroupByKey(), "CoGroupByKey"),
+        (beam.Flatten(), "Flatten"),
+        (beam.Keys(), "Keys"),
+        (beam.Values(), "Values"),
+        (beam.KvSwap(), "KvSwap"),
+        (beam.Distinct(), "Distinct"),
+        (beam.RemoveDuplicates(), "RemoveDuplicates"),
+        (beam.WithKeys("all"), "WithKeys(all)"),
+        (beam.LogElements("Look"), "Look"),
+        (beam.Tee(beam.Map(str)), "Tee"),
+        (beam.WaitOn(), "WaitOn"),
+        (beam.Regex.split(","), "split(,)"),
+        (beam.Reify.Window(), "Window"),
+        (beam.ToString.Iterables("; "), "IterablesToString"),
+        (beam.Reshuffle(num_buckets=8), "Reshuffle"),
+        (beam.ReshufflePerKey(), "ReshufflePerKey"),
+        (beam.combiners.Top.Of(3), "Top(3)"),
+        (beam.combiners.Sample.FixedSizePerKey(3), "FixedSizePerKey(3)"),
+        (beam.combiners.LiftedCombinePerKey(sum, (), {}), "LiftedCombinePerKey"),
+        (beam.ApproximateQuantiles.PerKey(5), "PerKey"),
+        (beam.BatchElements(), "BatchElements"),
+        (beam.SortAndBatchElements(1, 32, 4096), "SortAndBatchElements"),
+        (beam.Changelog(), "Changelog"),
+        (beam.JoinRows("left"), "JoinRows(left)"),
+        (beam.ValidFrom(), "ValidFrom"),
+        (beam.ValidityJoin("left"), "ValidityJoin(left)"),
+        (beam.Upserts(), "Upserts"),
+        (beam.Upserts(by_window=True), "Upserts(by_window)"),
+        (beam.SetTrigger(beam.trigger.AfterWatermark()), "SetTrigger"),
+        (beam.WithTimestamps("at"), "WithTimestamps(at)"),
+        (Deduplicate(processing_time_duration=600), "Deduplicate"),
+        (PeriodicSequence(), "PeriodicSequence"),
         (beam.Map(len) | beam.Map(str), "Map(len)|Map(str)"),
         ("Mine" >> beam.Map(len), "Mine"),
         ("Outer" >> ("Inner" >> beam.Map(len)), "Outer"),
@@ -65,6 +107,11 @@ def test_the_same_label_may_stand_in_two_composites():
 )
 def test_labels_by_default_are_those_of_beam(transform, label):
     assert transform.label == label
+
+
+def test_a_label_names_how_many_a_combiner_keeps():
+    fns = Largest(2), Smallest(2)
+    assert [fn.default_label() for fn in fns] == ["Largest(2)", "Smallest(2)"]
 
 
 def test_a_lambda_is_labelled_by_its_line():
@@ -134,7 +181,7 @@ def test_a_label_is_a_string():
 def test_nested_values_are_named_by_the_keys_on_the_way():
     pcoll = beam.Pipeline() | beam.Create([1])
     nested = {"a": (pcoll, [pcoll]), "b": 3}
-    assert dict(beam.transforms.ptransform.get_named_nested_pvalues(nested)) == {"a.0": pcoll, "a.1.0": pcoll}
+    assert dict(get_named_nested_pvalues(nested)) == {"a.0": pcoll, "a.1.0": pcoll}
     assert isinstance(pcoll, pvalue.PCollection)
 
 

@@ -83,7 +83,7 @@ def test_a_class_derived_from_a_name_of_the_runner_is_refused_with_the_true_clas
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("DataflowRunner", "DirectRunner stands for it"),
+        ("DataflowRunner", "DirectRunner is Spark on this machine"),
         ("SparkRuner", "did you mean SparkRunner?"),
         ("a.b.Flink", ""),
     ],

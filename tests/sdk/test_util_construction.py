@@ -121,7 +121,7 @@ def test_graphs_are_those_that_the_runner_knows_how_to_run_well():
     _ = pairs | util.WaitOn(pairs)
     shown = re.sub(r"<class '(\w+)'>", r"\1", graph.show(pipeline.to_graph()))
     assert shown.splitlines()[1:] == [
-        "Distinct/ToPairs = #0 ParDo(_with_nothing) -> #1 Tuple[Tuple[str, int], Any]",
+        "Distinct/ToPairs = #0 ParDo(with_nothing) -> #1 Tuple[Tuple[str, int], Any]",
         "Distinct/Group = #1 CombinePerKey(CountCombineFn) -> #2 Tuple[Tuple[str, int], int]",
         "Distinct/Distinct/Keys = #2 ParDo(_first) -> #3 Tuple[str, int]",
         "Reshuffle/SpreadAnew = #0 Reshuffle -> #4 Tuple[str, int]",
@@ -204,8 +204,8 @@ def test_a_join_takes_dicts_tuples_lists_and_nothing_but_refuses_nothing_without
         (lambda: util.Reshuffle("many"), "integer greater than 0"),
         (Deduplicate, "Deduplicate requires at least"),
         (DeduplicatePerKey, "DeduplicatePerKey requires at least"),
-        (lambda: PeriodicImpulse(5, 4), "the start must not be after the end"),
-        (lambda: PeriodicImpulse(fire_interval=0), "the interval must be above 0"),
+        (lambda: PeriodicImpulse(5, 4), "let the start come before the end"),
+        (lambda: PeriodicImpulse(fire_interval=0), "let the interval be above 0"),
         (lambda: PeriodicImpulse(0, 9, 1, data=[(Timestamp(1), "x")]), "not enough"),
     ],
 )

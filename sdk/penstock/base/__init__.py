@@ -1,1 +1,1 @@
-"""The ground floor: errors aside, what everything else may use, and what uses nothing of penstock but that."""
+"""The lowest layer: helpers that everything else may use, and that import only errors, times and each other."""

@@ -1,6 +1,6 @@
-"""Windows in event time, and values that say their own timestamp.
+"""Windows in event time, and values with a timestamp of their own.
 
-Windows are half-open: the start belongs to a window, the end to the next one. All is whole microseconds.
+Windows are half-open: the start belongs to a window, the end to the next one. All times are whole microseconds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ _PUBLIC = "penstock.transforms.window"
 class BoundedWindow:
     """A window that ends (Beam's ``BoundedWindow``); subclasses define ``__eq__`` and ``__hash__``.
 
-    Windows are ordered by their ends, then in some fixed way.
-
-    Args:
-        end: The end of the window, which is not part of it.
+    Windows are ordered by their ends, then in some fixed way. The end is not part of a window.
     """
 
     __slots__ = ("end_micros",)
@@ -42,11 +39,7 @@ class BoundedWindow:
         return Timestamp.from_micros(self.end_micros)
 
     def max_timestamp(self) -> Timestamp:
-        """The latest timestamp in the window.
-
-        >>> IntervalWindow(0, 60).max_timestamp()
-        Timestamp(59.999999)
-        """
+        """The latest timestamp in the window: a microsecond before its end."""
         return Timestamp.from_micros(self.end_micros - 1)
 
     def _order(self) -> tuple[int, str, int]:
@@ -75,13 +68,9 @@ class BoundedWindow:
 
 
 class IntervalWindow(BoundedWindow):
-    """The moments from `start` up to, not including, `end` (Beam's ``IntervalWindow``).
+    """The times from `start` up to, not including, `end`; numbers are seconds (Beam's ``IntervalWindow``).
 
     A start before `MIN_TIMESTAMP` or an end after `MAX_TIMESTAMP` is moved there: Beam takes them for equal.
-
-    Args:
-        start: The first moment; a number is in seconds since the epoch.
-        end: The first moment after it.
 
     >>> IntervalWindow(0, 60) < IntervalWindow(30, 90), IntervalWindow(0, 60).union(IntervalWindow(30, 90))
     (True, [0.0, 90.0))
@@ -96,11 +85,7 @@ class IntervalWindow(BoundedWindow):
 
     @classmethod
     def from_micros(cls, start_micros: int, end_micros: int) -> Self:
-        """The window between two counts of microseconds: the fast constructor (penstock's own).
-
-        >>> IntervalWindow.from_micros(0, 1_500_000)
-        [0.0, 1.5)
-        """
+        """The window between two counts of microseconds: the fast constructor (penstock's own)."""
         window = object.__new__(cls)
         window.start_micros = start_micros if start_micros > _MIN_MICROS else _MIN_MICROS
         window.end_micros = end_micros if end_micros < _MAX_MICROS else _MAX_MICROS
@@ -111,13 +96,7 @@ class IntervalWindow(BoundedWindow):
         return Timestamp.from_micros(self.start_micros)
 
     def intersects(self, other: IntervalWindow) -> bool:
-        """Whether the windows overlap; windows that only touch do not.
-
-        >>> IntervalWindow(0, 2).intersects(IntervalWindow(1, 3)), IntervalWindow(0, 1).intersects(
-        ...     IntervalWindow(1, 2)
-        ... )
-        (True, False)
-        """
+        """Whether the windows overlap; windows that only touch do not."""
         return max(self.start_micros, other.start_micros) < min(self.end_micros, other.end_micros)
 
     def union(self, other: IntervalWindow) -> IntervalWindow:
@@ -150,10 +129,7 @@ class IntervalWindow(BoundedWindow):
 class GlobalWindow(BoundedWindow):
     """The one window of all time, which elements are in unless windowed otherwise (Beam's ``GlobalWindow``).
 
-    It ends a day before `MAX_TIMESTAMP`, so that there is time left for what fires at its end.
-
-    >>> GlobalWindow() is GlobalWindow()
-    True
+    It ends a day before `MAX_TIMESTAMP`, so that results at its end have later timestamps left.
     """
 
     __slots__ = ()
@@ -191,9 +167,7 @@ class GlobalWindow(BoundedWindow):
 class TimestampedValue(Generic[V]):
     """A value that a DoFn yields to give its output another timestamp (Beam's ``TimestampedValue``).
 
-    Args:
-        value: The element.
-        timestamp: Its event time; a number is in seconds since the epoch.
+    A `timestamp` that is a number is in seconds since the epoch.
 
     >>> TimestampedValue("a", 1.5)
     TimestampedValue('a', Timestamp(1.5))
@@ -203,7 +177,7 @@ class TimestampedValue(Generic[V]):
 
     def __init__(self, value: V, timestamp: TimestampTypes) -> None:
         self.value = value
-        # One is made for each element of many pipelines, and mostly of whole seconds.
+        # Many pipelines make one for each element, mostly of whole seconds.
         self.timestamp_micros = (
             timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
         )

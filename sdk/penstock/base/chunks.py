@@ -1,4 +1,4 @@
-"""Cutting a one-pass iterable into lists, so that batch code runs at C speed with bounded memory."""
+"""Cuts a one-pass iterable into lists, so that batch code runs at C speed with bounded memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The clock of this process: the one place that asks the operating system for the time, and that waits.
+"""The clock of this process: the only module that asks the operating system for the time, and that waits.
 
-Everything else calls these functions by their module, so that a test can put another clock in their place.
+Everything else calls these functions by their module, so that a test can replace the clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Clock:
         return time.time_ns() // 1_000
 
     def monotonic_seconds(self) -> float:
-        """Seconds since some moment, on a clock that nobody sets."""
+        """Seconds since some instant, on a clock that nobody sets."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -36,7 +36,7 @@ _clock = Clock()
 
 @contextmanager
 def replaced_by(clock: Clock) -> Iterator[None]:
-    """Has every function of this module ask another clock while the block runs.
+    """Lets every function of this module ask another clock while the block runs.
 
     >>> class Stopped(Clock):
     ...     def seconds(self):
@@ -64,7 +64,7 @@ def micros() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Seconds since some moment, on a clock that nobody sets."""
+    """Seconds since some instant, on a clock that nobody sets."""
     return _clock.monotonic_seconds()
 
 

@@ -8,22 +8,18 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 
 class HasDisplayData:
-    """The base of things that tell facts about themselves (Beam's ``HasDisplayData``).
-
-    >>> HasDisplayData().display_data()
-    {}
-    """
+    """The base of objects that tell facts about themselves (Beam's ``HasDisplayData``)."""
 
     def display_data(self) -> dict[str, Any]:
         """Facts by key; a subclass overrides it.
 
         Returns:
             Values that are text, numbers, booleans, dates, durations, classes, a `DisplayDataItem`, or
-            another `HasDisplayData` whose facts are taken in.
+            another `HasDisplayData`, whose facts are included.
         """
         return {}
 
@@ -75,12 +71,12 @@ class DisplayDataItem:
         self._defaults: tuple[Any, ...] = ()
 
     def drop_if_none(self) -> DisplayDataItem:
-        """Leaves the fact out if its value is None; gives itself back."""
+        """Leaves the fact out if its value is None; returns the item."""
         self._drop_if_none = True
         return self
 
     def drop_if_default(self, default: Any) -> DisplayDataItem:
-        """Leaves the fact out if its value equals `default`; gives itself back."""
+        """Leaves the fact out if its value equals `default`; returns the item."""
         self._defaults = (default,)
         return self
 
@@ -89,32 +85,23 @@ class DisplayDataItem:
         return (self._drop_if_none and self.value is None) or self.value in self._defaults
 
     def is_valid(self) -> None:
-        """Checks that the fact is complete.
-
-        Raises:
-            ValueError: If key, namespace or value is None, or the value's type has no form for display.
-        """
+        """Raises ValueError if key, namespace or value is None, or the value's type has no form for display."""
         for part in ("key", "namespace", "value"):
             if getattr(self, part) is None:
-                raise ValueError(
-                    three_parts(
-                        f"Invalid DisplayDataItem {self}: its {part} must not be None", hint=f"give a {part}"
-                    )
+                raise refusal(
+                    ValueError,
+                    f"Invalid DisplayDataItem {self}: its {part} must not be None",
+                    hint=f"give a {part}",
                 )
         if self.type is None:
-            raise ValueError(
-                three_parts(
-                    f"Invalid DisplayDataItem: value {self.value} is of an unsupported type",
-                    hint="use text, a number, a boolean, a datetime, a timedelta or a class",
-                )
+            raise refusal(
+                ValueError,
+                f"Invalid DisplayDataItem: value {self.value} is of an unsupported type",
+                hint="use text, a number, a boolean, a datetime, a timedelta or a class",
             )
 
     def get_dict(self) -> dict[str, Any]:
-        """The fact as a dictionary.
-
-        Raises:
-            ValueError: As of `is_valid`.
-        """
+        """The fact as a dictionary; ValueError if it is not valid."""
         self.is_valid()
         return self._get_dict()
 
@@ -160,10 +147,6 @@ class DisplayDataItem:
 class DisplayData:
     """The facts of a component and of those inside it (Beam's ``DisplayData``).
 
-    Args:
-        namespace: The component's name.
-        display_data_dict: What its ``display_data`` gave.
-
     >>> facts = {"team": "red", "gone": DisplayDataItem(None).drop_if_none()}
     >>> [item.key for item in DisplayData("game", facts).items]
     ['team']
@@ -201,12 +184,8 @@ class DisplayData:
 
     @classmethod
     def create_from_options(cls, pipeline_options: Any) -> DisplayData:
-        """The options that differ from their defaults; a value without a form for display is shown as text.
-
-        Raises:
-            ValueError: If `pipeline_options` is not a ``PipelineOptions``.
-        """
-        # Options come later than this module does, so that they are known by what they can do.
+        """The options that differ from their defaults; a value without a form for display is shown as text."""
+        # This module cannot import options, so it recognizes them by a method.
         if not hasattr(pipeline_options, "view_as"):
             _refuse(pipeline_options, "PipelineOptions")
         facts = {
@@ -224,4 +203,4 @@ def _demand(thing: Any, wanted: type) -> None:
 def _refuse(thing: Any, wanted: str) -> NoReturn:
     full_name = f"{type(thing).__module__}.{type(thing).__name__}"
     what = f"Element of class {full_name} does not subclass {wanted}"
-    raise ValueError(three_parts(what, hint=f"derive the class from {wanted}"))
+    raise refusal(ValueError, what, hint=f"derive the class from {wanted}")

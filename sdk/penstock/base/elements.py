@@ -1,4 +1,4 @@
-"""What a type hint has to know of a pipeline's values: which of them have elements."""
+"""Marks of a pipeline's values, by which type hints know whether they have elements."""
 
 
 class WithElements:
@@ -6,4 +6,4 @@ class WithElements:
 
 
 class WithoutElements:
-    """A base of pipelines and of their begin and their end: a hint for them says nothing of elements."""
+    """A base of pipelines and of their begin and end: a hint for them does not describe elements."""

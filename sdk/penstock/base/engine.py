@@ -1,4 +1,4 @@
-"""The engine by its names: the only place where the SDK reaches its runner, on first use."""
+"""The names of the engine: the only module in which the SDK imports its runner, on first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 import importlib
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
 BATCHES = "penstock_spark.batches"
@@ -30,7 +30,7 @@ def create_runner(runner_name: str | None = None) -> Any:
             runners, such as ``DirectRunner``, give the Spark runner on this machine.
 
     Returns:
-        A new runner; its `local_only` tells which of both was asked for.
+        A new runner; its `local_only` tells whether it is the runner on this machine.
 
     Raises:
         ValueError: If the name is another.
@@ -40,9 +40,7 @@ def create_runner(runner_name: str | None = None) -> Any:
     spellings = {spelling: name for name in (*SPARK_NAMES, *LOCAL_NAMES) for spelling in _spellings(name)}
     name = spellings.get(wanted)
     if name is None:
-        raise ValueError(
-            three_parts(f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
-        )
+        raise refusal(ValueError, f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
     runner = spark_runner()
     runner.local_only = name in LOCAL_NAMES
     return runner
@@ -57,33 +55,24 @@ def _hint(runner_name: str) -> str:
     close = difflib.get_close_matches(short, (*SPARK_NAMES, *LOCAL_NAMES), n=1, cutoff=0.85)
     if close:
         return f"did you mean {close[0]}?"
-    return "the one runner is SparkRunner; DirectRunner stands for it on this machine"
+    return "the only runner is SparkRunner; DirectRunner is Spark on this machine"
 
 
 def batches_of_the_runner() -> Any:
-    """The module in which the runner has its converters for batches of NumPy, pandas and Arrow; importing enters them.
-
-    Raises:
-        ImportError: If the runner's package cannot be imported.
-    """
+    """The runner's module of converters for batches of NumPy, pandas and Arrow; its import registers them."""
     return importlib.import_module(BATCHES)
 
 
 def spark_runner(**arguments: Any) -> Any:
-    """A new Spark runner.
-
-    Raises:
-        ImportError: If the runner's package cannot be imported.
-    """
+    """A new Spark runner; ImportError if the runner's package cannot be imported."""
     module, name = SPARK_RUNNER
     try:
         runner = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
-        raise ImportError(
-            three_parts(
-                f"the Spark runner cannot be imported: {error}",
-                where=f"in {module}",
-                hint="pip install penstock, which brings the runner and Spark",
-            )
+        raise refusal(
+            ImportError,
+            f"the Spark runner cannot be imported: {error}",
+            where=f"in {module}",
+            hint="pip install penstock, which brings the runner and Spark",
         ) from error
     return runner

@@ -1,4 +1,4 @@
-"""Random identifiers: the one place that makes names which nothing else has."""
+"""Random identifiers: the only module that makes unique names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _make: Callable[[], uuid.UUID] = uuid.uuid4
 
 @contextmanager
 def replaced_by(make: Callable[[], uuid.UUID]) -> Iterator[None]:
-    """Has identifiers made by another function while the block runs.
+    """Lets another function make identifiers while the block runs.
 
     >>> with replaced_by(lambda: uuid.UUID(int=10)):
     ...     print(identifier()[-4:], uuid_text()[-4:])
@@ -26,7 +26,7 @@ def replaced_by(make: Callable[[], uuid.UUID]) -> Iterator[None]:
 
 
 def identifier() -> str:
-    """32 hexadecimal digits that nothing else has."""
+    """32 hexadecimal digits that are unique."""
     return _make().hex
 
 

@@ -1,4 +1,4 @@
-"""What a function is called in labels."""
+"""The names of functions in labels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from typing import Any
 
 
 def label_from_callable(fn: Any) -> str:
-    """A name for a function in labels (Beam's name).
-
-    >>> label_from_callable(len)
-    'len'
-    """
+    """A name for a function in labels (Beam's name)."""
     if hasattr(fn, "default_label"):
         return str(fn.default_label())
     name = getattr(fn, "__name__", None)

@@ -1,21 +1,18 @@
-"""Functions that a module calls and that a module further up, which imports it, provides."""
+"""Functions that a module calls, and that a module in a higher layer, which imports it, provides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Generic, ParamSpec, TypeVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class LateBinding(Generic[P, R]):
-    """A function that another module provides when it is imported.
-
-    Args:
-        provider: The module that provides it.
+    """A function that another module, `provider`, provides when it is imported.
 
     >>> double: LateBinding[[int], int] = LateBinding("games.arithmetic")
     >>> double(4)
@@ -41,5 +38,5 @@ class LateBinding(Generic[P, R]):
         """The function's result; RuntimeError if nothing has provided it."""
         if self._function is None:
             hint = "import it, or import penstock, which imports everything"
-            raise RuntimeError(three_parts(f"{self._provider} has not been imported", hint=hint))
+            raise refusal(RuntimeError, f"{self._provider} has not been imported", hint=hint)
         return self._function(*args, **kwargs)

@@ -10,9 +10,6 @@ from typing import Any
 class Row:
     """A record with named fields (Beam's ``Row``); field order matters for equality.
 
-    Args:
-        fields: Names and values.
-
     >>> Row(x=3, y="b")
     Row(x=3, y='b')
     >>> Row(x=3, y="b").as_dict()
@@ -28,13 +25,13 @@ class Row:
         """The fields by name, in order."""
         return dict(self.__dict__)
 
-    # Named tuples spell it with an underscore, and code that takes either relies on that.
+    # The spelling of named tuples, for code that takes either.
     _asdict = as_dict
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached for fields that are not there; it lets type checkers accept those that are.
+        # Only reached for missing fields; it lets type checkers accept all others.
         if name == "_fields":
-            # As of a named tuple; the class has none, since each row has its own.
+            # As in a named tuple, but not in the class, since each row has its own fields.
             return tuple(self.__dict__)
         raise AttributeError(f"a Row with the fields {tuple(self.__dict__)} has no field {name!r}")
 
@@ -59,7 +56,7 @@ class Row:
 
 @functools.lru_cache(maxsize=1000)
 def row_class(names: tuple[str, ...]) -> type[Row]:
-    """A class of Rows that all have the same fields, and that tells them as the class of a named tuple does.
+    """A class of Rows that all have the same fields, which it has in ``_fields`` like a named tuple class.
 
     >>> score = row_class(("team", "points"))(team="red", points=3)
     >>> type(score)._fields, score == Row(team="red", points=3), score

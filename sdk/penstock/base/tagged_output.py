@@ -6,7 +6,7 @@ from typing import Generic
 
 from typing_extensions import TypeVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 TagType = TypeVar("TagType", bound=str)
 ValueType = TypeVar("ValueType")
@@ -15,24 +15,16 @@ ValueType = TypeVar("ValueType")
 class TaggedOutput(Generic[TagType, ValueType]):
     """A value that a DoFn sends to a tagged output instead of the main one (Beam's ``TaggedOutput``).
 
-    Args:
-        tag: The output's tag.
-        value: The element.
-
-    Raises:
-        TypeError: If the tag is not a string.
-
     >>> TaggedOutput("errors", 3).tag
     'errors'
     """
 
     def __init__(self, tag: TagType, value: ValueType) -> None:
         if not isinstance(tag, str):
-            raise TypeError(
-                three_parts(
-                    f"Attempting to create a TaggedOutput with non-string tag {tag!r}",
-                    hint=f"write {str(tag)!r}",
-                )
+            raise refusal(
+                TypeError,
+                f"Attempting to create a TaggedOutput with non-string tag {tag!r}",
+                hint=f"write {str(tag)!r}",
             )
         self.tag = tag
         self.value = value

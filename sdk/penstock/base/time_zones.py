@@ -1,4 +1,4 @@
-"""Time zones by their names, and when a day begins in one."""
+"""Time zones by their names, and the start of a day in one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = _EPOCH.toordinal()
@@ -20,13 +20,10 @@ def time_zone_named(name: str) -> tzinfo:
     Raises:
         TypeError: The name is not a text.
         ValueError: There is no such zone, or no database.
-
-    >>> time_zone_named("Asia/Tokyo")
-    zoneinfo.ZoneInfo(key='Asia/Tokyo')
     """
     if not isinstance(name, str):
         hint = "give its name as a text, such as 'Europe/Berlin'"
-        raise TypeError(three_parts(f"the time zone is {name!r}", where=here(), hint=hint))
+        raise refusal(TypeError, f"the time zone is {name!r}", where=here(), hint=hint)
     if name == "UTC":
         return UTC
     try:
@@ -46,29 +43,18 @@ def _not_found(name: str) -> str:
 
 
 def local_date(seconds: int, zone: tzinfo) -> date:
-    """The date that the calendars of a zone show at a moment.
+    """The date that the calendars of a zone show at a time, in seconds since the epoch.
 
-    Args:
-        seconds: The moment, since the epoch.
-        zone: The zone.
-
-    Raises:
-        OverflowError: The year is not between 1 and 9999.
-
-    >>> local_date(86_399, time_zone_named("Asia/Tokyo")).isoformat()
-    '1970-01-02'
+    OverflowError if the year is not between 1 and 9999.
     """
     return (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).date()
 
 
 def start_of_day(day: date, zone: tzinfo) -> int:
-    """The first moment at which the calendars of a zone show a date, or a later one if they skip it.
+    """The first second since the epoch at which the calendars of a zone show a date, or a later one if they skip it.
 
-    That is midnight; where clocks are set forward over midnight, it is when they are; and where they are set back
-    so that midnight comes twice, it is the first.
-
-    Returns:
-        Seconds since the epoch.
+    That is midnight. If clocks are set forward over midnight, it is the time of that; if they are set back so that
+    midnight comes twice, it is the first.
 
     >>> start_of_day(date(1970, 1, 2), time_zone_named("Asia/Tokyo"))
     54000
@@ -77,7 +63,7 @@ def start_of_day(day: date, zone: tzinfo) -> int:
     first, second = (_seconds_of(midnight.replace(fold=fold)) for fold in (0, 1))
     if first <= second:
         return first
-    # There is no midnight: clocks are set forward from before it, at a moment between these two.
+    # There is no midnight: clocks are set forward from before it, at a time between these two.
     while first - second > 1:
         middle = (first + second) // 2
         if local_date(middle, zone) < day:

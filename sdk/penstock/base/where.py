@@ -1,4 +1,4 @@
-"""Where in the user's own files a step was written."""
+"""The line of the user's own files at which a step was written."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ class Location:
 
 
 def caller() -> Location | None:
-    """The innermost line on the stack that is outside of penstock and its runner; None if there is none.
-
-    >>> caller().line
-    1
-    """
+    """The innermost line on the stack that is outside of penstock and its runner; None if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -43,19 +39,11 @@ def caller() -> Location | None:
 
 
 def here() -> str | None:
-    """The middle part of an error about something that is not a step yet: the line of the user's program.
-
-    >>> here()
-    'at ...:1'
-    """
+    """The middle part of an error that is not about a step yet: the line of the user's program."""
     location = caller()
     return f"at {location}" if location else None
 
 
 def at_step(label: str, location: Location | None) -> str:
-    """The middle part of an error's text.
-
-    >>> at_step("scores/Sum", Location("game.py", 41))
-    "at step 'scores/Sum' (game.py:41)"
-    """
+    """The middle part of an error about a step."""
     return f"at step {label!r} ({location})" if location else f"at step {label!r}"

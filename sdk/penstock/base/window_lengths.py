@@ -1,4 +1,4 @@
-"""The lengths and offsets that WindowFns are given in seconds, checked and as microseconds."""
+"""The lengths and offsets that WindowFns get in seconds, checked, as microseconds."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import math
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
 
 
 def positive_micros(noun: str, length: DurationTypes, where: str | None = None) -> int:
-    """The microseconds of a length.
-
-    Args:
-        noun: What the user calls it, such as "size parameter".
-        length: What the user gave.
-        where: The middle part of an error's text; by default the line of the user's program.
+    """The microseconds of a length, which `noun` names in errors; `where` is by default the line of the user's program.
 
     Raises:
         TypeError: It is not a length.
@@ -33,48 +28,38 @@ def positive_micros(noun: str, length: DurationTypes, where: str | None = None) 
     if micros <= 0:
         what = f"the {noun} must be strictly positive{_shown(length, where)}"
         hint = "give seconds, at least a microsecond (0.000001)"
-        raise ValueError(three_parts(what, where=where or here(), hint=hint))
+        raise refusal(ValueError, what, where=where or here(), hint=hint)
     return micros
 
 
 def phase_micros(
     noun: str, offset: TimestampTypes | Duration, cycle_micros: int, where: str | None = None
 ) -> int:
-    """The microseconds of an offset, modulo a cycle.
-
-    Args:
-        noun: What the user calls it, such as "offset parameter".
-        offset: What the user gave: seconds, or a moment, both counted from the epoch.
-        cycle_micros: The cycle.
-        where: The middle part of an error's text; by default the line of the user's program.
-
-    Raises:
-        TypeError: It is not a number of seconds.
-        ValueError: It is not finite.
+    """The microseconds of an offset, seconds or a time, modulo a cycle; the rest is as in `positive_micros`.
 
     >>> phase_micros("offset parameter", -1, 60_000_000)
     59000000
     """
     _check_finite(noun, offset, where)
     try:
-        moment = offset if isinstance(offset, Duration) else Timestamp.of(offset)
+        phase = offset if isinstance(offset, Duration) else Timestamp.of(offset)
     except TypeError:
         raise _wrong_type(noun, offset, where, "seconds as an int, a float or a Timestamp") from None
-    return moment.micros % cycle_micros
+    return phase.micros % cycle_micros
 
 
 def _check_finite(noun: str, seconds: Any, where: str | None) -> None:
     if isinstance(seconds, float) and not math.isfinite(seconds):
         what = f"the {noun} must be finite{_shown(seconds, where)}"
-        raise ValueError(three_parts(what, where=where or here(), hint="give a number of seconds"))
+        raise refusal(ValueError, what, where=where or here(), hint="give a number of seconds")
 
 
 def _wrong_type(noun: str, given: Any, where: str | None, wanted: str) -> TypeError:
     shown = _shown(given, where) or f", but is a {type(given).__name__}"
     what = f"the {noun} must be a length of time{shown}"
-    return TypeError(three_parts(what, where=where or here(), hint=f"give {wanted}"))
+    return refusal(TypeError, what, where=where or here(), hint=f"give {wanted}")
 
 
 def _shown(given: Any, where: str | None) -> str:
-    """What was given, unless it was computed from an element: then there is a `where`."""
+    """The given value, unless it was computed from an element: then there is a `where`."""
     return "" if where else f", but is {given!r}"

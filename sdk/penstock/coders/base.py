@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 from penstock.base.late_binding import LateBinding
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 
 
 class Registry(Protocol):
-    """What coders ask of the registry that is in use; it comes after them, since it knows them all."""
+    """What coders ask of the registry that is in use. It imports them all, so they cannot import it."""
 
     @property
     def custom_fallbacks(self) -> Sequence[Any]:
-        """The coders of the user's for what nothing else takes."""
+        """The user's coders for types that nothing else takes."""
 
     def get_coder(self, typehint: Any) -> Coder:
         """The coder of a type."""
@@ -26,14 +26,36 @@ class Registry(Protocol):
     def get_custom_type_coder_tuples(
         self, types: Iterable[Any] | None = None
     ) -> list[tuple[Any, type[Coder]]]:
-        """What the user has registered."""
+        """The user's types, or those of them that are in `types`, each with its coder class."""
 
 
 registry_in_use: LateBinding[[], Registry] = LateBinding("penstock.coders.typecoders")
 """Gives the registry that coders ask."""
 
 
-class Coder:
+class Nested:
+    """What coders and their implementations share: the bytes of a value that is a part of a larger one."""
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        """Writes a value; if `nested`, so that the reader can tell where it ends."""
+        raise NotImplementedError(f"{type(self).__name__} does not write to streams")
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        """Reads the value that `encode_to_stream` wrote."""
+        raise NotImplementedError(f"{type(self).__name__} does not read from streams")
+
+    def encode_nested(self, value: Any) -> bytes:
+        """The bytes of a value that is a part of a larger one: they tell where they end."""
+        stream = OutputStream()
+        self.encode_to_stream(value, stream, True)
+        return stream.get()
+
+    def decode_nested(self, encoded: bytes) -> Any:
+        """The value of the bytes that `encode_nested` returned."""
+        return self.decode_from_stream(InputStream(encoded), True)
+
+
+class Coder(Nested):
     """Turns values of one kind into bytes and back (Beam's ``Coder``).
 
     A subclass defines `encode` and `decode`, and `is_deterministic` if equal values always give equal bytes:
@@ -60,36 +82,24 @@ class Coder:
         raise NotImplementedError(f"{self!r} does not decode")
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that the reader can tell where it ends."""
         stream.write(self.encode(value), nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads the value that `encode_to_stream` wrote."""
         return self.decode(stream.read_all(nested))
-
-    def encode_nested(self, value: Any) -> bytes:
-        """The bytes of a value that is a part of a larger one: they tell where they end."""
-        stream = OutputStream()
-        self.encode_to_stream(value, stream, True)
-        return stream.get()
-
-    def decode_nested(self, encoded: bytes) -> Any:
-        """The value of the bytes that `encode_nested` returned."""
-        return self.decode_from_stream(InputStream(encoded), True)
 
     def is_deterministic(self) -> bool:
         """Whether equal values always give equal bytes, in every process."""
         return False
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """This coder or one like it that is deterministic.
+        """This coder or a deterministic one like it.
 
         Args:
             step_label: The step that needs it, for the error.
             error_message: What the error says instead of the usual text.
 
         Raises:
-            ValueError: There is none.
+            ValueError: If there is none.
         """
         if self.is_deterministic():
             return self
@@ -103,7 +113,7 @@ class Coder:
         )
 
     def estimate_size(self, value: Any) -> int:
-        """About how many bytes a value takes; by default it is encoded to find out."""
+        """Roughly how many bytes a value takes; by default, the length of its encoding."""
         return len(self.encode(value))
 
     def get_impl(self) -> Any:
@@ -134,12 +144,10 @@ class Coder:
     def _not_of_pairs(self, method: str) -> Exception:
         if self.is_kv_coder():
             return NotImplementedError(f"{self!r} is a coder of pairs, and must define {method}")
-        return ValueError(
-            three_parts(f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
-        )
+        return refusal(ValueError, f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
 
     def version_tag(self) -> str:
-        """A mark that changes when the format does (Beam's name); none."""
+        """A mark that changes when the format does (Beam's name); empty here."""
         return ""
 
     def __repr__(self) -> str:
@@ -174,23 +182,23 @@ class FastCoder(Coder):
         return self._made_impl("decode").decode_from_stream(stream, nested)
 
     def get_impl(self) -> Any:
-        """The object that does the work: what `_create_impl` made, or the coder itself."""
+        """The object that does the work: the result of `_create_impl`, or the coder itself."""
         return self if type(self)._create_impl is FastCoder._create_impl else self._made_impl("work")
 
     def _create_impl(self) -> Any:
         raise NotImplementedError
 
     def _made_impl(self, verb: str) -> Any:
-        """What `_create_impl` returns; it is made once in a process."""
+        """The result of `_create_impl`, which is called once in a process."""
         impl = self.__dict__.get("_impl")
         if impl is None:
             try:
                 impl = self.__dict__["_impl"] = self._create_impl()
             except NotImplementedError:
-                raise NotImplementedError(
-                    three_parts(
-                        f"{self!r} does not {verb}", hint="define encode_to_stream and decode_from_stream"
-                    )
+                raise refusal(
+                    NotImplementedError,
+                    f"{self!r} does not {verb}",
+                    hint="define encode_to_stream and decode_from_stream",
                 ) from None
         return impl
 

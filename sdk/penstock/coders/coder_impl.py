@@ -1,7 +1,7 @@
-"""What ``FastCoder._create_impl`` returns in programs written for Beam: the working half of a coder.
+"""The return types of ``FastCoder._create_impl`` in programs written for Beam: the working half of a coder.
 
-A coder of penstock's does its work itself. The names of this module are there for coders that are written in Beam's two
-halves; the ready-made ones are penstock's coders under Beam's other names.
+A coder of penstock's does its work itself. These names are for coders that are written in Beam's two halves; the
+ready-made ones are penstock's coders under Beam's other names.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from penstock.coders.base import Nested
 from penstock.coders.coders import (
     BigEndianShortCoder,
     BigIntegerCoder,
@@ -35,16 +36,8 @@ from penstock.coders.coders import (
 from penstock.coders.stream import InputStream, OutputStream
 
 
-class CoderImpl:
+class CoderImpl(Nested):
     """The base: a subclass defines all four methods, or derives from one of the classes below (Beam's name)."""
-
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes a value; if `nested`, so that the reader can tell where it ends."""
-        raise NotImplementedError(f"{type(self).__name__} does not write to streams")
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads the value that `encode_to_stream` wrote."""
-        raise NotImplementedError(f"{type(self).__name__} does not read from streams")
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
@@ -53,16 +46,6 @@ class CoderImpl:
     def decode(self, encoded: bytes) -> Any:
         """The value of the bytes."""
         raise NotImplementedError(f"{type(self).__name__} does not decode")
-
-    def encode_nested(self, value: Any) -> bytes:
-        """The bytes of a value that is a part of a larger one: they tell where they end."""
-        stream = OutputStream()
-        self.encode_to_stream(value, stream, True)
-        return stream.get()
-
-    def decode_nested(self, encoded: bytes) -> Any:
-        """The value of the bytes that `encode_nested` returned."""
-        return self.decode_from_stream(InputStream(encoded), True)
 
     def encode_all(self, values: Iterable[Any]) -> bytes:
         """The bytes of several values, one after the other."""
@@ -78,45 +61,36 @@ class CoderImpl:
             yield self.decode_from_stream(stream, True)
 
     def estimate_size(self, value: Any, nested: bool = False) -> int:
-        """How many bytes a value takes; it is encoded to find out."""
+        """How many bytes a value takes, by encoding it."""
         stream = OutputStream()
         self.encode_to_stream(value, stream, nested)
         return stream.size()
 
 
 class SimpleCoderImpl(CoderImpl):
-    """One that defines `encode` and `decode` (Beam's name)."""
+    """A CoderImpl that defines `encode` and `decode` (Beam's name)."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes the bytes of a value."""
         stream.write(self.encode(value), nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads the bytes of a value."""
         return self.decode(stream.read_all(nested))
 
 
 class StreamCoderImpl(CoderImpl):
-    """One that defines `encode_to_stream` and `decode_from_stream` (Beam's name)."""
+    """A CoderImpl that defines `encode_to_stream` and `decode_from_stream` (Beam's name)."""
 
     def encode(self, value: Any) -> bytes:
-        """What is written to a stream."""
         stream = OutputStream()
         self.encode_to_stream(value, stream, False)
         return stream.get()
 
     def decode(self, encoded: bytes) -> Any:
-        """What is read from a stream."""
         return self.decode_from_stream(InputStream(encoded), False)
 
 
 class CallbackCoderImpl(SimpleCoderImpl):
-    r"""One made of two functions (Beam's name).
-
-    Args:
-        encoder: Gives the bytes of a value.
-        decoder: Gives the value of the bytes.
-        size_estimator: Tells how many bytes a value takes; by default it is encoded to find out.
+    r"""A CoderImpl made of two functions, and one that tells how many bytes a value takes (Beam's name).
 
     >>> CallbackCoderImpl(str.encode, bytes.decode).encode_nested("ab")
     b'\x02ab'
@@ -139,7 +113,7 @@ class CallbackCoderImpl(SimpleCoderImpl):
         return self._decoder(encoded)
 
     def estimate_size(self, value: Any, nested: bool = False) -> int:
-        """What the estimator says, and the bytes of the size itself if it is nested."""
+        """The estimator's answer; if nested, plus the bytes of the size itself."""
         if self._size_estimator is None:
             return super().estimate_size(value, nested)
         size = self._size_estimator(value)

@@ -14,7 +14,7 @@ from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.sharded_key import ShardedKey
@@ -65,9 +65,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from penstock.base.bounded_window import IntervalWindow
-    from penstock.utils.timestamp import Timestamp
-    from penstock.utils.windowed_value import PaneInfo, WindowedValue
+    from penstock.utils.windowed_value import WindowedValue
 
 
 class _Primitive(FastCoder):
@@ -83,11 +81,7 @@ class _Primitive(FastCoder):
 
 
 class StrUtf8Coder(Coder):
-    r"""Strings, as UTF-8 (Beam's ``StrUtf8Coder``).
-
-    >>> StrUtf8Coder().encode("é")
-    b'\xc3\xa9'
-    """
+    """Strings, as UTF-8 (Beam's ``StrUtf8Coder``)."""
 
     def encode(self, value: str) -> bytes:
         return value.encode("utf-8")
@@ -103,21 +97,19 @@ class StrUtf8Coder(Coder):
 
 
 class ToBytesCoder(Coder):
-    """Anything as text, for output only: bytes as they are, all else as the UTF-8 of its ``str`` (Beam's
-    name).
+    """Anything as text, for output only: bytes as they are, all else as the UTF-8 of its ``str`` (Beam's name).
 
     >>> ToBytesCoder().encode(12)
     b'12'
     """
 
     def encode(self, value: Any) -> bytes:
-        """The bytes or the text of a value."""
         return value if isinstance(value, bytes) else str(value).encode("utf-8")
 
     def decode(self, encoded: bytes) -> Any:
-        """Not possible: NotImplementedError."""
-        raise NotImplementedError(
-            three_parts("a ToBytesCoder does not decode", hint="use StrUtf8Coder to read text")
+        """Always raises NotImplementedError."""
+        raise refusal(
+            NotImplementedError, "a ToBytesCoder does not decode", hint="use StrUtf8Coder to read text"
         )
 
     def is_deterministic(self) -> bool:
@@ -148,7 +140,6 @@ class BooleanCoder(_Primitive):
     _type = bool
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes the truth of a value."""
         stream.write_byte(1 if value else 0)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> bool:
@@ -184,7 +175,7 @@ class VarIntCoder(_Primitive):
             if byte < 128:
                 break
             shift += 7
-        # What has no end, or so many bits that one may be a sign, is for the thorough reader.
+        # A number without an end, or with so many bits that one may be a sign, goes to the thorough reader.
         if 0 < len(encoded) < 10 and byte < 128:
             return result
         return self.decode_from_stream(InputStream(encoded), False)
@@ -194,11 +185,10 @@ class VarIntCoder(_Primitive):
         try:
             stream.write_var_int64(value)
         except OverflowError as error:
-            raise OverflowError(
-                three_parts(
-                    "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
-                    hint="use BigIntegerCoder, or leave out the type hint",
-                )
+            raise refusal(
+                OverflowError,
+                "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
+                hint="use BigIntegerCoder, or leave out the type hint",
             ) from error
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
@@ -245,7 +235,6 @@ class SinglePrecisionFloatCoder(_Packed):
     _form = "f"
 
     def encode_to_stream(self, value: float, stream: OutputStream, nested: bool) -> None:
-        """Writes the nearest number of 4 bytes."""
         try:
             stream.write_packed("f", value)
         except OverflowError:
@@ -284,12 +273,7 @@ class BigIntegerCoder(_Primitive):
 
 
 class DecimalCoder(_Primitive):
-    """Finite Decimals: the number of decimal places as a VarInt, then the digits as a big integer (Beam's
-    name).
-
-    >>> DecimalCoder().decode(DecimalCoder().encode(Decimal("1.50")))
-    Decimal('1.50')
-    """
+    """Finite Decimals: the number of decimal places as a VarInt, then the digits as a big integer (Beam's name)."""
 
     _type = Decimal
 
@@ -316,21 +300,18 @@ class SingletonCoder(_Primitive):
         self._value = value
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes nothing."""
+        pass
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         return self._value
 
     def to_type_hint(self) -> Any:
-        """Not said: NotImplementedError."""
+        """Always raises NotImplementedError."""
         raise NotImplementedError
 
 
 class TupleCoder(FastCoder):
-    r"""Tuples of a fixed length, a coder for each part, the parts in turn (Beam's ``TupleCoder``).
-
-    Args:
-        components: The coders of the parts; with two of them it is a coder of pairs.
+    r"""Tuples of a fixed length, one part after the other, each by its own coder; pairs if there are two (Beam's name).
 
     >>> from penstock.coders.coders import StrUtf8Coder, VarIntCoder
     >>> TupleCoder([StrUtf8Coder(), VarIntCoder()]).encode(("ab", 3))
@@ -360,18 +341,15 @@ class TupleCoder(FastCoder):
         return all(coder.is_deterministic() for coder in self._coders)
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """The coder of the deterministic coders; ValueError if a part has none."""
         if self.is_deterministic():
             return self
         return TupleCoder(coder.as_deterministic_coder(step_label, error_message) for coder in self._coders)
 
     def to_type_hint(self) -> Any:
-        """``Tuple`` of the types of the parts."""
         return typehints.Tuple[tuple(coder.to_type_hint() for coder in self._coders)]
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Registry) -> TupleCoder:
-        """The coder of a ``Tuple`` hint with a type for each part."""
         return cls(registry.get_coder(part) for part in typehint.tuple_types)
 
     def coders(self) -> tuple[Coder, ...]:
@@ -382,17 +360,15 @@ class TupleCoder(FastCoder):
         return len(self._coders) == 2
 
     def key_coder(self) -> Coder:
-        """The first of two coders; ValueError if there are not two."""
         return self._pair()[0]
 
     def value_coder(self) -> Coder:
-        """The second of two coders; ValueError if there are not two."""
         return self._pair()[1]
 
     def _pair(self) -> tuple[Coder, ...]:
         if len(self._coders) != 2:
-            raise ValueError(
-                three_parts(f"{self!r} does not have two components", hint="use a TupleCoder of two")
+            raise refusal(
+                ValueError, f"{self!r} does not have two components", hint="use a TupleCoder of two"
             )
         return self._coders
 
@@ -404,10 +380,10 @@ class TupleCoder(FastCoder):
 
 
 class _OfOne(FastCoder):
-    """A coder made of one other coder, as deterministic as that is."""
+    """A coder made of one other coder; it is deterministic if the other is."""
 
-    def __init__(self, inner: Coder) -> None:
-        self._inner = inner
+    def __init__(self, value_coder: Coder) -> None:
+        self._inner = value_coder
 
     def is_deterministic(self) -> bool:
         return self._inner.is_deterministic()
@@ -427,11 +403,7 @@ class _OfOne(FastCoder):
 class ListLikeCoder(_OfOne):
     """Many values of one type: their number in 4 bytes, then each (Beam's ``ListLikeCoder``).
 
-    If the number cannot be known beforehand it is -1, and chunks follow, each after its own number; a 0 ends
-    them.
-
-    Args:
-        elem_coder: The coder of the elements.
+    If the number cannot be known beforehand it is -1, and chunks follow, each after its own number; a 0 ends them.
     """
 
     # Beam's writers start a new chunk once this many bytes are in the one before.
@@ -441,7 +413,6 @@ class ListLikeCoder(_OfOne):
         super().__init__(elem_coder)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes the elements of any iterable."""
         if hasattr(value, "__len__"):
             stream.write_packed("i", len(value))
             for element in value:
@@ -462,7 +433,6 @@ class ListLikeCoder(_OfOne):
         stream.write_var_int64(0)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads the elements into a list."""
         size = stream.read_packed("i")
         if size >= 0:
             return [self._inner.decode_from_stream(stream, True) for _ in range(size)]
@@ -476,7 +446,6 @@ class ListLikeCoder(_OfOne):
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Registry) -> Self:
-        """The coder of a hint with one inner type."""
         return cls(registry.get_coder(typehint.inner_type))
 
 
@@ -498,19 +467,11 @@ class TupleSequenceCoder(ListLikeCoder):
     """Tuples of any length of values of one type (Beam's ``TupleSequenceCoder``)."""
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> tuple[Any, ...]:
-        """Reads the elements into a tuple."""
         return tuple(super().decode_from_stream(stream, nested))
 
 
 class NullableCoder(_OfOne):
-    """A value or None: a byte 1 and the value, or a byte 0 (Beam's ``NullableCoder``).
-
-    Args:
-        value_coder: The coder of the values that are not None.
-    """
-
-    def __init__(self, value_coder: Coder) -> None:
-        super().__init__(value_coder)
+    """A value or None: a byte 1 and the value, or a byte 0 (Beam's ``NullableCoder``)."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         stream.write_byte(0 if value is None else 1)
@@ -531,22 +492,14 @@ class NullableCoder(_OfOne):
     def from_type_hint(cls, typehint: Any, registry: Registry) -> NullableCoder:
         """The coder of an ``Optional`` hint; TypeError for any other."""
         if not typehints.is_nullable(typehint):
-            raise TypeError(three_parts(f"{typehint!r} does not allow None", hint="use Optional[...]"))
+            raise refusal(TypeError, f"{typehint!r} does not allow None", hint="use Optional[...]")
         return cls(registry.get_coder(typehints.get_concrete_type_from_nullable(typehint)))
 
 
 class LengthPrefixCoder(_OfOne):
-    """Any value after the number of its bytes (Beam's ``LengthPrefixCoder``).
-
-    Args:
-        value_coder: The coder of the values.
-    """
-
-    def __init__(self, value_coder: Coder) -> None:
-        super().__init__(value_coder)
+    """Any value after the number of its bytes (Beam's ``LengthPrefixCoder``)."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        """Writes the size and the value."""
         stream.write(self._inner.encode(value), True)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -560,13 +513,7 @@ class LengthPrefixCoder(_OfOne):
 
 
 class MapCoder(FastCoder):
-    """Dicts: the number of items in 4 bytes, then keys and values in turn, in the dict's order (Beam's
-    ``MapCoder``).
-
-    Args:
-        key_coder: The coder of the keys.
-        value_coder: The coder of the values.
-    """
+    """Dicts: the number of items in 4 bytes, then keys and values in turn, in the dict's order (Beam's name)."""
 
     _sorted = False
 
@@ -588,7 +535,7 @@ class MapCoder(FastCoder):
         return result
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """The coder that writes the items in order of their keys; ValueError if keys or values have none."""
+        """The coder that writes the items in order of their keys; ValueError if a part cannot be deterministic."""
         return DeterministicMapCoder(
             self._key_coder.as_deterministic_coder(step_label, error_message),
             self._value_coder.as_deterministic_coder(step_label, error_message),
@@ -599,7 +546,6 @@ class MapCoder(FastCoder):
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Registry) -> MapCoder:
-        """The coder of a ``Dict`` hint."""
         return cls(registry.get_coder(typehint.key_type), registry.get_coder(typehint.value_type))
 
     def __repr__(self) -> str:
@@ -610,12 +556,7 @@ class MapCoder(FastCoder):
 
 
 class DeterministicMapCoder(MapCoder):
-    """Dicts with their items in the order of the keys (Beam's ``DeterministicMapCoder``).
-
-    Args:
-        key_coder: The deterministic coder of the keys.
-        value_coder: The deterministic coder of the values.
-    """
+    """Dicts with their items in the order of the keys, by deterministic coders (Beam's ``DeterministicMapCoder``)."""
 
     _sorted = True
 
@@ -627,11 +568,7 @@ class DeterministicMapCoder(MapCoder):
 
 
 class ShardedKeyCoder(_OfOne):
-    """Keys with a shard: the shard's bytes, then the key (Beam's ``ShardedKeyCoder``).
-
-    Args:
-        key_coder: The coder of the keys.
-    """
+    """Keys with a shard: the shard's bytes, then the key (Beam's ``ShardedKeyCoder``)."""
 
     def __init__(self, key_coder: Coder) -> None:
         super().__init__(key_coder)
@@ -651,39 +588,30 @@ class ShardedKeyCoder(_OfOne):
     def from_type_hint(cls, typehint: Any, registry: Registry) -> ShardedKeyCoder:
         """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
         if not hasattr(typehint, "key_type"):
-            raise ValueError(
-                three_parts(f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
-            )
+            raise refusal(ValueError, f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
         return cls(registry.get_coder(typehint.key_type))
 
 
 class _OfAnything:
-    """What the coders of any value have in common: they may hold pairs, and do not know of what."""
+    """The common part of coders of any value, which may be a pair of any values."""
 
     def is_kv_coder(self) -> bool:
-        """Yes: any value may be a pair."""
         return True
 
     def key_coder(self) -> Any:
-        """The coder itself."""
         return self
 
     def value_coder(self) -> Any:
-        """The coder itself."""
         return self
 
     def to_type_hint(self) -> Any:
-        """The type Any."""
         return typing.Any
 
 
 class PickleCoder(_OfAnything, Coder):
     """Anything that can be pickled (Beam's ``PickleCoder``).
 
-    Objects of classes that a worker cannot import, such as classes of the main program, bring their class along.
-
-    >>> PickleCoder().decode(PickleCoder().encode({"a": [1]}))
-    {'a': [1]}
+    An object whose class a worker cannot import, such as a class of the main program, is pickled with its class.
     """
 
     def encode(self, value: Any) -> bytes:
@@ -702,7 +630,7 @@ class PickleCoder(_OfAnything, Coder):
 class CloudpickleCoder(_OfAnything, Coder):
     """Anything that cloudpickle can pickle, functions and classes of ``__main__`` included (Beam's name).
 
-    It is the one coder that needs a package beyond the standard library, and only when it is used.
+    Only this coder needs a package beyond the standard library, and only when it is used.
     """
 
     def encode(self, value: Any) -> bytes:
@@ -718,7 +646,6 @@ class Base64PickleCoder(_OfAnything, Coder):
     """Anything that the standard library can pickle, as base-64 text (Beam's ``Base64PickleCoder``)."""
 
     def encode(self, value: Any) -> bytes:
-        """The text of the pickled value."""
         return base64.b64encode(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
     def decode(self, encoded: bytes) -> Any:
@@ -726,13 +653,9 @@ class Base64PickleCoder(_OfAnything, Coder):
 
 
 class FastPrimitivesCoder(_OfAnything, FastCoder):
-    r"""Common values as a byte that tells the type and a compact form; all others by another coder (Beam's
-    name).
+    r"""Common values as a byte for the type and a compact form; all others by `fallback_coder` (Beam's name).
 
     The common types are None, bool, int of 64 bits, float, bytes, str, and lists, tuples, dicts and sets.
-
-    Args:
-        fallback_coder: The coder of all others.
 
     >>> FastPrimitivesCoder().encode(("a", 1))
     b'\x06\x02\x04\x01a\x01\x01'
@@ -776,7 +699,7 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
         return (part for item in value.items() for part in item) if type(value) is dict else value
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        """Reads a value; ValueError if the first byte tells no known type."""
+        """Reads a value; ValueError if no type has the first byte."""
         match stream.read_byte():
             case 0:
                 return None
@@ -822,7 +745,7 @@ _pack_float = struct.Struct(">Bd").pack
 
 
 class KeyCoder(Coder):
-    """All that may be a key, as `penstock.coders.deterministic` encodes it (penstock's own).
+    """Keys of all types, as `penstock.coders.deterministic` encodes them (penstock's own).
 
     >>> KeyCoder().decode(KeyCoder().encode(("a", 1)))
     ('a', 1)
@@ -846,7 +769,7 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
     values are written as keys are.
 
     Args:
-        coder: The coder that this one stands in for.
+        coder: The coder that this one replaces.
         step_label: The step that needs it, for the error.
     """
 
@@ -863,7 +786,7 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
             what, _, hint = str(error).partition("\n  hint: ")
             if "\n" in what:
                 raise
-            raise TypeError(three_parts(what, where=f"at step {self._step_label!r}", hint=hint)) from error
+            raise refusal(TypeError, what, where=f"at step {self._step_label!r}", hint=hint) from error
 
     def _parts(self, value: Any) -> Any:
         if type(value) is dict:
@@ -875,27 +798,23 @@ DeterministicFastPrimitivesCoderV2 = DeterministicFastPrimitivesCoder
 
 
 class FakeDeterministicFastPrimitivesCoder(FastPrimitivesCoder):
-    """A `FastPrimitivesCoder` that says it is deterministic though it may not be (Beam's name).
+    """A `FastPrimitivesCoder` that claims to be deterministic though it may not be (Beam's name).
 
-    It can be registered as the fallback coder by those who know that their keys are pickled alike everywhere.
+    Register it as the fallback coder if you know that your keys are pickled alike everywhere.
     """
 
     def is_deterministic(self) -> bool:
         return True
 
 
-# Added to a signed number, it makes an unsigned one of 8 bytes that sorts the same way.
+# Added to a signed number, it makes an unsigned number of 8 bytes that sorts the same way.
 _SHIFT = 1 << 63
 
 
-class TimestampCoder(FastCoder):
-    """Timestamps, rounded down to milliseconds, in 8 bytes that sort as the times do (Beam's
-    ``TimestampCoder``).
+class TimestampCoder(_Primitive):
+    """Timestamps, rounded down to milliseconds, in 8 bytes that sort as the times do (Beam's ``TimestampCoder``)."""
 
-    >>> from penstock.utils.timestamp import Timestamp
-    >>> TimestampCoder().encode(Timestamp(0)).hex()
-    '8000000000000000'
-    """
+    _type = Timestamp
 
     def encode_to_stream(self, value: Timestamp, stream: OutputStream, nested: bool) -> None:
         stream.write_packed("Q", value.micros // 1000 + _SHIFT)
@@ -903,18 +822,11 @@ class TimestampCoder(FastCoder):
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Timestamp:
         return Timestamp.from_micros((stream.read_packed("Q") - _SHIFT) * 1000)
 
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return Timestamp
-
 
 class IntervalWindowCoder(FastCoder):
-    """Intervals: the end as a timestamp, then the length in milliseconds as a VarInt (Beam's name)."""
+    """Intervals, rounded down to milliseconds: the end as a timestamp, then the length as a VarInt (Beam's name)."""
 
     def encode_to_stream(self, value: IntervalWindow, stream: OutputStream, nested: bool) -> None:
-        """Writes a window whose bounds are rounded down to milliseconds."""
         end_millis = value.end_micros // 1000
         stream.write_packed("Q", end_millis + _SHIFT)
         stream.write_var_int64(end_millis - value.start_micros // 1000)
@@ -939,12 +851,7 @@ class _Bounded(Protocol):
 
 
 class TimestampPrefixingWindowCoder(FastCoder):
-    """Windows of any kind: the latest timestamp in them, then the window (Beam's
-    ``TimestampPrefixingWindowCoder``).
-
-    Args:
-        window_coder: The coder of the windows.
-    """
+    """Windows of any kind: the latest timestamp in them, then the window (Beam's ``TimestampPrefixingWindowCoder``)."""
 
     def __init__(self, window_coder: Coder) -> None:
         self._window_coder = window_coder
@@ -967,10 +874,10 @@ class TimestampPrefixingWindowCoder(FastCoder):
         return f"{type(self).__name__}[{self._window_coder!r}]"
 
 
-class PaneInfoCoder(FastCoder):
-    """Panes: one byte, and the indices as VarInts unless it is a first pane (Beam's
-    ``PaneInfoCoder``).
-    """
+class PaneInfoCoder(_Primitive):
+    """Panes: one byte, and the indices as VarInts unless it is a first pane (Beam's ``PaneInfoCoder``)."""
+
+    _type = PaneInfo
 
     def encode_to_stream(self, value: PaneInfo, stream: OutputStream, nested: bool) -> None:
         if value.timing == PaneInfoTiming.UNKNOWN or value.index == value.nonspeculative_index == 0:
@@ -999,12 +906,6 @@ class PaneInfoCoder(FastCoder):
             nonspeculative_index = -1 if pane.timing == PaneInfoTiming.EARLY else index
         return PaneInfo(pane.is_first, pane.is_last, pane.timing, index, nonspeculative_index)
 
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return PaneInfo
-
 
 class _AnyWindowCoder(FastCoder):
     """Windows of any kind: a byte that says which, then the window; unknown kinds are pickled."""
@@ -1027,9 +928,7 @@ def _window_coder(number: int) -> Coder:
 class WindowedValueCoder(FastCoder):
     """Windowed values: the timestamp in milliseconds, the windows, the pane, the value (Beam's name).
 
-    Args:
-        wrapped_value_coder: The coder of the values.
-        window_coder: The coder of the windows; by default one that takes any.
+    Without a `window_coder`, windows of any kind can be written.
     """
 
     def __init__(self, wrapped_value_coder: Coder, window_coder: Coder | None = None) -> None:
@@ -1054,18 +953,15 @@ class WindowedValueCoder(FastCoder):
         return create(self.wrapped_value_coder.decode_from_stream(stream, nested), micros, windows, pane)
 
     def is_deterministic(self) -> bool:
-        """Whether the coders of values and windows are."""
         return self.wrapped_value_coder.is_deterministic() and self.window_coder.is_deterministic()
 
     def is_kv_coder(self) -> bool:
         return self.wrapped_value_coder.is_kv_coder()
 
     def key_coder(self) -> Coder:
-        """The coder of the keys of the values."""
         return self.wrapped_value_coder.key_coder()
 
     def value_coder(self) -> Coder:
-        """The coder of the values of the values."""
         return self.wrapped_value_coder.value_coder()
 
     def to_type_hint(self) -> Any:
@@ -1073,7 +969,6 @@ class WindowedValueCoder(FastCoder):
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
-        """The coder of a ``WindowedValue`` hint."""
         return cls(registry.get_coder(typehint.inner_type))
 
     def __repr__(self) -> str:
@@ -1081,11 +976,10 @@ class WindowedValueCoder(FastCoder):
 
 
 class ParamWindowedValueCoder(WindowedValueCoder):
-    """Windowed values that all have the same timestamp, windows and pane, which are not written (Beam's
-    name).
+    """Windowed values that share timestamp, windows and pane, which are not written (Beam's name).
 
     Args:
-        payload: The common part: a windowed value of bytes, as a `WindowedValueCoder` encodes it.
+        payload: The shared part: a windowed value of bytes, as a `WindowedValueCoder` encodes it.
         components: The coder of the values and the coder of the windows.
     """
 
@@ -1097,10 +991,8 @@ class ParamWindowedValueCoder(WindowedValueCoder):
         self.wrapped_value_coder.encode_to_stream(value.value, stream, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:
-        """Reads the value and adds the rest."""
         common: WindowedValue = WindowedValueCoder(BytesCoder(), self.window_coder).decode(self.payload)
         return common.with_value(self.wrapped_value_coder.decode_from_stream(stream, nested))
 
     def is_deterministic(self) -> bool:
-        """Whether the coder of the values is."""
         return self.wrapped_value_coder.is_deterministic()

@@ -1,10 +1,10 @@
 r"""Keys as bytes: a deterministic, self-describing encoding in which equal bytes mean equal keys.
 
-Grouping compares keys by these bytes, as Beam compares them by the bytes of its deterministic coder, and so
-two keys are one key exactly if Beam would say so: ``1``, ``1.0`` and ``True`` are three keys, ``0.0`` and
-``-0.0`` are two, and a NaN is the same key as a NaN with the same bits.
+Grouping compares keys by these bytes, as Beam compares them by the bytes of its deterministic coder. So
+two keys are one key exactly if they are one in Beam: ``1``, ``1.0`` and ``True`` are three keys, ``0.0`` and
+``-0.0`` are two, and NaNs with the same bits are one.
 
-An encoded key is a one-byte tag and what follows it. A part of a larger key comes after its size in bytes.
+An encoded key begins with a tag of one byte. A part of a larger key comes after its size in bytes.
 
 ==============  =====================================================================================
 tag             value
@@ -16,8 +16,7 @@ tag             value
 ``( [``         tuple, list: the parts
 ``{ <``         dict: keys and values, in the order of the encoded keys; set: the sorted encoded members
 ``n d e o``     the class's name; a named tuple's parts, a frozen dataclass's parts, an enum member's value,
-the state
-                of an object with ``__setstate__``
+                the state of an object with ``__setstate__``
 ``r``           Row: names and values in turn
 ``t T w g``     Timestamp (microseconds, or nanoseconds), IntervalWindow (microseconds), GlobalWindow
 ``D u y m``     Decimal, UUID, date, datetime (wall clock, fold, zone)
@@ -45,7 +44,7 @@ from typing import Any, TypeVar
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.base.row import Row
 from penstock.coders.base import Coder, registry_in_use
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 
 _classes: dict[bytes, type] = {}
@@ -54,65 +53,38 @@ ClassT = TypeVar("ClassT", bound=type)
 
 
 def register_key_class(cls: ClassT) -> ClassT:
-    """Makes a class known to `penstock.coders.deterministic.decode_key` in this process; usable as a
-    decorator.
+    """Makes a class known to `penstock.coders.deterministic.decode_key` in this process; usable as a decorator.
 
     A key holds only the name of its class, ``module:qualified name``. Classes that can be imported under that
     name need no registration. Classes of ``__main__`` or of a function's body cannot be imported in another
     process, so a runner sends `key_classes` along with the functions and registers them wherever keys are
     decoded. The class registered last under a name wins, so that a cell of a notebook can be run again.
-
-    Args:
-        cls: Any class whose instances are keys.
-
-    >>> from typing import NamedTuple
-    >>> @register_key_class
-    ... class Player(NamedTuple):
-    ...     team: str
     """
     _classes[name_of(cls)] = cls
     return cls
 
 
 def key_classes() -> tuple[type, ...]:
-    """The classes known in this process that another process could not import under their names.
-
-    These are what a runner has to send to the processes that decode keys.
-
-    Returns:
-        Classes that were registered, or whose instances were encoded, in this process.
-    """
+    """The classes of keys that another process cannot import under their names, so that a runner has to send them."""
     return tuple(cls for name, cls in _classes.items() if _import(name) is not cls)
 
 
 def name_of(cls: type) -> bytes:
-    """The name of a class in an encoded key.
-
-    >>> name_of(int)
-    b'builtins:int'
-    """
+    """The name of a class in an encoded key."""
     return f"{cls.__module__}:{cls.__qualname__}".encode()
 
 
 def class_named(name: bytes) -> type:
-    """The class that an encoded key names.
-
-    Raises:
-        LookupError: The name can neither be imported nor is it registered in this process.
-
-    >>> class_named(b"builtins:int")
-    <class 'int'>
-    """
+    """The class that an encoded key names; LookupError if it can neither be imported nor is registered."""
     found = _classes.get(name)
     if found is None:
         found = _import(name)
         if found is None:
-            raise LookupError(
-                three_parts(
-                    f"the class {name.decode()!r} of a key cannot be found in this process",
-                    hint="move the class to a module that the workers can import, or call "
-                    "penstock.coders.deterministic.register_key_class(cls) there",
-                )
+            raise refusal(
+                LookupError,
+                f"the class {name.decode()!r} of a key cannot be found in this process",
+                hint="move the class to a module that the workers can import, or call "
+                "penstock.coders.deterministic.register_key_class(cls) there",
             )
         _classes[name] = found
     return found
@@ -142,8 +114,7 @@ SHORT_SIZES = tuple(bytes([size]) for size in range(128))
 
 
 def framed(parts: Iterable[bytes], head: bytes) -> bytes:
-    r"""`head`, then each part after its size; a size is a base-128 number, low digits first, as Beam's VarInt
-    is.
+    r"""`head`, then each part after its size: a base-128 number, low digits first, as Beam's VarInt.
 
     >>> framed([b"ab", b""], b"(")
     b'(\x02ab\x00'
@@ -201,28 +172,19 @@ _REGISTER = (
 )
 
 
-def refusal(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
-    """The error for a key whose type has no deterministic encoding.
-
-    Args:
-        kind: The type of the key, or of the part of it that is refused.
-        why: A clause that says more, for types that are nearly right.
-        hint: What to do.
-    """
+def no_encoding(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
+    """The error for a key, or a part of it, without a deterministic encoding; `why` is a clause that says more."""
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return TypeError(
-        three_parts(
-            f"Unable to deterministically encode a key: keys of type {name} have no deterministic encoding"
-            + (f": {why}" if why else ""),
-            hint=hint,
-        )
+    return refusal(
+        TypeError,
+        f"Unable to deterministically encode a key: keys of type {name} have no deterministic encoding"
+        + (f": {why}" if why else ""),
+        hint=hint,
     )
 
 
 def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
-    """The encoder of a class of the standard library or of penstock itself, by its name, so nothing is
-    imported.
-    """
+    """The encoder of a class of the standard library or of penstock itself, found by name: nothing is imported."""
     match f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}":
         case "penstock.Timestamp":
             return lambda value: b"t" + _pack_micros(value.micros)
@@ -259,9 +221,7 @@ def _encode_precise(value: Any) -> bytes:
 
 
 def _zone_parts(zone: datetime.tzinfo | None) -> object:
-    """A zone as plain values: a key of the zone database as a str, a fixed offset as (microseconds, name or
-    None).
-    """
+    """A zone as plain values: a key of the zone database, or a fixed offset as (microseconds, name or None)."""
     if zone is None:
         return None
     if type(zone) is datetime.timezone:
@@ -272,7 +232,7 @@ def _zone_parts(zone: datetime.tzinfo | None) -> object:
     key = getattr(zone, "key", None)
     if type(zone).__module__.startswith("zoneinfo") and isinstance(key, str):
         return key
-    raise refusal(
+    raise no_encoding(
         type(zone), "a datetime's zone must be a datetime.timezone or a zoneinfo.ZoneInfo with a key"
     )
 
@@ -289,18 +249,11 @@ def _zone(parts: Any) -> datetime.tzinfo | None:
 
 
 def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None = None) -> Encoder:
-    """The encoder of a user's class that Beam encodes deterministically.
+    """The encoder of a user's class that Beam encodes deterministically; TypeError for any other class.
 
     These are enums, frozen dataclasses (their ``init`` fields), named tuples, and classes with
-    ``__setstate__`` that do not define ``__reduce__``.
-
-    Args:
-        kind: The class.
-        encode_key: Encodes the parts.
-        base_with_coder: A base of it that a coder is registered for, for the error.
-
-    Raises:
-        TypeError: Beam has no deterministic encoding of this class either.
+    ``__setstate__`` that do not define ``__reduce__``. A coder may be registered for a base of the class,
+    `base_with_coder`, which the error then mentions.
     """
     name = name_of(kind)
     if issubclass(kind, enum.Enum):
@@ -308,7 +261,7 @@ def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None 
         return lambda member: head + encode_key(member.value)
     if dataclasses.is_dataclass(kind):
         if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            raise refusal(kind, "the dataclass is not frozen")
+            raise no_encoding(kind, "the dataclass is not frozen")
         head = framed([name], b"d")
         fields = [field.name for field in dataclasses.fields(kind) if field.init]
         return lambda value: framed([encode_key(getattr(value, field)) for field in fields], head)
@@ -322,8 +275,8 @@ def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None 
         why = (
             f"the coder that is registered for {base_with_coder.__qualname__} is not used for derived classes"
         )
-        raise refusal(kind, why, f"register a coder for {kind.__qualname__}, too")
-    raise refusal(kind)
+        raise no_encoding(kind, why, f"register a coder for {kind.__qualname__}, too")
+    raise no_encoding(kind)
 
 
 def decoders(decode_key: Decoder) -> dict[int, Decoder]:
@@ -466,22 +419,17 @@ class PickledKeyCoder(Coder):
 
 
 def set_pickling(on: bool) -> bool:
-    """Sets whether keys may be pickled in this process: the option ``allow_non_deterministic_key_coders``.
-
-    Returns:
-        Whether it was different before.
-    """
+    """Allows to pickle keys in this process or not (``allow_non_deterministic_key_coders``); whether that changes."""
     changed = _Switch.on != on
     _Switch.on = on
     return changed
 
 
 def fallback_coder(kind: type) -> Coder | None:
-    """The coder of keys of a class that has no deterministic encoding.
+    """The coder of keys of a class that has no deterministic encoding; None if it has none.
 
-    Returns:
-        The registered fallback coder that takes the class and says that it is deterministic, or one that pickles if
-        that is allowed; otherwise None.
+    It is the newest registered fallback coder that takes the class and says that it is deterministic, or one that
+    pickles if that is allowed.
     """
     registry = registry_in_use()
     for fallback in reversed(registry.custom_fallbacks):
@@ -510,13 +458,7 @@ _pack_float = struct.Struct(">cd").pack
 
 
 def encode_key(value: object) -> bytes:
-    r"""The bytes of a key.
-
-    Args:
-        value: A key of any of the types that this module's text lists.
-
-    Returns:
-        The encoding; equal for two keys if and only if they are the same key.
+    r"""The bytes of a key: equal for two keys if and only if they are the same key.
 
     Raises:
         TypeError: The key, or a part of it, is of a type that has no deterministic encoding.
@@ -533,10 +475,7 @@ def encode_key(value: object) -> bytes:
 
 
 def decode_key(data: bytes) -> Any:
-    """The key that was encoded.
-
-    Args:
-        data: What `encode_key` returned.
+    """The key that `encode_key` encoded.
 
     Raises:
         ValueError: The bytes are not an encoded key.
@@ -553,14 +492,7 @@ def decode_key(data: bytes) -> Any:
 
 
 def encode_keys(values: Sequence[object]) -> list[bytes]:
-    """The bytes of many keys; faster than one by one if all are of one type.
-
-    Raises:
-        TypeError: As `encode_key` does.
-
-    >>> encode_keys(["a", "b"])
-    [b'sa', b'sb']
-    """
+    """The bytes of many keys; faster than one by one if all are of one type."""
     kinds = set(map(type, values))
     if len(kinds) != 1:
         return [encode_key(value) for value in values]
@@ -574,16 +506,12 @@ def encode_keys(values: Sequence[object]) -> list[bytes]:
 
 
 def as_coders_give_them(keys: dict[bytes, Any]) -> dict[bytes, Any]:
-    """Keys as they come out of a grouping: where coders of the user's say what is one key, as those decode it.
-
-    Args:
-        keys: Keys by their encodings.
-    """
+    """Keys by their encodings, as a grouping gives them: decoded, if the user has registered coders for keys."""
     return {name: decode_key(name) for name in keys} if _registered_coders else keys
 
 
 def forget_encoders() -> None:
-    """Drops what is remembered of the classes met so far, because a coder was registered for one."""
+    """Drops what is remembered of classes, because a coder was registered."""
     _registered_coders.clear()
     _fallback_coders.clear()
     _fallback_encoders.clear()
@@ -608,7 +536,7 @@ def _encode_int(value: int) -> bytes:
 
 
 def _encode_tuple(value: tuple[object, ...]) -> bytes:
-    # This is `framed` once more, without its calls: most keys that are not a str or an int come this way.
+    # A copy of `framed` without its calls: most keys that are not a str or an int come this way.
     out = [b"("]
     for part in value:
         data = (_encoders.get(type(part)) or _encoder_of(type(part)))(part)
@@ -639,7 +567,7 @@ _encoders: dict[type, Encoder] = dict(_BUILT_IN_ENCODERS)
 
 
 def _encoder_of(kind: type) -> Encoder:
-    """Finds, and remembers, how keys of a type that was not met before are encoded."""
+    """Finds, and remembers, how keys of a new type are encoded."""
     if _fallback_encoders:
         found = _fallback_encoders.get((kind, registry_in_use()))
         if found is not None:
@@ -672,7 +600,7 @@ def _registered_coder(kind: type) -> Coder | None:
         try:
             found = _registered_coders[kind] = found.as_deterministic_coder("grouping")
         except (TypeError, ValueError) as error:
-            raise refusal(
+            raise no_encoding(
                 kind,
                 f"its registered coder {found!r} is not deterministic",
                 f"have {type(found).__name__}.is_deterministic return True if it encodes equal values "
@@ -691,7 +619,7 @@ def _registered_encoder(kind: type) -> Encoder | None:
 
 
 def allow_pickled_keys(allowed: bool) -> None:
-    """Whether keys of classes without a deterministic encoding are pickled in this process, and not refused.
+    """Sets whether keys of classes without a deterministic encoding are pickled in this process, and not refused.
 
     A runner calls it where a run begins, and in the workers.
     """
@@ -716,13 +644,13 @@ def _decode_fallback(data: bytes) -> Any:
     name, payload = unframed(data, 1)
     place = class_named(bytes(name)), registry_in_use()
     if place not in _fallback_coders:
-        # What encodes such keys decodes them.
+        # The coder that encodes such keys decodes them.
         _encoder_of(place[0])
     return _fallback_coders[place].decode(bytes(payload))
 
 
 def _base_with_coder(kind: type) -> type | None:
-    """The nearest base of a class that the user registered a coder for: it is not used for derived classes."""
+    """The nearest base of a class that the user registered a coder for, which is not used for derived classes."""
     registry = registry_in_use()
     return next((base for base in kind.__mro__[1:] if registry.registered_coder(base) is not None), None)
 
@@ -732,11 +660,10 @@ def _decode_registered(data: bytes) -> Any:
     kind = class_named(bytes(name))
     coder = _registered_coder(kind)
     if coder is None:
-        raise LookupError(
-            three_parts(
-                f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
-                hint="register the coder that the key was encoded with before the pipeline runs",
-            )
+        raise refusal(
+            LookupError,
+            f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
+            hint="register the coder that the key was encoded with before the pipeline runs",
         )
     return coder.decode(bytes(payload))
 
@@ -753,7 +680,7 @@ def _decode_long(data: bytes) -> int:
 
 
 def _decode_tuple(data: bytes) -> tuple[Any, ...]:
-    # This is `unframed` once more, as `_encode_tuple` is `framed`, where all parts are short and of a known form.
+    # A copy of `unframed`, as `_encode_tuple` copies `framed`, where all parts are short and of a known form.
     parts, position, end = [], 1, len(data)
     while position < end:
         size = data[position]

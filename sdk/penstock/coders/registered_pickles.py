@@ -1,6 +1,6 @@
-"""Pickling in which objects of a class with a registered coder are what that coder encodes.
+"""Pickling in which the registered coder of a class encodes the objects of the class.
 
-So an object that cannot be pickled gets from step to step, wherever it stands in an element: alone, or in a pair.
+So an object that cannot be pickled gets from step to step, wherever it is in an element: alone, or in a pair.
 
 >>> import pickle
 >>> from penstock.coders import Coder, registry
@@ -29,21 +29,13 @@ from functools import cache
 from typing import Any
 
 from penstock.coders.base import registry_in_use
-from penstock.error import three_parts
+from penstock.error import refusal
 
 Reducer = Callable[[Any], tuple[Any, ...]]
 
 
 def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
-    """The pickled value, with the registered coders for objects that have one; ``pickle.loads`` reads it.
-
-    Args:
-        value: The value.
-        pickler: The class of the pickler, such as cloudpickle's.
-
-    Raises:
-        Exception: Whatever the pickler or a coder raises.
-    """
+    """The value, pickled by `pickler`, such as cloudpickle's, with the registered coders; ``pickle.loads`` reads it."""
     if pickler is pickle.Pickler and not coder_table():
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     into = io.BytesIO()
@@ -53,9 +45,9 @@ def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
 
 @cache
 def coder_table() -> dict[type, Reducer]:
-    """How objects are pickled, by their class: those of users that have a coder of their own.
+    """How objects of the classes with a user's coder are pickled.
 
-    What a `RowCoder` writes can be pickled as it is, and quicker.
+    Records of a `RowCoder` can be pickled as they are, and faster.
     """
     registry = registry_in_use()
     return {
@@ -67,9 +59,9 @@ def coder_table() -> dict[type, Reducer]:
 
 @cache
 def _with_coders(pickler: Any) -> Any:
-    """The pickler, asking the table first. A class: picklers read their table when they are made."""
+    """A class derived from the pickler that asks the table first: picklers read their table when they are made."""
     own = getattr(pickler, "dispatch_table", None)
-    # The standard library's pickler has none of its own: what stands there is only the place for one.
+    # The standard library's pickler has only a slot for one.
     others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
     return type("PicklerWithCoders", (pickler,), {"dispatch_table": ChainMap(coder_table(), others)})
 
@@ -88,11 +80,10 @@ def _coder_of(kind: Any) -> Any:
     registry = registry_in_use()
     coder = registry.registered_coder(kind)
     if coder is None:
-        raise TypeError(
-            three_parts(
-                f"an object of class {kind.__qualname__} was written with a coder, and none is registered now",
-                hint="register the coder of the class in this program as well",
-            )
+        raise refusal(
+            TypeError,
+            f"an object of class {kind.__qualname__} was written with a coder, and none is registered now",
+            hint="register the coder of the class in this program as well",
         )
     return coder
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.coders.base import Coder, FastCoder, Registry, registry_in_use
 from penstock.coders.coders import DecimalCoder, IterableCoder, MapCoder, NullableCoder
 from penstock.coders.stream import InputStream, OutputStream
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.constraints import Any as ANY
 from penstock.typehints.row_type import RowTypeConstraint
-
-if TYPE_CHECKING:
-    from penstock.typehints.row_type import RowTypeConstraint
 
 __all__ = ["RowCoder"]
 
@@ -28,11 +25,9 @@ class RowCoder(FastCoder):
     registry's coder of the type.
 
     Args:
-        schema: The type of the records: a NamedTuple class, a dataclass or a row type. (Beam takes a
-            protocol buffer;
+        schema: The type of the records: a NamedTuple class, a dataclass or a row type. (Beam takes a protocol buffer;
             use `from_type_hint` in code that runs on both.)
-        force_deterministic: The label of the step that needs all fields to be deterministic; False if
-            none does.
+        force_deterministic: The label of the step that needs all fields to be deterministic; False if none does.
 
     Raises:
         TypeError: The schema is not a type of records.
@@ -70,7 +65,7 @@ class RowCoder(FastCoder):
             if part is not None:
                 coder.encode_to_stream(part, stream, True)
             elif not nullable:
-                raise ValueError(three_parts(f"the field {name!r} is None", hint="declare it Optional"))
+                raise refusal(ValueError, f"the field {name!r} is None", hint="declare it Optional")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         """Reads a record; fields that were added to the type since are None."""
@@ -84,7 +79,6 @@ class RowCoder(FastCoder):
         return self._row.user_type(**dict(zip(self._names, parts, strict=True)))
 
     def is_deterministic(self) -> bool:
-        """Whether the coders of all fields are."""
         return all(coder.is_deterministic() for coder in self.components)
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
@@ -104,15 +98,11 @@ class RowCoder(FastCoder):
 
 
 def row_hint(schema: Any) -> RowTypeConstraint:
-    """A type of records as a row type.
-
-    Raises:
-        TypeError: It is not a NamedTuple class, dataclass or row type.
-    """
+    """A type of records as a row type; TypeError if it is not a NamedTuple class, dataclass or row type."""
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"
-        raise TypeError(three_parts(f"{schema!r} is not a type of records", hint=hint))
+        raise refusal(TypeError, f"{schema!r} is not a type of records", hint=hint)
     return row
 
 

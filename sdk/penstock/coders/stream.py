@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partialmethod
 from typing import Any
 
 
@@ -32,8 +33,7 @@ class OutputStream:
         self._data.append(value)
 
     def write_var_int64(self, value: int) -> None:
-        """Appends a whole number in 1 to 10 bytes, 7 bits a byte, low bits first, as two's complement of 64
-        bits.
+        """Appends a number in 1 to 10 bytes, 7 bits a byte, low bits first, as two's complement of 64 bits.
 
         Raises:
             OverflowError: The number does not fit in 64 bits with a sign.
@@ -47,11 +47,7 @@ class OutputStream:
         self._data.append(value)
 
     def write_packed(self, form: str, value: Any) -> None:
-        """Appends a number in a fixed size, high byte first; `form` is a letter of the ``struct`` module.
-
-        Raises:
-            OverflowError: The number does not fit.
-        """
+        """Appends a number in a fixed size, high byte first; `form` is a letter of the ``struct`` module."""
         try:
             self._data += struct.pack(f">{form}", value)
         except struct.error as error:
@@ -63,32 +59,16 @@ class OutputStream:
         """Appends the low 32 bits of a number in 1 to 5 bytes (Beam's name)."""
         self.write_var_int64(value & 0xFFFFFFFF)
 
-    def write_bigendian_int64(self, value: int) -> None:
-        """Appends a number with a sign in 8 bytes, high byte first (Beam's name, as those that follow)."""
-        self.write_packed("q", value)
-
-    def write_bigendian_uint64(self, value: int) -> None:
-        """Appends a number without a sign in 8 bytes."""
-        self.write_packed("Q", value)
-
-    def write_bigendian_int32(self, value: int) -> None:
-        """Appends a number with a sign in 4 bytes."""
-        self.write_packed("i", value)
-
-    def write_bigendian_int16(self, value: int) -> None:
-        """Appends a number with a sign in 2 bytes."""
-        self.write_packed("h", value)
-
-    def write_bigendian_double(self, value: float) -> None:
-        """Appends a float in 8 bytes."""
-        self.write_packed("d", value)
-
-    def write_bigendian_float(self, value: float) -> None:
-        """Appends a float in 4 bytes."""
-        self.write_packed("f", value)
+    # Beam's names.
+    write_bigendian_int64 = partialmethod(write_packed, "q")
+    write_bigendian_uint64 = partialmethod(write_packed, "Q")
+    write_bigendian_int32 = partialmethod(write_packed, "i")
+    write_bigendian_int16 = partialmethod(write_packed, "h")
+    write_bigendian_double = partialmethod(write_packed, "d")
+    write_bigendian_float = partialmethod(write_packed, "f")
 
     def size(self) -> int:
-        """How many bytes were written."""
+        """The number of bytes written."""
         return len(self._data)
 
     def get(self) -> bytes:
@@ -112,7 +92,7 @@ class InputStream:
         self._position = 0
 
     def size(self) -> int:
-        """How many bytes are left."""
+        """The number of bytes left."""
         return len(self._data) - self._position
 
     def read(self, size: int) -> bytes:
@@ -155,30 +135,14 @@ class InputStream:
         value = self.read_var_int64() & 0xFFFFFFFF
         return value - (1 << 32) if value >= 1 << 31 else value
 
-    def read_bigendian_int64(self) -> int:
-        """A number with a sign in 8 bytes, high byte first (Beam's name, as those that follow)."""
-        return int(self.read_packed("q"))
-
-    def read_bigendian_uint64(self) -> int:
-        """A number without a sign in 8 bytes."""
-        return int(self.read_packed("Q"))
-
-    def read_bigendian_int32(self) -> int:
-        """A number with a sign in 4 bytes."""
-        return int(self.read_packed("i"))
-
-    def read_bigendian_int16(self) -> int:
-        """A number with a sign in 2 bytes."""
-        return int(self.read_packed("h"))
-
-    def read_bigendian_double(self) -> float:
-        """A float in 8 bytes."""
-        return float(self.read_packed("d"))
-
-    def read_bigendian_float(self) -> float:
-        """A float in 4 bytes."""
-        return float(self.read_packed("f"))
-
     def read_packed(self, form: str) -> Any:
         """The number that `OutputStream.write_packed` wrote."""
         return struct.unpack(f">{form}", self.read(struct.calcsize(f">{form}")))[0]
+
+    # Beam's names.
+    read_bigendian_int64 = partialmethod(read_packed, "q")
+    read_bigendian_uint64 = partialmethod(read_packed, "Q")
+    read_bigendian_int32 = partialmethod(read_packed, "i")
+    read_bigendian_int16 = partialmethod(read_packed, "h")
+    read_bigendian_double = partialmethod(read_packed, "d")
+    read_bigendian_float = partialmethod(read_packed, "f")

@@ -1,4 +1,4 @@
-"""Which coder values of a type are encoded with."""
+"""The registry, which finds the coder of a type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.coders.coders import (
 from penstock.coders.deterministic import forget_encoders
 from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.typehints import row_type, typehints
 from penstock.utils.windowed_value import PaneInfo
 
@@ -41,9 +41,6 @@ class CoderRegistry:
 
     Args:
         fallback_coder: The coder class for types without one; by default `FastPrimitivesCoder`.
-
-    >>> CoderRegistry().get_coder(int)
-    VarIntCoder
     """
 
     def __init__(self, fallback_coder: Any = None) -> None:
@@ -58,8 +55,7 @@ class CoderRegistry:
         self._fallback_coder = fallback_coder or FirstOf([coders.FastPrimitivesCoder])
 
     def register_fallback_coder(self, fallback_coder: Any) -> None:
-        """Puts a coder class before the fallback there is; its ``from_type_hint`` may raise to pass a type
-        on.
+        """Puts a coder class before the present fallback; its ``from_type_hint`` may raise to pass a type on.
 
         If the coder says that it is deterministic, it also encodes keys of classes without a deterministic encoding.
         """
@@ -68,24 +64,19 @@ class CoderRegistry:
         forget_encoders()
 
     def register_coder(self, typehint_type: Any, typehint_coder_class: type[Coder]) -> None:
-        """Sets the coder class of a user's type.
+        """Sets the coder class of a user's type; its ``from_type_hint`` makes the coder.
 
-        Its ``from_type_hint`` makes the coder. Objects of exactly this class are written with it wherever elements
-        leave a process. If the coder is deterministic, keys of the class are compared by what it encodes.
-
-        Args:
-            typehint_type: The type.
-            typehint_coder_class: A class derived from `Coder`.
+        Objects of exactly this class are written with it wherever elements leave a process. If the coder is
+        deterministic, keys of the class are compared by their encodings.
 
         Raises:
             TypeError: The second argument is not a class, for instance a coder object.
         """
         if not isinstance(typehint_coder_class, type):
-            raise TypeError(
-                three_parts(
-                    f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
-                    hint="leave out the parentheses: register_coder(MyType, MyCoder)",
-                )
+            raise refusal(
+                TypeError,
+                f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
+                hint="leave out the parentheses: register_coder(MyType, MyCoder)",
             )
         if typehint_type not in self.custom_types:
             self.custom_types.append(typehint_type)
@@ -94,11 +85,7 @@ class CoderRegistry:
         forget_coders()
 
     def register_row(self, typehint_type: TypeT) -> TypeT:
-        """Sets a `RowCoder` as the coder of a dataclass or NamedTuple; usable as a decorator.
-
-        Raises:
-            TypeError: The type is neither.
-        """
+        """Sets a `RowCoder` as the coder of a dataclass or NamedTuple; usable as a decorator."""
         row_hint(typehint_type)
         self.register_coder(typehint_type, RowCoder)
         return typehint_type
@@ -113,8 +100,8 @@ class CoderRegistry:
     def get_coder(self, typehint: Any) -> Coder:
         """The coder of a type or type hint; the fallback if it is unknown.
 
-        >>> CoderRegistry().get_coder(None)
-        FastPrimitivesCoder
+        >>> CoderRegistry().get_coder(int), CoderRegistry().get_coder(None)
+        (VarIntCoder, FastPrimitivesCoder)
         """
         coder_class = self._coders.get(_lookup_key(typehint)) or _class_for_hint(typehint)
         coder: Coder = (coder_class or self._fallback_coder).from_type_hint(typehint, self)
@@ -137,15 +124,9 @@ class CoderRegistry:
             self.register_coder(kind, coder_class)
 
     def verify_deterministic(self, key_coder: Coder, op_name: str, silent: bool = True) -> Coder:
-        """The coder for the keys of a step: `key_coder`, or a deterministic one like it.
+        """The coder for the keys of a step: `key_coder`, or a deterministic one like it, ValueError if there is none.
 
-        Args:
-            key_coder: The coder of the keys' type.
-            op_name: The step.
-            silent: Has no effect, as in Beam.
-
-        Raises:
-            ValueError: There is no deterministic coder like it.
+        As in Beam, `silent` has no effect.
         """
         if key_coder.is_deterministic():
             return key_coder
@@ -158,11 +139,7 @@ class CoderRegistry:
 
 
 class FirstOf:
-    """The first of several coder classes that takes a type (Beam's ``FirstOf``).
-
-    Args:
-        coders: Coder classes, or other things with a ``from_type_hint``.
-    """
+    """The first of several coder classes that takes a type (Beam's ``FirstOf``)."""
 
     def __init__(self, coders: Iterable[Any]) -> None:
         self._coders = list(coders)
@@ -177,8 +154,8 @@ class FirstOf:
                 reasons.append(f"{coder_class}: {error}")
             else:
                 return coder
-        raise ValueError(
-            three_parts(f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder")
+        raise refusal(
+            ValueError, f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder"
         )
 
 

@@ -1,6 +1,6 @@
-"""Batches as DoFns with a ``process_batch`` take and give them, and which (Beam's ``typehints.batch``).
+"""Batches as DoFns with a ``process_batch`` take and give them, and their converters (Beam's ``typehints.batch``).
 
-Lists are at home here. Batches of NumPy, pandas and Arrow come with the runner, which has these libraries.
+Lists need nothing else. Batches of NumPy, pandas and Arrow come with the runner, which has these libraries.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from penstock.base.engine import batches_of_the_runner
 from penstock.base.where import here
 from penstock.coders.typecoders import registry
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import IOTypeHints
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
@@ -34,13 +34,9 @@ _SAMPLED = 100
 
 
 class BatchConverter(Generic[B, E]):
-    """Makes a batch of elements, and elements of a batch (Beam's name).
+    """Makes batches of elements, and elements of batches (Beam's name).
 
-    Two converters are equal if batches of the one can be given to whoever asks for batches of the other.
-
-    Args:
-        batch_type: The type hint of the batch.
-        element_type: The type hint of its elements.
+    Two converters are equal if one can use the batches of the other.
     """
 
     def __init__(self, batch_type: Any, element_type: Any) -> None:
@@ -58,7 +54,7 @@ class BatchConverter(Generic[B, E]):
         return self._element_type
 
     def produce_batch(self, elements: Sequence[E]) -> B:
-        """A batch of some elements, in their order."""
+        """A batch of the elements, in their order."""
         raise NotImplementedError
 
     def explode_batch(self, batch: B) -> Iterator[E]:
@@ -66,7 +62,7 @@ class BatchConverter(Generic[B, E]):
         raise NotImplementedError
 
     def combine_batches(self, batches: Sequence[B]) -> B:
-        """One batch of several."""
+        """Joins several batches to one."""
         raise NotImplementedError
 
     def get_length(self, batch: B) -> int:
@@ -74,17 +70,14 @@ class BatchConverter(Generic[B, E]):
         raise NotImplementedError
 
     def estimate_byte_size(self, batch: B) -> int:
-        """About how many bytes a batch takes."""
+        """Roughly how many bytes a batch takes."""
         raise NotImplementedError
 
     @staticmethod
     def register(*, name: str) -> Callable[[Constructor], Constructor]:
-        """A decorator for a function from (element type, batch type) to a converter.
+        """A decorator for a function from (element type, batch type) to a converter; `name` appears in errors.
 
-        The function raises a TypeError, which says why, for types that it has no converter for.
-
-        Args:
-            name: A name of its own, for errors.
+        The function raises a TypeError, which says why, for types that it cannot convert.
 
         Raises:
             AssertionError: If the name is taken, as in Beam.
@@ -92,11 +85,10 @@ class BatchConverter(Generic[B, E]):
 
         def registered(constructor: Constructor) -> Constructor:
             if name in BATCH_CONVERTER_REGISTRY:
-                raise AssertionError(
-                    three_parts(
-                        f"Attempted to register two batch converters with name {name}",
-                        hint="give each a name of its own",
-                    )
+                raise refusal(
+                    AssertionError,
+                    f"Attempted to register two batch converters with name {name}",
+                    hint="give each a name of its own",
                 )
             BATCH_CONVERTER_REGISTRY[name] = constructor
             return constructor
@@ -124,8 +116,8 @@ class BatchConverter(Generic[B, E]):
             except TypeError as error:
                 reasons.append(f"{name}: {str(error).partition(chr(10))[0]}")
         types = f"element_type={_shown(element_type)} and batch_type={_shown(batch_type)}"
-        raise TypeError(
-            three_parts(f"Unable to find BatchConverter for {types} ({'; '.join(reasons)})", hint=_HINT)
+        raise refusal(
+            TypeError, f"Unable to find BatchConverter for {types} ({'; '.join(reasons)})", hint=_HINT
         )
 
     def _key(self) -> tuple[Any, ...]:
@@ -171,13 +163,13 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
         return [element for batch in batches for element in batch]
 
     def get_length(self, batch: list[Any]) -> int:
-        """The list's length; TypeError for what can be iterated over, but is hardly meant as a list."""
+        """The list's length; TypeError for other iterables, which are hardly meant as lists."""
         if isinstance(batch, str | bytes | dict):
             raise TypeError(f"{type(batch).__name__} is not a list")
         return len(batch)
 
     def estimate_byte_size(self, batch: list[Any]) -> int:
-        """The size of some elements as their coder writes them, taken for all."""
+        """An estimate: the coder's sizes of a sample, scaled up to the batch."""
         import random
 
         if not batch:
@@ -203,24 +195,17 @@ _NOT_YET = ("ElementParam", "KeyParam", "StateParam", "TimerParam")
 
 @dataclass(frozen=True)
 class BatchTypes:
-    """How the elements of a DoFn become batches and the other way round.
-
-    Attributes:
-        takes: Makes what ``process_batch`` takes; None if there is none.
-        gives: Takes apart what the DoFn yields; None if it yields elements.
-    """
+    """How the elements of a DoFn become batches and the other way round."""
 
     takes: BatchConverter[Any, Any] | None
+    """Makes what ``process_batch`` takes; None without that method."""
+
     gives: BatchConverter[Any, Any] | None
+    """Takes apart what the DoFn yields; None if it yields elements."""
 
 
 def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes | None:
-    """The converters of a DoFn; None if it has to do with elements only.
-
-    Args:
-        dofn: A `penstock.transforms.core.DoFn`.
-        input_type: The type of its input's elements.
-        output_type: The type of the elements it gives.
+    """The converters of a DoFn; None if it neither takes nor gives batches.
 
     Raises:
         TypeError: If nothing says what a batch is, or no converter makes such batches of such elements (Beam's rule).
@@ -252,7 +237,7 @@ def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: s
     except TypeError as error:
         types = f"element_type={_shown(element_type)}, batch_type={_shown(batch_type)}"
         what = f"Failed to find a BatchConverter for the {side} types of DoFn {_name(dofn)} ({types}){guess}"
-        raise TypeError(three_parts(what, where=here(), hint=hint)) from error
+        raise refusal(TypeError, what, where=here(), hint=hint) from error
 
 
 def annotated_input(dofn: Any) -> Any:
@@ -280,7 +265,7 @@ def annotated_output(dofn: Any, input_type: Any) -> Any:
 
 
 def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
-    """What a method yields: by its annotation, by inference, or else, where it takes batches, the same as it takes."""
+    """What a method yields: as annotated or inferred; failing both, `process_batch` yields what it takes."""
     method: Callable[..., Any] = getattr(dofn, name)
     signature = get_signature(method)
     returned = signature.return_annotation
@@ -293,22 +278,17 @@ def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
         return hint.yielded_type
     if isinstance(hint, typehints.IterableTypeConstraint):
         return hint.inner_type
-    raise TypeError(
-        three_parts(
-            f"{_name(dofn)}.{name} is not known to yield batches: Expected Iterator in its return type annotation, "
-            f"not {_shown(hint)}",
-            where=here(),
-            hint="write def process_batch(self, batch: list[int]) -> Iterator[list[int]], and yield",
-        )
+    raise refusal(
+        TypeError,
+        f"{_name(dofn)}.{name} is not known to yield batches: Expected Iterator in its return type annotation, "
+        f"not {_shown(hint)}",
+        where=here(),
+        hint="write def process_batch(self, batch: list[int]) -> Iterator[list[int]], and yield",
     )
 
 
 def element_hints(dofn: Any) -> IOTypeHints:
-    """The annotations of those methods that take elements, and of those that give some.
-
-    Raises:
-        TypeError: If ``process`` and ``process_batch`` give elements of different types.
-    """
+    """The annotations of the methods that take elements, and of those that give elements; TypeError if they differ."""
     hints = None
     if dofn._process_defined:
         hints = IOTypeHints.from_callable(dofn.process)
@@ -328,48 +308,39 @@ def element_hints(dofn: Any) -> IOTypeHints:
 
 
 def check_batch_parameters(dofn: Any, method: Any) -> None:
-    """Refuses what ``process_batch`` cannot ask for.
+    """Refuses parameters of ``process_batch`` that have no value for a batch.
 
-    Args:
-        dofn: The DoFn.
-        method: The `penstock.functions.signature.MethodSignature` of its ``process_batch``.
-
-    Raises:
-        NotImplementedError: If it asks for what belongs to one element or one key.
-        ValueError: If it asks for something else that a batch does not have.
+    NotImplementedError, as in Beam, for values of one element or one key; ValueError for any other.
     """
     for parameter in method.parameters:
         if parameter.kind in _ALLOWED:
             continue
         error: type[Exception] = NotImplementedError if parameter.kind in _NOT_YET else ValueError
-        raise error(
-            three_parts(
-                f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}",
-                where=here(),
-                hint="a batch has a timestamp, a window and a pane; for anything else define process",
-            )
+        raise refusal(
+            error,
+            f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}",
+            where=here(),
+            hint="a batch has a timestamp, a window and a pane; for anything else define process",
         )
 
 
 def _unsaid(dofn: Any, verb: str, method: str) -> TypeError:
-    return TypeError(
-        three_parts(
-            f"nothing says which batches {_name(dofn)}.process_batch() {verb}",
-            where=here(),
-            hint=f"give it a type annotation, as in batch: list[int], or override {method}",
-        )
+    return refusal(
+        TypeError,
+        f"nothing says which batches {_name(dofn)}.process_batch() {verb}",
+        where=here(),
+        hint=f"give it a type annotation, as in batch: list[int], or override {method}",
     )
 
 
 def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:
     shown = ", ".join(f"{name}: {each}" for name, each in types.items())
-    return TypeError(
-        three_parts(
-            f"DoFn {_name(dofn)} yields {what} from both process and process_batch, "
-            f"but they produce different types ({shown})",
-            where=here(),
-            hint="annotate both with the same type",
-        )
+    return refusal(
+        TypeError,
+        f"DoFn {_name(dofn)} yields {what} from both process and process_batch, "
+        f"but they produce different types ({shown})",
+        where=here(),
+        hint="annotate both with the same type",
     )
 
 

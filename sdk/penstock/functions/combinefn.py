@@ -10,7 +10,7 @@ from penstock.base.display import HasDisplayData
 from penstock.base.labels import label_from_callable
 from penstock.base.where import here
 from penstock.coders.typecoders import registry
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
     IOTypeHints,
@@ -22,21 +22,21 @@ from penstock.typehints.decorators import (
 
 
 class CombineFn(WithTypeHints, HasDisplayData):
-    """How values are combined (Beam's ``CombineFn``): an accumulator per part of the values, then merged.
+    """How values are combined (Beam's ``CombineFn``): parts of the values go into accumulators, which are then merged.
 
-    Merging must not depend on how the values were divided, or in what order they came. A subclass defines
+    The result must not depend on how the values were divided, or on their order. A subclass defines
     `create_accumulator`, `add_input`, `merge_accumulators` and `extract_output`. Every method also receives
     the further arguments of the transform.
 
     A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
     without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
-    it, a step whose input may hold retractions keeps all values, and combines those that are left anew. That is
-    always right; ``subtract_input`` has to be exact. If it is so for some values only, a method ``subtracts(self,
-    element, *args, **kwargs)`` says of which, and the others are kept. Sums and means subtract whole numbers: of
-    floats and Decimals, adding a number and subtracting it again need not give what was there before.
+    it, a step whose input may hold retractions keeps all values, and combines the remaining ones anew. That is
+    always right; ``subtract_input`` has to be exact. If it is exact for some values only, a method ``subtracts(self,
+    element, *args, **kwargs)`` says for which, and the others are kept. Sums and means subtract whole numbers: adding a
+    float or a Decimal and subtracting it again may give another number than before.
 
     Attributes:
-        takes_retractions: Whether it may be applied where elements take back earlier ones (penstock's own).
+        takes_retractions: Whether the input may hold elements that take back earlier ones (penstock's own).
 
     >>> class Mean(CombineFn):
     ...     def create_accumulator(self): return 0, 0
@@ -83,10 +83,10 @@ class CombineFn(WithTypeHints, HasDisplayData):
         raise NotImplementedError(str(self))
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        """Called at last on each worker, as far as possible."""
+        """Called last on each worker, if the worker ends normally."""
 
     def apply(self, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """The result for values that are at hand."""
+        """The result of combining some values at once."""
         accumulator = self.add_inputs(self.create_accumulator(*args, **kwargs), elements, *args, **kwargs)
         return self.extract_output(accumulator, *args, **kwargs)
 
@@ -101,14 +101,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
 
     @staticmethod
     def maybe_from_callable(fn: Any, has_side_inputs: bool = True) -> CombineFn:
-        """A CombineFn as it is, or made of a function.
-
-        Args:
-            fn: Either.
-            has_side_inputs: Whether the function takes further arguments.
-
-        Raises:
-            TypeError: If it is neither.
+        """`fn` itself if it is a CombineFn, or a CombineFn of the function `fn`.
 
         >>> CombineFn.maybe_from_callable(max).apply([1, 3, 2])
         3
@@ -116,12 +109,11 @@ class CombineFn(WithTypeHints, HasDisplayData):
         if isinstance(fn, CombineFn):
             return fn
         if not callable(fn):
-            raise TypeError(
-                three_parts(
-                    f"Expected a CombineFn or callable, got {fn!r}",
-                    where=here(),
-                    hint="e.g. sum, or MeanCombineFn()",
-                )
+            raise refusal(
+                TypeError,
+                f"Expected a CombineFn or callable, got {fn!r}",
+                where=here(),
+                hint="e.g. sum, or MeanCombineFn()",
             )
         return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)
 
@@ -145,32 +137,25 @@ class _Chain:
 
 
 def is_whole(element: Any) -> bool:
-    """Whether a number stays exact when it is added and subtracted again: ints and bools do.
-
-    >>> is_whole(3), is_whole(True), is_whole(3.0)
-    (True, True, False)
-    """
+    """Whether a sum is exact again after the number is added and subtracted: true of ints and bools."""
     return type(element) in (int, bool)
 
 
 class CallableWrapperCombineFn(CombineFn):
     """A CombineFn of a function such as ``sum``; its accumulator is a list of at most `buffer_size` values.
 
-    That of ``sum`` itself has ``subtract_input``, for whole numbers.
+    The CombineFn of ``sum`` itself has ``subtract_input``, for whole numbers.
 
     Args:
-        fn: From an iterable of values to one, of the kind it takes; in any order, and in parts.
-        buffer_size: So many values are kept before they become one.
-
-    Raises:
-        TypeError: If `fn` is not callable.
+        fn: From an iterable of values to one value of the same kind; it is also called with results of its own.
+        buffer_size: How many values are kept before they become one.
     """
 
     _DEFAULT_BUFFER_SIZE = 10
 
     def __init__(self, fn: Callable[..., Any], buffer_size: int = _DEFAULT_BUFFER_SIZE) -> None:
         if not callable(fn):
-            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}"))
+            raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}")
         super().__init__()
         self.fn = fn
         self._buffer_size = buffer_size
@@ -226,12 +211,7 @@ class CallableWrapperCombineFn(CombineFn):
         return is_whole(element) and not (args or kwargs)
 
     def default_type_hints(self) -> Any:
-        """The function's type hints; from an iterable of values to a value becomes from value to value.
-
-        Raises:
-            TypeCheckError: If the function is annotated as taking something that is not iterable.
-            TypeError: If its input types are only given by name.
-        """
+        """The function's type hints; from an iterable of values to a value becomes from value to value."""
         hints = get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
         if hints.input_types is None:
             return hints
@@ -239,8 +219,8 @@ class CallableWrapperCombineFn(CombineFn):
         if not args and len(kwargs) == 1:
             args, kwargs = tuple(kwargs.values()), {}
         if not args:
-            raise TypeError(
-                three_parts("Combiner input type must be specified positionally", hint="@with_input_types(T)")
+            raise refusal(
+                TypeError, "Combiner input type must be specified positionally", hint="@with_input_types(T)"
             )
         if not typehints.is_consistent_with(args[0], typehints.Iterable[typehints.Any]):
             raise TypeCheckError(
@@ -260,7 +240,7 @@ class NoSideInputsCallableWrapperCombineFn(CallableWrapperCombineFn):
 
 
 class _CurriedFn(CombineFn):
-    """A CombineFn with further arguments that are already known."""
+    """A CombineFn whose further arguments are already known."""
 
     def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().__init__()
@@ -270,7 +250,6 @@ class _CurriedFn(CombineFn):
         self.takes_retractions = fn.takes_retractions
 
     def describe(self) -> str:
-        """The name of the one inside."""
         described = getattr(self.fn, "describe", None)
         return str(described()) if described else type(self.fn).__name__
 
@@ -302,7 +281,6 @@ class _CurriedFn(CombineFn):
         self.fn.teardown(*self.args, **self.kwargs)
 
     def default_type_hints(self) -> Any:
-        """The type hints of the one inside."""
         return self.fn.get_type_hints()
 
 
@@ -317,21 +295,12 @@ class _CurriedReversibleFn(_CurriedFn):
         return bool(fn.subtracts(element, *self.args, **self.kwargs))
 
     def subtract_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """See `CombineFn`."""
         fn: Any = self.fn
         return fn.subtract_input(mutable_accumulator, element, *self.args, **self.kwargs)
 
 
 def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CombineFn:
-    """A CombineFn that needs no further arguments (Beam's name).
-
-    Args:
-        fn: A CombineFn.
-        args: The further positional arguments of all its methods.
-        kwargs: Those by name.
-
-    Returns:
-        `fn` itself, if there are none.
+    """A CombineFn that needs no further arguments (Beam's name); `fn` itself if there are none.
 
     >>> curry_combine_fn(CombineFn.from_callable(max), [], {"key": abs}).apply([1, -3])
     -3
@@ -348,21 +317,26 @@ class NoValue(enum.Enum):
     MARKER = enum.auto()
 
 
+def delegate(wrapper: CombineFn, fn: CombineFn, methods: str) -> None:
+    """Gives a CombineFn those methods of the CombineFn inside that this has."""
+    for name in methods.split():
+        if hasattr(fn, name):
+            setattr(wrapper, name, getattr(fn, name))
+
+
 _PASSED_ON = (
     "setup create_accumulator merge_accumulators compact extract_output teardown subtract_input subtracts"
 )
 
 
 class DefaultingCombineFn(CombineFn):
-    """A CombineFn that leaves the marker of an otherwise empty PCollection out."""
+    """A CombineFn that skips the marker of an otherwise empty PCollection."""
 
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
         self.fn = fn
         # The marker is never taken back.
-        for name in _PASSED_ON.split():
-            if hasattr(fn, name):
-                setattr(self, name, getattr(fn, name))
+        delegate(self, fn, _PASSED_ON)
         self.takes_retractions = fn.takes_retractions
 
     @staticmethod
@@ -371,25 +345,21 @@ class DefaultingCombineFn(CombineFn):
         return value is NoValue.MARKER
 
     def default_label(self) -> str:
-        """The label of the one inside."""
         return self.fn.default_label()
 
     def describe(self) -> str:
-        """The name of the one inside, for people."""
+        """The name of the CombineFn inside, for people."""
         described = getattr(self.fn, "describe", None)
         return str(described()) if described else type(self.fn).__name__
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator, with the element unless it is the marker."""
         if element is NoValue.MARKER:
             return mutable_accumulator
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """The accumulator, with the elements that are not the marker."""
         values = [element for element in elements if element is not NoValue.MARKER]
         return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
 
     def default_type_hints(self) -> Any:
-        """The type hints of the one inside."""
         return self.fn.get_type_hints()

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.params import (
@@ -42,11 +42,11 @@ class DoFn(WithTypeHints, HasDisplayData):
     arguments such as ``window=DoFn.WindowParam``.
 
     Attributes:
-        takes_retractions: Whether `process`, where it uses state or timers, takes elements that take back earlier
-            ones; ``DoFn.PaneInfoParam`` tells by its ``kind``. Other DoFns give retractions for retractions by
-            themselves (penstock's own).
+        takes_retractions: Whether a `process` that uses state or timers takes elements that take back earlier ones;
+            the ``kind`` of ``DoFn.PaneInfoParam`` tells them apart. Other DoFns need not declare it: what they give for
+            a retraction is a retraction (penstock's own).
         gives_retractions: Whether it gives elements whose pane has a ``kind`` that takes earlier ones back, although
-            none of its input does (penstock's own).
+            its input has none (penstock's own).
 
     >>> class Words(DoFn):
     ...     def process(self, element):
@@ -91,20 +91,12 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     @staticmethod
     def yields_elements(fn: Callable[..., Any]) -> Callable[..., Any]:
-        """Marks a ``process_batch`` that yields elements, not batches.
-
-        Raises:
-            TypeError: If the method is neither ``process`` nor ``process_batch``.
-        """
+        """Marks a ``process_batch`` that yields elements, not batches."""
         return _marked(fn, "yields_elements")
 
     @staticmethod
     def yields_batches(fn: Callable[..., Any]) -> Callable[..., Any]:
-        """Marks a ``process`` that yields batches, not elements.
-
-        Raises:
-            TypeError: If the method is neither ``process`` nor ``process_batch``.
-        """
+        """Marks a ``process`` that yields batches, not elements."""
         return _marked(fn, "yields_batches")
 
     def default_label(self) -> str:
@@ -112,12 +104,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return type(self).__name__
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handles one element.
-
-        Args:
-            element: The element; it must not be changed.
-            args: Further arguments of the transform, side inputs among them.
-            kwargs: Likewise, by name.
+        """Handles one element, which it must not change; `args` and `kwargs` are further arguments and side inputs.
 
         Returns:
             An iterable of elements, `TaggedOutput` or ``TimestampedValue`` objects, or None for nothing.
@@ -125,15 +112,10 @@ class DoFn(WithTypeHints, HasDisplayData):
         raise NotImplementedError
 
     def process_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handles a batch of elements at once; instead of `process`, or beside it.
+        """Handles a batch of elements at once; instead of `process`, or beside it. It must not change the batch.
 
         The annotation of `batch` says what a batch is: ``list[T]``, or an array or table of NumPy, pandas or Arrow.
         All elements of a batch have the same timestamp, windows and pane; no batch is empty.
-
-        Args:
-            batch: The batch; it must not be changed.
-            args: Further arguments of the transform, side inputs among them.
-            kwargs: Likewise, by name.
 
         Returns:
             An iterable of batches, or of elements if it is decorated with `yields_elements`; None for nothing.
@@ -154,7 +136,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     @_does_nothing
     def teardown(self) -> Any:
-        """Called when the instance is discarded, as far as possible."""
+        """Called when the instance is discarded, if the worker ends normally."""
 
     def get_function_arguments(self, func: str) -> tuple[list[str], list[Any]]:
         """The names of the arguments of one of its methods, and the default arguments."""
@@ -169,21 +151,15 @@ class DoFn(WithTypeHints, HasDisplayData):
         return self
 
     def default_type_hints(self) -> Any:
-        """The type hints on the class, then those from the annotations of `process`.
-
-        Raises:
-            ValueError: If `process` is annotated as returning something that is not iterable.
-            TypeError: If `process` and `process_batch` give elements of different types.
-        """
+        """The type hints on the class, then those from the annotations of `process`."""
         hints = element_hints(self)
         try:
             hints = hints.strip_iterable()
         except ValueError as error:
-            raise ValueError(
-                three_parts(
-                    f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}",
-                    hint="annotate process as returning an Iterable of elements",
-                )
+            raise refusal(
+                ValueError,
+                f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}",
+                hint="annotate process as returning an Iterable of elements",
             ) from error
         return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
 
@@ -202,13 +178,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return trivial_inference.element_type(strip_output_annotations(returned))
 
     def get_input_batch_type(self, input_element_type: Any) -> Any:
-        """The type of the batches that `process_batch` takes: by default, the annotation of its first parameter.
-
-        Args:
-            input_element_type: The type of the input's elements.
-
-        Returns:
-            A type hint; None if there is no `process_batch`.
+        """The type of the batches that `process_batch` takes: by default its annotation; None without that method.
 
         Raises:
             TypeError: If the parameter has no annotation.
@@ -216,13 +186,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return annotated_input(self)
 
     def get_output_batch_type(self, input_element_type: Any) -> Any:
-        """The type of the batches it gives: by default, what its annotations say, or what can be inferred.
-
-        Args:
-            input_element_type: The type of the input's elements.
-
-        Returns:
-            A type hint; None if it gives no batches.
+        """The type of the batches that it gives, None if it gives none; by default, as annotated or inferred.
 
         Raises:
             TypeError: If `process` and `process_batch` give batches of different types, or no iterators of any.
@@ -263,19 +227,13 @@ def first_line(error: Exception) -> str:
 
 def _marked(fn: Callable[..., Any], mark: str) -> Callable[..., Any]:
     if fn.__name__ not in ("process", "process_batch"):
-        raise TypeError(
-            three_parts(f"@{mark} must be applied to a process or process_batch method, not {fn!r}")
-        )
+        raise refusal(TypeError, f"@{mark} must be applied to a process or process_batch method, not {fn!r}")
     setattr(fn, mark, True)
     return fn
 
 
 def identity(x: Any) -> Any:
-    """Its argument.
-
-    >>> identity(3)
-    3
-    """
+    """Returns its argument."""
     return x
 
 
@@ -298,13 +256,7 @@ def get_function_arguments(obj: Any, func: str) -> tuple[list[str], list[Any]]:
 
 
 class FlatMapDoFn(DoFn):
-    """Gives each element of what `fn` returns (Beam's ``CallableWrapperDoFn``).
-
-    Args:
-        fn: A function that returns an iterable, or None for nothing.
-
-    Raises:
-        TypeError: If `fn` is not callable.
+    """Gives each element of what `fn` returns, which may be None for nothing (Beam's ``CallableWrapperDoFn``).
 
     >>> list(FlatMapDoFn(str.split).process("to be"))
     ['to', 'be']
@@ -312,7 +264,7 @@ class FlatMapDoFn(DoFn):
 
     def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
         if not callable(fn):
-            raise TypeError(three_parts(f"Expected a callable object instead of: {fn!r}", where=here()))
+            raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}", where=here())
         super().__init__()
         self.fn = fn
 
@@ -332,15 +284,10 @@ class FlatMapDoFn(DoFn):
         return "penstock.transforms.core.CallableWrapperDoFn"
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The function's own result."""
         return self.fn(element, *args, **kwargs)
 
     def default_type_hints(self) -> Any:
-        """The function's type hints; its result's element type counts as the output type.
-
-        Raises:
-            TypeCheckError: If the function is annotated as returning something that is not iterable.
-        """
+        """The function's type hints; its result's element type counts as the output type."""
         try:
             hints = self._function_hints().strip_iterable()
         except ValueError as error:
@@ -354,7 +301,6 @@ class FlatMapDoFn(DoFn):
         return hints.extract_tagged_outputs()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The element type of the function's result."""
         return trivial_inference.element_type(self._inferred(input_type))
 
     def _inferred(self, input_type: Any) -> Any:
@@ -371,7 +317,7 @@ CallableWrapperDoFn = FlatMapDoFn
 
 
 class ItemsDoFn(FlatMapDoFn):
-    """Gives each item of an element, the characters of a text too: what ``FlatMap()`` does.
+    """Gives each item of an element, which may be a text: what ``FlatMap()`` does.
 
     >>> list(ItemsDoFn().process("ab"))
     ['a', 'b']
@@ -399,14 +345,12 @@ class MapDoFn(FlatMapDoFn):
     """
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """The function's result as the one output."""
         return [self.fn(element, *args, **kwargs)]
 
     def default_type_hints(self) -> Any:
         return _without_output_annotations(self._function_hints().extract_tagged_outputs())
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The type of the function's result."""
         return self._inferred(input_type)
 
 
@@ -421,7 +365,7 @@ class FilterDoFn(FlatMapDoFn):
         return [element] if self.fn(element, *args, **kwargs) else []
 
     def default_type_hints(self) -> Any:
-        """The function's input type, which is also the output type, unless a decorator names another."""
+        """The function's input type, which is also the output type unless a decorator names another."""
         declared = get_type_hints(self.fn)
         annotated = IOTypeHints.from_callable(self.fn)
         # The annotated result is a bool, and says nothing about the elements.
@@ -483,7 +427,6 @@ class MapTupleDoFn(FlatMapTupleDoFn):
     """
 
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """The function's result as the one output."""
         return [self.fn(*element, *args, **kwargs)]
 
     def default_type_hints(self) -> Any:
@@ -491,7 +434,6 @@ class MapTupleDoFn(FlatMapTupleDoFn):
         return _without_output_annotations(hints)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The type of the function's result."""
         return self._inferred(input_type)
 
 

@@ -1,7 +1,7 @@
-"""Expressions: functions of an element that can also be read, so that an engine may compute them by itself.
+"""Expressions: functions of an element that can also be read, so that an engine may compute them on its own.
 
 Beyond Beam. An expression is made of `field` and Python's operators, and is called like any other function. None is
-what SQL calls null: what is computed of None is None, and ``&``, ``|`` and ``~`` know three truth values.
+SQL's null: an operation on None gives None, and ``&``, ``|`` and ``~`` know three truth values.
 
 >>> fast = (field("speed") > 100) & ~field("driver").is_null()
 >>> fast
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
 
@@ -49,8 +49,8 @@ _PLAIN = frozenset([int, float, str, bool, bytes, datetime.date, datetime.dateti
 class Expression(ABC):
     """A function of an element, made of fields, values and operators.
 
-    Python's ``and``, ``or`` and ``not`` cannot be taken over; write ``&``, ``|`` and ``~``, with parentheses around
-    comparisons.
+    Python does not let a class define ``and``, ``or`` and ``not``; write ``&``, ``|`` and ``~``, with parentheses
+    around comparisons.
     """
 
     @abstractmethod
@@ -62,9 +62,9 @@ class Expression(ABC):
         """The type of the values for elements of a type."""
 
     @property
-    @abstractmethod
     def parts(self) -> tuple[Expression, ...]:
         """The expressions that this one is made of."""
+        return ()
 
     def fields(self) -> Iterator[str]:
         """The names of the fields that it reads.
@@ -95,12 +95,11 @@ class Expression(ABC):
         return repr(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            three_parts(
-                f"the expression {self} is neither true nor false: it is a function of an element",
-                where=here(),
-                hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
-            )
+        raise refusal(
+            TypeError,
+            f"the expression {self} is neither true nor false: it is a function of an element",
+            where=here(),
+            hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
         )
 
     # An expression is itself and no other: what looks like a comparison makes a new one.
@@ -170,10 +169,6 @@ class Field(Expression):
 
     name: str
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
-
     def __call__(self, element: Any) -> Any:
         return element[self.name] if isinstance(element, dict) else getattr(element, self.name)
 
@@ -181,7 +176,6 @@ class Field(Expression):
         yield self.name
 
     def type_of(self, input_type: Any) -> Any:
-        """The type of the field, where the input type tells its fields."""
         if hasattr(input_type, "get_type_for"):
             return input_type.get_type_for(self.name)
         row = row_type.RowTypeConstraint.from_user_type(input_type)
@@ -196,10 +190,6 @@ class Literal(Expression):
     """The same value for every element."""
 
     value: Any
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
 
     def __call__(self, element: Any) -> Any:
         return self.value
@@ -233,14 +223,14 @@ class Arithmetic(_Binary):
         return None if left is None or right is None else _ARITHMETIC[self.symbol](left, right)
 
     def type_of(self, input_type: Any) -> Any:
-        """An int of ints, a float where one is among the numbers; otherwise not known."""
+        """An int of ints, a float if one of the numbers is a float; otherwise unknown."""
         hints = [part.type_of(input_type) for part in self.parts]
         kinds = set(map(without_none, hints))
         return _of_parts(float if float in kinds else int, hints) if kinds <= {int, float} else typehints.Any
 
 
 class Comparison(_Binary):
-    """Whether two values compare so; None if one is None."""
+    """The comparison of two values; None if one is None."""
 
     def __call__(self, element: Any) -> Any:
         left, right = self.left(element), self.right(element)
@@ -251,7 +241,6 @@ class Comparison(_Binary):
         return _COMPARISONS[self.symbol]
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool, or None where a part may be None."""
         return _truth(self, input_type)
 
 
@@ -266,7 +255,6 @@ class Connective(_Binary):
         return None if None in found else not deciding
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool, or None where a part may be None."""
         return _truth(self, input_type)
 
 
@@ -285,7 +273,6 @@ class Not(Expression):
         return None if value is None else not value
 
     def type_of(self, input_type: Any) -> Any:
-        """A bool, or None where the operand may be None."""
         return _truth(self, input_type)
 
     def __repr__(self) -> str:
@@ -313,27 +300,25 @@ class IsNull(Expression):
 
 
 def field(name: str) -> Field:
-    """A field of each element, to be computed with (penstock's own).
+    """A field of each element, to compute with (penstock's own).
 
     Args:
-        name: The name of an attribute; of an item, where elements are dicts.
+        name: The name of an attribute, or of an item if elements are dicts.
 
     Returns:
-        An expression. It is a function of an element, and goes wherever one does: ``Filter(field("score") > 10)``,
+        An expression, which is a function of an element: ``Filter(field("score") > 10)``,
         ``Select("team", double=field("score") * 2)``, ``GroupBy(hour=field("at") // 3600)``.
-
-    Raises:
-        TypeError: `name` is not a string.
 
     >>> from penstock.base.row import Row
     >>> (field("score") * 2 + 1)(Row(score=20)), (field("team") == "red")({"team": "blue"})
     (41, False)
     """
     if not isinstance(name, str):
-        raise TypeError(
-            three_parts(
-                f"a field has a name, not {type(name).__name__}", where=here(), hint="write field('score')"
-            )
+        raise refusal(
+            TypeError,
+            f"a field has a name, not {type(name).__name__}",
+            where=here(),
+            hint="write field('score')",
         )
     return Field(name)
 
@@ -350,16 +335,15 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
     value = part(element)
     if value is None or isinstance(value, bool):
         return value
-    raise TypeError(
-        three_parts(
-            f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
-            hint="compare it, e.g. with != 0, and put the comparison in parentheses",
-        )
+    raise refusal(
+        TypeError,
+        f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
+        hint="compare it, e.g. with != 0, and put the comparison in parentheses",
     )
 
 
 def _truth(whole: Expression, input_type: Any) -> Any:
-    """The type of comparisons of fields with known types; objects of other classes may compare in their own way."""
+    """The type of comparisons of fields with known types; objects of other classes may compare to anything."""
     hints = [part.type_of(input_type) for part in whole.parts]
     return _of_parts(bool, hints) if set(map(without_none, hints)) <= _PLAIN else typehints.Any
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow, TimestampedValue
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Literal
 from penstock.utils.timestamp import Timestamp
@@ -22,11 +22,7 @@ NamedFunction = tuple[str, Callable[[Any], Any]]
 
 @dataclass(frozen=True, eq=False)
 class RowOf:
-    """Makes a Row of an element (what ``Select`` does).
-
-    Attributes:
-        fields: Names, and functions of the element.
-    """
+    """Makes a Row of an element (what ``Select`` does); `fields` are names and functions of the element."""
 
     fields: tuple[NamedFunction, ...]
 
@@ -56,11 +52,7 @@ class KeyOf:
 
 @dataclass(frozen=True, eq=False)
 class KeyedBy:
-    """Pairs an element with its key (what ``GroupBy`` groups).
-
-    Attributes:
-        key: From an element to its key.
-    """
+    """Pairs an element with its key (what ``GroupBy`` groups)."""
 
     key: Callable[[Any], Any]
 
@@ -71,12 +63,7 @@ class KeyedBy:
 
 @dataclass(frozen=True, eq=False)
 class KeyAndValues:
-    """Pairs the key of an element with what is to be combined (the first step of ``GroupBy.aggregate_field``).
-
-    Attributes:
-        key: Makes the key.
-        values: Make what is to be combined.
-    """
+    """Pairs the key of an element with the values to combine (the first step of ``GroupBy.aggregate_field``)."""
 
     key: KeyOf
     values: tuple[Callable[[Any], Any], ...]
@@ -88,13 +75,10 @@ class KeyAndValues:
 
 @dataclass(frozen=True, eq=False)
 class ResultOf:
-    """Makes a named tuple of a key and its results (the last step of ``GroupBy.aggregate_field``).
-
-    Attributes:
-        names: The names of the key's fields, then those of the results.
-    """
+    """Makes a named tuple of a key and its results (the last step of ``GroupBy.aggregate_field``)."""
 
     names: tuple[str, ...]
+    """The names of the key's fields, then the names of the results."""
 
     def __call__(self, pair: tuple[Any, Any]) -> Any:
         """The named tuple."""
@@ -103,34 +87,26 @@ class ResultOf:
 
 @dataclass(frozen=True, eq=False)
 class StampedBy:
-    """Gives an element a new timestamp (what ``WithTimestamps`` does).
-
-    Attributes:
-        moment: From the element to seconds, a Timestamp, or an aware datetime in UTC.
-    """
+    """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
 
     moment: Callable[[Any], Any]
+    """From the element to seconds, a Timestamp, or an aware datetime in UTC."""
 
     def __call__(self, element: Any) -> TimestampedValue[Any]:
         """The element at its time."""
         moment = self.moment(element)
         if moment is None:
-            raise ValueError(
-                three_parts(
-                    "an element has no time: the function of WithTimestamps gave None",
-                    hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
-                )
+            raise refusal(
+                ValueError,
+                "an element has no time: the function of WithTimestamps gave None",
+                hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
             )
         return TimestampedValue(element, Timestamp.of(moment))
 
 
 @functools.cache
 def named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
-    """A named tuple class; its instances find it again on other machines.
-
-    >>> named_tuple("Key", ("team",))("red")
-    Key(team='red')
-    """
+    """A named tuple class, whose instances can be pickled: another process makes the class again."""
 
     def reduce(self: Any) -> tuple[Any, ...]:
         return _make_named_tuple, (type_name, field_names, tuple(self))
@@ -148,24 +124,15 @@ _MOST_WINDOWS = 1_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WindowBound(Expression):
-    """The start or the end of an element's window.
-
-    Attributes:
-        bound: ``"start"`` or ``"end"``.
-    """
+    """The start or the end of an element's window; `bound` is ``"start"`` or ``"end"``."""
 
     bound: str
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return ()
-
     def __call__(self, element: Any) -> Any:
-        """Raises TypeError: an element alone does not tell its window."""
-        raise TypeError(
-            three_parts(
-                f"{self} is known in Select only", hint="put it into a row, with Select(start=window_start())"
-            )
+        raise refusal(
+            TypeError,
+            f"{self} is known in Select only",
+            hint="put it into a row, with Select(start=window_start())",
         )
 
     def type_of(self, input_type: Any) -> Any:
@@ -176,7 +143,7 @@ class WindowBound(Expression):
 
 
 def window_start() -> Expression:
-    """When the window of an element starts, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
+    """The start of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
 
     >>> from penstock.transforms.fields import Select
     >>> Select("team", start=window_start()).label
@@ -186,27 +153,19 @@ def window_start() -> Expression:
 
 
 def window_end() -> Expression:
-    """When the window of an element ends, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
-
-    >>> window_end()
-    window_end()
-    """
+    """The end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own)."""
     return WindowBound("end")
 
 
 def reads_window(function: object) -> bool:
-    """Whether a function is an expression with a bound of the window in it."""
+    """Whether a function is an expression that contains a bound of the window."""
     if isinstance(function, WindowBound):
         return True
     return isinstance(function, Expression) and any(map(reads_window, function.parts))
 
 
 class RowInWindow:
-    """Makes a Row of an element and its window (what ``Select`` does with `window_start` and `window_end`).
-
-    Args:
-        fields: Names, and functions of the element.
-    """
+    """Makes a Row of an element and its window (what ``Select`` does with `window_start` and `window_end`)."""
 
     def __init__(self, fields: tuple[NamedFunction, ...]) -> None:
         self.fields = fields
@@ -227,7 +186,7 @@ class RowInWindow:
 
 
 def _in_window(function: Any, window: Any) -> Any:
-    """A function with the bounds of a window put into it."""
+    """A function in which values replace the bounds of the window."""
     if isinstance(function, WindowBound):
         return Literal(_moment(window, function.bound))
     if not (isinstance(function, Expression) and is_dataclass(function)):
@@ -239,11 +198,10 @@ def _in_window(function: Any, window: Any) -> Any:
 
 def _moment(window: Any, bound: str) -> datetime.datetime:
     if not hasattr(window, bound) or isinstance(window, GlobalWindow):
-        raise TypeError(
-            three_parts(
-                f"a {type(window).__name__} has no {bound}",
-                hint="put the elements into windows first, e.g. with WindowInto(FixedWindows(60))",
-            )
+        raise refusal(
+            TypeError,
+            f"a {type(window).__name__} has no {bound}",
+            hint="put the elements into windows first, e.g. with WindowInto(FixedWindows(60))",
         )
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
     # The same zone object as in the instants of columns.

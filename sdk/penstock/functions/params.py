@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.coders.typecoders import registry
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.userstate import StateSpec, TimerSpec
 
 
@@ -17,13 +17,7 @@ class DoFnContext:
 
 
 class DoFnProcessContext(DoFnContext):
-    """One element with its timestamp and windows, as an object (Beam's ``DoFnProcessContext``).
-
-    Args:
-        label: The step's label.
-        element: A windowed value, or None.
-        state: Kept as it is.
-    """
+    """One element with its timestamp and windows, as an object (Beam's ``DoFnProcessContext``)."""
 
     def __init__(self, label: str, element: Any = None, state: Any = None) -> None:
         self.label = label
@@ -48,7 +42,7 @@ class ProcessContinuation:
     """Yielded last by a splittable ``process``: there is more to do for this element (Beam's name).
 
     Args:
-        resume_delay: Seconds to wait at least before the element is taken up again.
+        resume_delay: The least number of seconds before the element is taken up again.
     """
 
     def __init__(self, resume_delay: float = 0) -> None:
@@ -56,11 +50,7 @@ class ProcessContinuation:
 
     @staticmethod
     def resume(resume_delay: float = 0) -> ProcessContinuation:
-        """A continuation; `resume_delay` is in seconds.
-
-        >>> ProcessContinuation.resume(5).resume_delay
-        5
-        """
+        """A continuation; `resume_delay` is in seconds."""
         return ProcessContinuation(resume_delay)
 
 
@@ -97,7 +87,7 @@ class RestrictionProvider:
             yield part, self.restriction_size(element, part)
 
     def truncate(self, element: Any, restriction: Any) -> Any:
-        """What is left of the restriction when the pipeline drains: all of it if bounded, else None."""
+        """The rest of the restriction when the pipeline drains: all of it if bounded, else None."""
         return restriction if self.create_tracker(restriction).is_bounded() else None
 
 
@@ -121,8 +111,7 @@ class WatermarkEstimatorProvider:
 class DoFnParam:
     """A default argument that asks the runner for a value; equal to its pickled copies.
 
-    Attributes:
-        param_id: Its name; no two parameters of one method share it.
+    No two parameters of one method may have the same `param_id`.
     """
 
     param_id: str
@@ -132,11 +121,7 @@ class DoFnParam:
 
 
 class RestrictionDoFnParam(DoFnParam):
-    """Asks for a restriction tracker (Beam's ``DoFn.RestrictionParam``).
-
-    Raises:
-        ValueError: If the argument is not a `RestrictionProvider`.
-    """
+    """Asks for a restriction tracker (Beam's ``DoFn.RestrictionParam``)."""
 
     restriction_provider: RestrictionProvider | None
 
@@ -147,11 +132,7 @@ class RestrictionDoFnParam(DoFnParam):
 
 
 class StateDoFnParam(DoFnParam):
-    """Asks for a cell of per-key state (Beam's ``DoFn.StateParam``).
-
-    Raises:
-        ValueError: If the argument is not a ``StateSpec``.
-    """
+    """Asks for a cell of per-key state (Beam's ``DoFn.StateParam``)."""
 
     state_spec: Any
 
@@ -162,11 +143,7 @@ class StateDoFnParam(DoFnParam):
 
 
 class TimerDoFnParam(DoFnParam):
-    """Asks for a timer (Beam's ``DoFn.TimerParam``).
-
-    Raises:
-        ValueError: If the argument is not a ``TimerSpec``.
-    """
+    """Asks for a timer (Beam's ``DoFn.TimerParam``)."""
 
     timer_spec: Any
 
@@ -179,7 +156,7 @@ class TimerDoFnParam(DoFnParam):
 class BundleFinalizerDoFnParam(DoFnParam):
     """Asks for an object whose `register` takes callbacks for when a bundle is committed (Beam's name).
 
-    The class itself is the default argument; the runner hands in an instance.
+    The class itself is the default argument; the runner passes an instance.
     """
 
     callbacks: list[Callable[[], Any]]
@@ -189,16 +166,12 @@ class BundleFinalizerDoFnParam(DoFnParam):
         object.__setattr__(self, "callbacks", [])
 
     def register(self, callback: Callable[[], Any]) -> None:
-        """Notes a callback."""
+        """Adds a callback."""
         self.callbacks.append(callback)
 
 
 class WatermarkEstimatorDoFnParam(DoFnParam):
-    """Asks for a watermark estimator (Beam's ``DoFn.WatermarkEstimatorParam``).
-
-    Raises:
-        ValueError: If the argument is not a `WatermarkEstimatorProvider`.
-    """
+    """Asks for a watermark estimator (Beam's ``DoFn.WatermarkEstimatorParam``)."""
 
     watermark_estimator_provider: WatermarkEstimatorProvider | None
 
@@ -216,12 +189,7 @@ class ContextDoFnParam(DoFnParam):
     Args:
         context_manager_constructor: Called with `args` and `kwargs` on the worker to make the context
             manager.
-        args: Positional arguments.
-        kwargs: Keyword arguments.
         name: Tells two such parameters of one method apart.
-
-    Raises:
-        TypeError: If a context manager is given where its constructor belongs.
     """
 
     context_manager_constructor: Callable[..., Any]
@@ -238,14 +206,12 @@ class ContextDoFnParam(DoFnParam):
     ) -> None:
         kind = type(self).__name__.replace("DoFn", "")
         enter = getattr(context_manager_constructor, "__enter__", None)
-        # A class has an unbound `__enter__`, which takes `self`; a manager that is already made has a bound
-        # one.
+        # A class has an unbound `__enter__`, which takes `self`; a manager that is already made has a bound one.
         if not callable(context_manager_constructor) or (enter and not inspect.signature(enter).parameters):
-            raise TypeError(
-                three_parts(
-                    f"{kind} takes the constructor of a context manager, not a context manager",
-                    hint=f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it",
-                )
+            raise refusal(
+                TypeError,
+                f"{kind} takes the constructor of a context manager, not a context manager",
+                hint=f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it",
             )
         super().__init__(f"{kind}_{name or id(self)}")
         object.__setattr__(self, "context_manager_constructor", context_manager_constructor)
@@ -293,9 +259,8 @@ _KINDS: dict[type, str] = {
 def _expect(given: Any, expected: type, param: str, optional: bool = False) -> None:
     if isinstance(given, expected) or (optional and given is None):
         return
-    raise ValueError(
-        three_parts(
-            f"DoFn.{param} expected {expected.__name__} object, not {given!r}",
-            hint=f"make one {expected.__name__} as a class attribute and pass it",
-        )
+    raise refusal(
+        ValueError,
+        f"DoFn.{param} expected {expected.__name__} object, not {given!r}",
+        hint=f"make one {expected.__name__} as a class attribute and pass it",
     )

@@ -1,6 +1,6 @@
-"""Resource hints: what a step would like the machines that run it to have (Beam's ``transforms.resources``).
+"""Resource hints: what a step wants of the machines that run it (Beam's ``transforms.resources``).
 
-Spark gives all steps the same machines: a run says once which hints there are, and what to set.
+Spark gives all steps the same machines. A run logs once which hints there are, and which of Spark's settings to use.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.options.standard import StandardOptions
 
 _UNITS = {"B": 1}
@@ -19,7 +19,7 @@ for _power, _letter in enumerate("KMGTP", start=1):
 
 
 class ResourceHint:
-    """A kind of hint (Beam's ``ResourceHint``); one of your own is a subclass that is registered.
+    """A kind of hint (Beam's ``ResourceHint``). For your own, derive a class and register it.
 
     Attributes:
         urn: The name under which values of this kind are kept, which all spellings share.
@@ -37,26 +37,22 @@ class ResourceHint:
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The value as it is kept; a subclass may take other values than texts.
-
-        Raises:
-            ValueError: If it makes no sense.
-        """
+        """The value as it is kept, ValueError if it makes no sense; a subclass may take other values than texts."""
         return {str(cls.urn): _text(value).encode("ascii")}
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """What counts for a step inside of a composite that has a hint of the same kind: here, the inner value."""
+        """The value for a step inside of a composite that has a hint of the same kind: here, the inner value."""
         return inner_value
 
     @staticmethod
     def get_by_urn(urn: str) -> type[ResourceHint]:
-        """The kind of a URN; KeyError if there is none."""
+        """The class of hints with a URN; KeyError if there is none."""
         return ResourceHint._by_urn[urn]
 
     @staticmethod
     def get_by_name(name: str) -> type[ResourceHint]:
-        """The kind of a name; KeyError if there is none."""
+        """The class of hints with a name; KeyError if there is none."""
         return ResourceHint._by_name[name]
 
     @staticmethod
@@ -66,14 +62,10 @@ class ResourceHint:
 
     @staticmethod
     def register_resource_hint(hint_name: str, hint_class: type[ResourceHint]) -> None:
-        """Registers a kind of hint under a name; a kind can have several.
-
-        Raises:
-            TypeError: If the class is not a `ResourceHint`, or has no `urn`.
-        """
+        """Registers a class of hints under a name; a class can have several."""
         if not (isinstance(hint_class, type) and issubclass(hint_class, ResourceHint) and hint_class.urn):
             what = f"the resource hint {hint_name} needs a class of hints with a urn, not {hint_class!r}"
-            raise TypeError(three_parts(what, hint="derive it from ResourceHint, and set urn = '...'"))
+            raise refusal(TypeError, what, hint="derive it from ResourceHint, and set urn = '...'")
         ResourceHint._by_name[hint_name] = hint_class
         ResourceHint._by_urn[hint_class.urn] = hint_class
 
@@ -95,7 +87,6 @@ class MinRamHint(ResourceHint):
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The number of bytes, as a text."""
         return {cls.urn: str(_storage_bytes(value)).encode("ascii")}
 
     @classmethod
@@ -104,7 +95,7 @@ class MinRamHint(ResourceHint):
 
 
 class CpuCountHint(ResourceHint):
-    """How many processors (Beam's name), as a text such as ``"4"``; the larger value counts."""
+    """The number of processors (Beam's name), as a text such as ``"4"``; the larger value counts."""
 
     urn = "beam:resources:cpu_count:v1"
 
@@ -118,7 +109,7 @@ class CpuCountHint(ResourceHint):
 
 
 class MaxActiveBundlesPerWorkerHint(ResourceHint):
-    """How many bundles a worker has at a time (Beam's name), as a text such as ``"2"``; values add up."""
+    """The number of bundles that a worker has at a time (Beam's name), as a text such as ``"2"``; values add up."""
 
     urn = "beam:resources:max_active_bundles_per_worker:v1"
 
@@ -151,8 +142,8 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
     """Checks hints and gives them the names and values under which they are kept.
 
     Args:
-        hints: Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,
-            and the camel-case spellings), or those of hints of your own, with values.
+        hints: Values by Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,
+            and the camel-case spellings) and by the names of your own hints.
 
     Raises:
         ValueError: If a name is unknown, or a value makes no sense.
@@ -164,22 +155,17 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
     for name, value in hints.items():
         if not ResourceHint.is_registered(name):
             known = ", ".join(ResourceHint._by_name)
-            raise ValueError(three_parts(f"Unknown resource hint: {name}", hint=f"known are {known}"))
+            raise refusal(ValueError, f"Unknown resource hint: {name}", hint=f"known are {known}")
         try:
             parsed.update(ResourceHint.get_by_name(name).parse(value))
         except ValueError as error:
             what = f"Resource hint {name} has invalid value {value!r}"
-            raise ValueError(three_parts(what, hint=str(error))) from error
+            raise refusal(ValueError, what, hint=str(error)) from error
     return parsed
 
 
 def resource_hints_from_options(options: Any) -> dict[str, bytes]:
-    """The hints among a pipeline's options: ``name=value`` each, or a dict (Beam's name).
-
-    >>> from penstock.options.pipeline_options import PipelineOptions
-    >>> resource_hints_from_options(PipelineOptions(["--resource_hint=accelerator=gpu"]))
-    {'beam:resources:accelerator:v1': b'gpu'}
-    """
+    """The hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
     given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
     if not isinstance(given, Mapping):
         given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
@@ -189,12 +175,7 @@ def resource_hints_from_options(options: Any) -> dict[str, bytes]:
 def merge_resource_hints(
     outer_hints: Mapping[str, bytes], inner_hints: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """The hints of a step inside of a composite that has hints itself; each kind says which value counts.
-
-    >>> outer = parse_resource_hints({"cpu_count": "5", "accelerator": "a"})
-    >>> list(merge_resource_hints(outer, parse_resource_hints({"cpu_count": "3"})).values())
-    [b'5', b'a']
-    """
+    """The hints of a step inside of a composite that has hints itself; the class of a hint says which value counts."""
     merged = dict(inner_hints)
     for urn, outer in outer_hints.items():
         if urn in merged:

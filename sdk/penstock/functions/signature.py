@@ -1,4 +1,4 @@
-"""What the methods of a DoFn ask for, found out once, when the transform is made.
+"""The parameters of a DoFn's methods, read once, when the transform is made.
 
 A runner reads `signature_of` to know which methods to call, and `bind` to know with which arguments.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import check_batch_parameters
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
@@ -20,20 +20,11 @@ from penstock.typehints.decorators import TypeCheckError
 
 
 class ArgumentsMisfit(TypeCheckError, TypeError):
-    """The arguments do not fit the function: Beam's type for it, and Python's own."""
+    """The arguments do not fit the function: both Beam's type of error and Python's own."""
 
 
 def misfit(what: str, problem: str, hint: str) -> ArgumentsMisfit:
-    """The error, with the user's line.
-
-    Args:
-        what: The function, and what it is for.
-        problem: What does not fit.
-        hint: What to do.
-
-    >>> str(misfit("add, passed to Map,", "takes no element", "its first parameter is the element")).splitlines()[0]
-    'add, passed to Map, takes no element'
-    """
+    """The error about `what`, a function and its purpose, at the user's line."""
     return ArgumentsMisfit(f"{what} {problem}", where=here(), hint=hint)
 
 
@@ -50,32 +41,20 @@ _ALLOWED_OUTSIDE_PROCESS = ("BundleContextParam", "SetupContextParam", None)
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method.
-
-    Attributes:
-        name: Its name.
-        default: Its default argument; ``inspect.Parameter.empty`` if it has none.
-        kind: What it asks the runner for, such as ``WindowParam``; None for an ordinary argument.
-        passed_by: ``position``, ``keyword``, or ``either``.
-    """
+    """A parameter of a method."""
 
     name: str
     default: Any = _REQUIRED
     kind: str | None = None
+    """What it asks the runner for, such as ``WindowParam``; None for an ordinary argument."""
+
     passed_by: str = "either"
+    """``position``, ``keyword``, or ``either``."""
 
 
 @dataclass(frozen=True)
 class MethodSignature:
-    """The parameters of a method, without ``self``.
-
-    Attributes:
-        name: The method's name.
-        parameters: In order; ``*args`` and ``**kwargs`` are not among them.
-        more_positional: Whether it has ``*args``.
-        more_keywords: Whether it has ``**kwargs``.
-        misfit_hint: What to do about arguments for which it has no parameter.
-    """
+    """The parameters of a method, without ``self``; two flags stand for ``*args`` and ``**kwargs``."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -90,7 +69,7 @@ class MethodSignature:
 
 @dataclass(frozen=True)
 class Call:
-    """How to call a method: where a `DoFnParam` stands, the runner puts the value it asks for."""
+    """How to call a method: the runner replaces each `DoFnParam` with the value that it asks for."""
 
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...] = ()
@@ -98,19 +77,7 @@ class Call:
 
 @dataclass(frozen=True)
 class DoFnSignature:
-    """All methods of a DoFn that a runner has to call; None for those that it leaves as they are.
-
-    Attributes:
-        process: The main method.
-        process_batch: The same for a whole batch.
-        setup: Before the first bundle.
-        start_bundle: Before each bundle.
-        finish_bundle: After each bundle.
-        teardown: After the last bundle.
-        state_specs: The state cells that any method asks for.
-        timers: Each timer's spec and the method to call when it fires.
-        window_expiration: Before the state of a window goes.
-    """
+    """All methods of a DoFn that a runner has to call; None for methods that are not overridden."""
 
     process: MethodSignature
     process_batch: MethodSignature | None
@@ -119,8 +86,13 @@ class DoFnSignature:
     finish_bundle: MethodSignature | None
     teardown: MethodSignature | None
     state_specs: tuple[Any, ...]
+    """The state cells that any method asks for."""
+
     timers: tuple[tuple[Any, MethodSignature], ...]
+    """Each timer's spec, and the method to call when it fires."""
+
     window_expiration: MethodSignature | None = None
+    """The method to call before the state of a window goes."""
 
     @property
     def is_stateful(self) -> bool:
@@ -150,7 +122,7 @@ def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[tuple[Par
     try:
         signature = inspect.signature(function)
     except ValueError:
-        # Some builtins do not say what they take; then anything goes.
+        # Some builtins do not show their parameters, so anything may fit.
         return (), True, True
     found: list[Parameter] = []
     more_positional = more_keywords = False
@@ -187,10 +159,11 @@ def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature
 
 
 def signature_of(dofn: Any) -> DoFnSignature:
-    """What the methods of a DoFn ask for.
+    """The parameters of a DoFn's methods.
 
     Raises:
-        ValueError: If a parameter is asked for twice or where it cannot be had, or state or timers are not right.
+        ValueError: If two parameters ask for the same, or one asks where there is no value, or states or timers are
+            wrong.
         NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
     """
     process = dofn.process_signature()
@@ -242,23 +215,21 @@ def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignat
 def _callback(dofn: Any, spec: Any) -> MethodSignature:
     callback: Any = spec._attached_callback
     if not callback:
-        raise ValueError(
-            three_parts(
-                f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
-                where=here(),
-                hint="decorate a method with @on_timer(spec)",
-            )
+        raise refusal(
+            ValueError,
+            f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
+            where=here(),
+            hint="decorate a method with @on_timer(spec)",
         )
     owner, name = dofn.timer_owner(), callback.__name__
     method: Any = getattr(owner, name, None)
     if getattr(method, "__func__", None) is not callback:
-        raise ValueError(
-            three_parts(
-                f"The on_timer callback for {spec!r} is not the specified .{name} method "
-                f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
-                where=here(),
-                hint="give each method a name of its own, also in subclasses",
-            )
+        raise refusal(
+            ValueError,
+            f"The on_timer callback for {spec!r} is not the specified .{name} method "
+            f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
+            where=here(),
+            hint="give each method a name of its own, also in subclasses",
         )
     signature = method_signature(name, method)
     _validate_distinct(dofn, signature)
@@ -272,37 +243,34 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
         if parameter.kind
     ]
     if len(ids) != len(set(ids)):
-        raise ValueError(
-            three_parts(
-                f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
-                where=here(),
-                hint="ask for each once",
-            )
+        raise refusal(
+            ValueError,
+            f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
+            where=here(),
+            hint="ask for each once",
         )
 
 
 def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
     for parameter in method.parameters:
         if parameter.kind not in _ALLOWED_OUTSIDE_PROCESS:
-            raise ValueError(
-                three_parts(
-                    f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
-                    f"{type(dofn).__name__}.{method.name}",
-                    where=here(),
-                    hint="only process handles one element, so only there it has a value",
-                )
+            raise refusal(
+                ValueError,
+                f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
+                f"{type(dofn).__name__}.{method.name}",
+                where=here(),
+                hint="only process handles one element, so only there it has a value",
             )
 
 
 def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
     names = [spec.name for spec in specs]
     if len(names) != len(set(names)):
-        raise ValueError(
-            three_parts(
-                f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
-                where=here(),
-                hint="give each its own name",
-            )
+        raise refusal(
+            ValueError,
+            f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
+            where=here(),
+            hint="give each its own name",
         )
 
 
@@ -311,21 +279,9 @@ def bind(
 ) -> Call:
     """Works out with which arguments to call ``process``.
 
-    The element goes to the first parameter, or to that with default ``DoFn.ElementParam``. Parameters that
-    ask for something get their own default argument as a placeholder. The arguments of the transform fill
-    the others in order (Beam's rule).
-
-    Args:
-        method: The signature of ``process``.
-        args: Further positional arguments of the transform.
-        kwargs: Further keyword arguments of the transform.
-        what: The function's name for errors.
-
-    Returns:
-        The call, with `DoFnParam` placeholders.
-
-    Raises:
-        TypeError: If the arguments do not fit.
+    The element goes to the first parameter, or to the one with default ``DoFn.ElementParam``. Parameters that
+    ask for something get their own default argument as a placeholder. The further arguments of the transform fill
+    the others in order (Beam's rule). `what` is the function's name in errors, which are TypeErrors.
 
     >>> bind(method_signature("process", lambda x, w=DoFnParam("WindowParam"), y=1: x), (5,), {})
     Call(args=(ElementParam, WindowParam, 5), kwargs=())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from penstock.base.where import here
 from penstock.coders.base import Coder
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
@@ -17,17 +17,17 @@ class RuntimeState:
     """A cell of state as a method sees it (Beam's ``RuntimeState``)."""
 
     def prefetch(self) -> None:
-        """Says that the state will be read soon; does nothing."""
+        """Announces that the state will be read soon; does nothing."""
 
     def finalize(self) -> None:
-        """Called when nothing more will be done to it; does nothing."""
+        """Called after the last use; does nothing."""
 
     def clear(self) -> None:
         """Removes everything."""
         raise NotImplementedError
 
     def commit(self) -> None:
-        """Stores what was done."""
+        """Stores the changes."""
         raise NotImplementedError
 
 
@@ -44,10 +44,10 @@ class ReadModifyWriteRuntimeState(RuntimeState):
 
 
 class AccumulatingRuntimeState(RuntimeState):
-    """Something that values are added to."""
+    """A cell to which values are added."""
 
     def read(self) -> Iterable[Any]:
-        """What is there."""
+        """All that was added."""
         raise NotImplementedError
 
     def add(self, value: Any) -> None:
@@ -79,11 +79,11 @@ class MapRuntimeState(RuntimeState):
         raise NotImplementedError
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets the value of a key, whatever was there."""
+        """Sets the value of a key, replacing any other."""
         raise NotImplementedError
 
     def put_if_absent(self, key: Any, value: Any) -> bool:
-        """Sets the value of a key that has none; whether it had none."""
+        """Sets the value of a key that has none, and tells whether it had none."""
         raise NotImplementedError
 
     def remove(self, key: Any) -> None:
@@ -124,19 +124,14 @@ class StateSpec:
     Args:
         name: The cell's name, unique in its DoFn.
         coder: The coder of what is in the cell.
-
-    Raises:
-        TypeError: If one of the arguments is something else.
     """
 
     def __init__(self, name: str, coder: Any) -> None:
         if not isinstance(name, str):
-            raise TypeError(three_parts(f"the name of a state is a string, not {name!r}"))
+            raise refusal(TypeError, f"the name of a state is a string, not {name!r}")
         if not isinstance(coder, Coder):
-            raise TypeError(
-                three_parts(
-                    f"the coder of state {name!r} is not a Coder: {coder!r}", hint="e.g. VarIntCoder()"
-                )
+            raise refusal(
+                TypeError, f"the coder of state {name!r} is not a Coder: {coder!r}", hint="e.g. VarIntCoder()"
             )
         self.name = name
         self.coder = coder
@@ -167,19 +162,16 @@ class MapStateSpec(StateSpec):
     """Values by keys (Java's ``StateSpecs.map``, which Beam's Python lacks; the method receives a `MapRuntimeState`).
 
     Args:
-        name: The cell's name.
-        key_coder: The coder of keys; keys that it encodes alike are the same.
+        name: The cell's name, unique in its DoFn.
+        key_coder: The coder of keys; keys with the same encoding are one key.
         coder: The coder of values.
-
-    Raises:
-        TypeError: If one of the arguments is something else.
     """
 
     def __init__(self, name: str, key_coder: Any, coder: Any) -> None:
         super().__init__(name, coder)
         if not isinstance(key_coder, Coder):
             what = f"the key_coder of state {name!r} is not a Coder: {key_coder!r}"
-            raise TypeError(three_parts(what, hint="e.g. StrUtf8Coder()"))
+            raise refusal(TypeError, what, hint="e.g. StrUtf8Coder()")
         self.key_coder = key_coder
 
 
@@ -191,20 +183,17 @@ class CombiningValueStateSpec(StateSpec):
     """Values combined to one (Beam's name; the method receives a `CombiningValueRuntimeState`).
 
     Args:
-        name: The cell's name.
+        name: The cell's name, unique in its DoFn.
         coder: The coder of accumulators; may be left out.
-        combine_fn: A CombineFn, or a function such as ``sum``; may stand in the place of `coder`.
-
-    Raises:
-        ValueError: If there is no CombineFn.
+        combine_fn: A CombineFn, or a function such as ``sum``; may also be given as the second argument.
     """
 
     def __init__(self, name: str, coder: Any = None, combine_fn: Any = None) -> None:
         if combine_fn is None:
             coder, combine_fn = None, coder
         if combine_fn is None:
-            raise ValueError(
-                three_parts("combine_fn must be provided", hint="CombiningValueStateSpec('total', sum)")
+            raise refusal(
+                ValueError, "combine_fn must be provided", hint="CombiningValueStateSpec('total', sum)"
             )
         self.combine_fn = CombineFn.maybe_from_callable(combine_fn, has_side_inputs=False)
         super().__init__(name, self.combine_fn.get_accumulator_coder() if coder is None else coder)
@@ -229,9 +218,6 @@ class TimerSpec:
         name: The timer's name, unique in its DoFn.
         time_domain: ``TimeDomain.WATERMARK`` or ``TimeDomain.REAL_TIME``.
 
-    Raises:
-        ValueError: If it is another time domain.
-
     >>> TimerSpec("expiry", TimeDomain.WATERMARK)
     TimerSpec(ts-expiry)
     """
@@ -240,11 +226,10 @@ class TimerSpec:
 
     def __init__(self, name: str, time_domain: str) -> None:
         if time_domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME):
-            raise ValueError(
-                three_parts(
-                    f"Unsupported TimeDomain: {time_domain!r}",
-                    hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME",
-                )
+            raise refusal(
+                ValueError,
+                f"Unsupported TimeDomain: {time_domain!r}",
+                hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME",
             )
         self.name = self.prefix + name
         self.time_domain = time_domain
@@ -264,24 +249,18 @@ class TimerSpec:
 
 
 def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
-    """Marks the method of a DoFn that is called when a timer fires (Beam's decorator).
-
-    Raises:
-        ValueError: If it is not a `TimerSpec`, or has such a method already.
-    """
+    """Marks the method of a DoFn that is called when a timer fires (Beam's decorator); a timer has one such method."""
     if not isinstance(timer_spec, TimerSpec):
-        raise ValueError(
-            three_parts("@on_timer decorator expected TimerSpec", hint="@on_timer(MY_TIMER_SPEC)")
-        )
+        raise refusal(ValueError, "@on_timer decorator expected TimerSpec", hint="@on_timer(MY_TIMER_SPEC)")
 
     def attach(method: MethodT) -> MethodT:
         if not callable(method):
-            raise ValueError(three_parts("@on_timer decorator expected callable"))
+            raise refusal(ValueError, "@on_timer decorator expected callable")
         if timer_spec._attached_callback is not None:
-            raise ValueError(
-                three_parts(
-                    f"Multiple on_timer callbacks registered for {timer_spec!r}.", hint="one method per timer"
-                )
+            raise refusal(
+                ValueError,
+                f"Multiple on_timer callbacks registered for {timer_spec!r}.",
+                hint="one method per timer",
             )
         timer_spec._attached_callback = method
         return method
@@ -302,9 +281,10 @@ class BaseTimer:
         Args:
             timestamp: When to fire; seconds or a ``Timestamp``.
             dynamic_timer_tag: Tells several settings of one timer apart.
-            output_timestamp: The event time of what the timer will give, at which it holds the watermark of the output
-                back; seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default that
-                is when it fires, or the event time of the element that set it where it goes by the machine's clock.
+            output_timestamp: The event time of what the timer will give, at which it holds back the watermark of the
+                output; seconds or a ``Timestamp`` (penstock's own, after Java's ``withOutputTimestamp``). By default,
+                the time at which it fires; for a timer by the machine's clock, the event time of the element that set
+                it.
         """
         raise NotImplementedError
 
@@ -312,15 +292,15 @@ class BaseTimer:
         """Sets the timer some time after now (penstock's own, after Java's ``offset(...).setRelative()``).
 
         Args:
-            duration: How long after the machine's clock; of a timer of event time, after the element's timestamp, but
-                not after the state of its window goes. In seconds, or a ``Duration``.
+            duration: In seconds, or a ``Duration``. A timer by the machine's clock counts from now; a timer of event
+                time counts from the element's timestamp, and fires at the latest when the state of its window goes.
             dynamic_timer_tag: Tells several settings of one timer apart.
         """
         raise NotImplementedError
 
 
 class RuntimeTimer(BaseTimer):
-    """A timer that notes what is done to it (Beam's ``RuntimeTimer``).
+    """A timer that records what is done to it (Beam's ``RuntimeTimer``).
 
     Attributes:
         recordings: By tag: the time to fire, or None where it was unset.
@@ -352,7 +332,7 @@ class UserStateContext:
         raise NotImplementedError
 
     def commit(self) -> None:
-        """Stores everything that was done."""
+        """Stores all changes."""
         raise NotImplementedError
 
 
@@ -363,24 +343,17 @@ def on_window_expiration(method: MethodT) -> MethodT:
     """Marks the method of a DoFn that is called before the state of a window goes (Java's ``@OnWindowExpiration``).
 
     It may ask for states, for the key and for the window, and gives elements at the end of the window.
-
-    Raises:
-        ValueError: If it is not a method.
     """
     if not callable(method):
-        raise ValueError(three_parts("@on_window_expiration decorator expected callable"))
+        raise refusal(ValueError, "@on_window_expiration decorator expected callable")
     setattr(method, _MARK, True)
     return method
 
 
 def expiration_method(dofn: Any) -> Callable[..., Any] | None:
-    """The method of an object that is so marked, bound; None if there is none.
-
-    Raises:
-        ValueError: There are several.
-    """
+    """The method that `on_window_expiration` marks, bound; None if there is none, ValueError if there are several."""
     names = [name for name in dir(type(dofn)) if getattr(getattr(type(dofn), name, None), _MARK, False)]
     if len(names) > 1:
         what = f"{type(dofn).__name__} has several methods for the end of a window: {', '.join(names)}"
-        raise ValueError(three_parts(what, where=here(), hint="decorate one with @on_window_expiration"))
+        raise refusal(ValueError, what, where=here(), hint="decorate one with @on_window_expiration")
     return getattr(dofn, names[0]) if names else None

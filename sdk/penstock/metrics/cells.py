@@ -1,4 +1,4 @@
-"""What each kind of metric keeps, how two of them combine, and what a query shows of it.
+"""The data of each kind of metric: how two of them combine, and the result of a query.
 
 Every ``combine`` here is associative and commutative, so that the order in which workers report does not
 matter.
@@ -52,11 +52,7 @@ class DistributionData:
 
 @dataclass(frozen=True)
 class DistributionResult:
-    """What a query gives for a distribution (Beam's ``DistributionResult``); None where nothing was seen.
-
-    >>> DistributionResult(DistributionData(9, 2, 4, 5))
-    DistributionResult(sum=9, count=2, min=4, max=5, mean=4.5)
-    """
+    """The result of a query for a distribution (Beam's ``DistributionResult``); None if it has no numbers."""
 
     data: DistributionData
 
@@ -67,7 +63,7 @@ class DistributionResult:
 
     @property
     def count(self) -> int:
-        """How many numbers."""
+        """The number of numbers."""
         return self.data.count
 
     @property
@@ -94,7 +90,7 @@ class DistributionResult:
 
 @dataclass(frozen=True)
 class GaugeData:
-    """The latest number, and when it was set, in seconds since 1970 (Beam's ``GaugeData``).
+    """The latest number, and the time when it was set, in seconds since 1970 (Beam's ``GaugeData``).
 
     >>> GaugeData(7, 1.0).combine(GaugeData(3, 2.0))
     GaugeData(value=3, timestamp=2.0)
@@ -112,11 +108,7 @@ class GaugeData:
 
 @dataclass(frozen=True)
 class GaugeResult:
-    """What a query gives for a gauge (Beam's ``GaugeResult``).
-
-    >>> GaugeResult(GaugeData(7, 1.0)).value
-    7
-    """
+    """The result of a query for a gauge (Beam's ``GaugeResult``)."""
 
     data: GaugeData
 
@@ -127,7 +119,7 @@ class GaugeResult:
 
     @property
     def timestamp(self) -> float:
-        """When it was set, in seconds since 1970."""
+        """The time when it was set, in seconds since 1970."""
         return self.data.timestamp
 
 
@@ -135,8 +127,8 @@ class GaugeResult:
 class StringSetData:
     """Different strings, together at most `STRING_SET_CHARACTERS` long (Beam's ``StringSetData``).
 
-    If there are too many, the first in sorted order are kept. `first_dropped` remembers the least string that
-    was not, and nothing at or after it is taken in again; so the outcome does not depend on the order.
+    If there are too many, the first in sorted order are kept. `first_dropped` is the least string that was
+    dropped, and strings from there on are not taken in again; so the result does not depend on the order.
 
     >>> sorted(StringSetData.of(["a", "b"]).combine(StringSetData.of(["b", "c"])).string_set)
     ['a', 'b', 'c']
@@ -171,7 +163,7 @@ class StringSetData:
         return StringSetData.of(self.string_set | other.string_set, min(bounds, default=None))
 
     def get_result(self) -> set[str]:
-        """What a query gives."""
+        """The result of a query."""
         return set(self.string_set)
 
 
@@ -182,11 +174,6 @@ class BoundedTrieData:
     Beam cuts the fullest branch first; here every branch is cut at one depth, so that the outcome does not
     depend on the order in which workers report.
 
-    Attributes:
-        paths: Paths of at most `depth` segments.
-        cut: Those of them that stand for longer ones.
-        depth: The greatest number of segments kept; None for all.
-
     >>> data = BoundedTrieData.of([("a", "b"), ("a",)])
     >>> data.get_result()
     {('a', 'b', False)}
@@ -194,7 +181,9 @@ class BoundedTrieData:
 
     paths: frozenset[Path] = frozenset()
     cut: frozenset[Path] = frozenset()
+    """The paths that stand for longer ones."""
     depth: int | None = None
+    """The greatest number of segments kept; None for all."""
 
     @classmethod
     def of(cls, paths: Iterable[Iterable[str]]) -> BoundedTrieData:
@@ -223,11 +212,11 @@ class BoundedTrieData:
         return (both._at_depth(min(depths)) if depths else both)._bounded()
 
     def size(self) -> int:
-        """How many paths `flattened` gives."""
+        """The number of paths that `flattened` gives."""
         return len(list(self.flattened()))
 
     def contains(self, value: Iterable[str]) -> bool:
-        """Whether a path, or one that it begins with and that was cut, was seen."""
+        """Whether the path was seen, or a cut path that it begins with."""
         path = tuple(value)
         seen = any(known[: len(path)] == path for known in self.paths)
         return seen or any(path[: len(known)] == known for known in self.cut)
@@ -240,5 +229,5 @@ class BoundedTrieData:
                 yield (*path, path in self.cut)
 
     def get_result(self) -> set[tuple[str | bool, ...]]:
-        """What `flattened` gives, as a set."""
+        """The result of `flattened` as a set."""
         return set(self.flattened())

@@ -1,4 +1,4 @@
-"""How workers count: the container of the step at work, its snapshots, and what a query makes of them.
+"""The counts of workers: the container of the running step, its snapshots, and the results of queries.
 
 A runner makes a `MetricsContainer` for each step of a task, makes it current while the step works, and sends
 its snapshot to the driver, which keeps one snapshot for each partition of a stage, so that a retried task
@@ -33,26 +33,20 @@ HISTOGRAMS = "histograms"
 KINDS = (COUNTERS, DISTRIBUTIONS, GAUGES, STRING_SETS, BOUNDED_TRIES, HISTOGRAMS)
 
 RECORDINGS = "recordings"
-"""The kind of what is kept for drawings, which is not a metric."""
+"""The kind of recordings for drawings, which are not metrics."""
 
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
 
 _Name = tuple[str, str]
 _RECORDING = ("penstock", "recording")
-# So many strings or paths wait in a set before they are cut to their limits.
+# The number of strings or paths that wait in a set before they are cut to their limits.
 _WAITING_ITEMS = 10_000
 
 
 @dataclass(frozen=True)
 class MetricKey:
-    """A metric at a step (Beam's ``MetricKey``).
-
-    Attributes:
-        step: The step's full label.
-        metric: The metric's `MetricName`.
-        labels: Beam's; further names, usually none: a mapping or a set.
-    """
+    """A metric at a step, by the step's full label (Beam's ``MetricKey``); `labels` are Beam's, and usually empty."""
 
     step: str
     metric: MetricName
@@ -71,15 +65,12 @@ class MetricKey:
 
 @dataclass(frozen=True)
 class MetricResult:
-    """What a query gives for a metric at a step (Beam's ``MetricResult``).
+    """The result of a query for a metric at a step (Beam's ``MetricResult``).
 
     Attributes:
         key: The `MetricKey`.
         committed: The value over work that succeeded; None if the runner does not know.
-        attempted: The value over all work, also that which was done again.
-
-    >>> MetricResult(MetricKey("Count", MetricName("game", "moves")), None, 5).result
-    5
+        attempted: The value over all work, including repeated work.
     """
 
     key: MetricKey
@@ -98,9 +89,7 @@ class MetricResult:
 class MetricsContainer:
     """The metrics of one step in one task, by (namespace, name); one thread writes to it.
 
-    Args:
-        step_name: The step's full label.
-        number: What `note_current_in` notes of it.
+    `note_current_in` records its `number`.
 
     >>> container = MetricsContainer("Count")
     >>> container.inc(("game", "moves"), 2)
@@ -137,7 +126,7 @@ class MetricsContainer:
             self.counters[name] = n
 
     def update_distribution(self, name: _Name, value: int) -> None:
-        """Takes a number into a distribution."""
+        """Adds a number to a distribution."""
         cell = self.distributions.get(name)
         if cell is None:
             self.distributions[name] = [value, 1, value, value]
@@ -154,22 +143,22 @@ class MetricsContainer:
         self.gauges[name] = GaugeData(value, clock.seconds())
 
     def update_histogram(self, name: _Name, bucket_type: BucketType, value: float) -> None:
-        """Takes a number into a histogram."""
+        """Adds a number to a histogram."""
         self.histograms[name] = (self.histograms.get(name) or HistogramData(bucket_type)).record(value)
 
     def add(self, kind: str, name: _Name, item: Any) -> None:
-        """Takes an item into a string set or a bounded trie; `kind` says which."""
+        """Adds an item to a string set or a bounded trie; `kind` says which."""
         waiting = self.waiting.setdefault((kind, name), set())
         waiting.add(item)
         if len(waiting) >= _WAITING_ITEMS:
             self._fold(kind, name)
 
     def keep(self, data: Any) -> None:
-        """Keeps what is not a metric, but comes the same way: it has a ``combine``, and queries do not show it."""
+        """Keeps data with a ``combine`` that travels with the metrics; queries do not show it."""
         self.many[RECORDINGS, _RECORDING] = _combine(data, self.many.get((RECORDINGS, _RECORDING)))
 
     def absorb(self, other: MetricsContainer) -> None:
-        """Takes in what another container has counted, such as a helper thread's, which may still count.
+        """Adds the counts of another container, such as a helper thread's, which may still count.
 
         >>> container, helper = MetricsContainer("Count"), MetricsContainer("Count")
         >>> helper.inc(("game", "moves"), 2)
@@ -193,7 +182,7 @@ class MetricsContainer:
                 self.add(kind, name, item)
 
     def snapshot(self) -> Snapshot:
-        """Everything counted so far, as plain frozen data that can be pickled."""
+        """All counts so far, as plain frozen data that can be pickled."""
         for kind, name in list(self.waiting):
             self._fold(kind, name)
         distributions = {name: DistributionData(*cell) for name, cell in self.distributions.items()}
@@ -222,7 +211,7 @@ _noted: Any = [0]
 
 
 def current_container() -> MetricsContainer | None:
-    """The container of the step at work in this thread; None outside of a running pipeline."""
+    """The container of the running step in this thread; None outside of a running pipeline."""
     return _current.container
 
 
@@ -234,7 +223,7 @@ def set_current(container: MetricsContainer | None) -> None:
 
 
 def note_current_in(place: Any) -> None:
-    """Has the number of each container that becomes the current one written into the first item of a place.
+    """Writes the number of each container that becomes current into the first item of a sequence.
 
     >>> place = [0]
     >>> note_current_in(place)
@@ -247,11 +236,7 @@ def note_current_in(place: Any) -> None:
 
 
 def merge_snapshots(first: Snapshot, second: Snapshot) -> Snapshot:
-    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element.
-
-    >>> merge_snapshots({("counters", "A", "n", "x"): 2}, {("counters", "A", "n", "x"): 3})
-    {('counters', 'A', 'n', 'x'): 5}
-    """
+    """The two snapshots merged; associative and commutative, with ``{}`` as the neutral element."""
     merged = dict(first)
     for key, value in second.items():
         merged[key] = _combine(value, merged.get(key))
@@ -275,12 +260,12 @@ _SHOWN: Mapping[str, Callable[[Any], Any]] = {
 
 
 def recordings_in(snapshot: Snapshot) -> dict[str, Any]:
-    """What `MetricsContainer.keep` was given, by step."""
+    """The data that `MetricsContainer.keep` got, by step."""
     return {step: data for (kind, step, *_), data in snapshot.items() if kind == RECORDINGS}
 
 
 def results_of(committed: Snapshot, attempted: Snapshot) -> dict[str, list[MetricResult]]:
-    """What a query without a filter gives: results by kind, in the order of steps and names.
+    """The results of a query without a filter, by kind, in the order of steps and names.
 
     >>> found = results_of({}, {("counters", "A", "n", "x"): 2})
     >>> found["counters"][0].attempted, found["gauges"]

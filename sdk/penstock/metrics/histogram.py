@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 
 @runtime_checkable
@@ -34,13 +34,8 @@ class BucketType(Protocol):
 
 
 @dataclass(frozen=True, init=False)
-class LinearBucket:
+class LinearBucket(BucketType):
     """Buckets of one width (Beam's ``LinearBucket``).
-
-    Args:
-        start: The lower bound of the first bucket.
-        width: The width of each.
-        num_buckets: How many there are.
 
     >>> LinearBucket(0, 10, 5).bucket_index(25)
     2
@@ -55,33 +50,27 @@ class LinearBucket:
             object.__setattr__(self, name, value)
 
     def range_from(self) -> float:
-        """The lower bound of the first bucket."""
         return self.start
 
     def range_to(self) -> float:
-        """The upper bound of the last bucket."""
         return self.start + self.width * self.count
 
     def num_buckets(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def bucket_index(self, value: float) -> int:
-        """The number of the bucket that a value falls into, from 0."""
         return math.floor((value - self.start) / self.width)
 
     def bucket_size(self, index: int) -> float:
-        """The width of a bucket."""
         return self.width
 
     def accumulated_bucket_size(self, end_index: int) -> float:
-        """The widths of the first `end_index` buckets together."""
         return self.width * end_index
 
 
 @dataclass(frozen=True)
 class HistogramData:
-    """How many numbers fell into each bucket, below all and above all (Beam's ``HistogramData``).
+    """The number of numbers in each bucket, below all and above all (Beam's ``HistogramData``).
 
     >>> data = HistogramData(LinearBucket(0, 10, 5)).record(3).record(4).record(99)
     >>> data.total_count(), data.above, data.percentile(0.5)
@@ -104,45 +93,37 @@ class HistogramData:
         return HistogramData(self.bucket_type, counts, self.below, self.above)
 
     def combine(self, other: HistogramData | None) -> HistogramData:
-        """The two counts combined.
-
-        Raises:
-            ValueError: If the buckets differ.
-        """
+        """The two counts combined; ValueError if the buckets differ."""
         if other is None:
             return self
         if self.bucket_type != other.bucket_type:
-            raise ValueError(
-                three_parts(
-                    f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}",
-                    hint="give a histogram of one name the same buckets everywhere",
-                )
+            raise refusal(
+                ValueError,
+                f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}",
+                hint="give a histogram of one name the same buckets everywhere",
             )
         indexes = {*self.counts, *other.counts}
         counts = {index: self.counts.get(index, 0) + other.counts.get(index, 0) for index in indexes}
         return HistogramData(self.bucket_type, counts, self.below + other.below, self.above + other.above)
 
     def total_count(self) -> int:
-        """How many numbers there are."""
+        """The number of numbers."""
         return sum(self.counts.values()) + self.below + self.above
 
     def percentile(self, fraction: float) -> float:
-        """The number that a fraction of the numbers lies below, as if each bucket were evenly filled.
+        """The number below which a fraction of the numbers lies, as if each bucket were evenly filled.
 
         Args:
             fraction: From 0 to 1.
 
         Returns:
-            Minus or plus infinity where it lies outside of the buckets.
-
-        Raises:
-            ValueError: If the fraction is out of range, or there are no numbers.
+            Minus or plus infinity if it lies outside of the buckets.
         """
         if not 0 <= fraction <= 1:
-            raise ValueError(three_parts(f"the fraction is {fraction}", hint="use a number from 0 to 1"))
+            raise refusal(ValueError, f"the fraction is {fraction}", hint="use a number from 0 to 1")
         total = self.total_count()
         if not total:
-            raise ValueError(three_parts("the histogram is empty", hint="update it before you read it"))
+            raise refusal(ValueError, "the histogram is empty", hint="update it before you read it")
         # Shares are divided where Beam divides them, so that the last digit of a result is Beam's.
         if self.below / total >= fraction:
             return -math.inf
@@ -159,7 +140,7 @@ class HistogramData:
 
 @dataclass(frozen=True)
 class HistogramResult:
-    """What a query gives for a histogram (Beam's ``HistogramResult``).
+    """The result of a query for a histogram (Beam's ``HistogramResult``).
 
     >>> HistogramResult(HistogramData(LinearBucket(0, 10, 1)).record(5)).p90
     9.0

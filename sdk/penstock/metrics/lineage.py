@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import BOUNDED_TRIES, current_container
 
 if TYPE_CHECKING:
@@ -16,13 +16,7 @@ _RESERVED = re.compile(r"[:\s.]")
 
 
 class Lineage:
-    """Records the sources or the sinks of a pipeline as a metric.
-
-    Args:
-        label: `SOURCE` or `SINK`.
-
-    Raises:
-        ValueError: If it is another.
+    """Records the sources or the sinks of a pipeline as a metric; `label` is `SOURCE` or `SINK`.
 
     >>> Lineage.get_fq_name("kafka", "cluster", "topic.a")
     'kafka:cluster.`topic.a`'
@@ -47,7 +41,7 @@ class Lineage:
 
     @staticmethod
     def wrap_segment(segment: str) -> str:
-        """A segment in backticks if it has a colon, a dot or white space in it, and has none yet."""
+        """A segment in backticks if it contains a colon, a dot or white space."""
         wrapped = segment.startswith("`") and segment.endswith("`")
         return f"`{segment}`" if _RESERVED.search(segment) and not wrapped else segment
 
@@ -60,7 +54,7 @@ class Lineage:
     def add(
         self, system: str, *segments: str, subtype: str | None = None, last_segment_sep: str | None = None
     ) -> None:
-        """Records something read or written.
+        """Records a source or a sink.
 
         Args:
             system: Where it is, such as ``kafka``; or a full name, alone.
@@ -78,16 +72,7 @@ class Lineage:
 
     @staticmethod
     def query(results: MetricResults, label: str, truncated_marker: str = "*") -> set[str]:
-        """The full names that a run recorded.
-
-        Args:
-            results: Of the run.
-            label: `SOURCE` or `SINK`.
-            truncated_marker: Put at the end of names that stand for several.
-
-        Raises:
-            ValueError: If the label is another.
-        """
+        """The full names that a run recorded under a label, ending with the marker if they stand for several."""
         _known(label)
         found = set()
         for result in results.query()[BOUNDED_TRIES]:
@@ -100,8 +85,8 @@ class Lineage:
 
 def _known(label: str) -> str:
     if label not in (Lineage.SOURCE, Lineage.SINK):
-        raise ValueError(
-            three_parts(f"no lineage is labelled {label!r}", hint="use Lineage.SOURCE or Lineage.SINK")
+        raise refusal(
+            ValueError, f"no lineage is labelled {label!r}", hint="use Lineage.SOURCE or Lineage.SINK"
         )
     return label
 

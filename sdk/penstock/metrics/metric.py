@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import (
     BOUNDED_TRIES,
     COUNTERS,
@@ -40,15 +40,17 @@ def _namespace_and_name(metric_name: MetricName) -> tuple[str, str]:
     return metric_name.namespace or "", metric_name.name or ""
 
 
-class DelegatingCounter(Counter):
-    """A counter that counts at the step at work, and nowhere outside of a running pipeline."""
-
+class _Delegating(Metric):
     def __init__(self, metric_name: MetricName) -> None:
         super().__init__(metric_name)
         self._key = _namespace_and_name(metric_name)
 
+
+class DelegatingCounter(_Delegating, Counter):
+    """A counter of the running step; outside of a running pipeline it does not count."""
+
     def inc(self, n: int = 1) -> None:
-        # The container's own method is written out here, since this is called for every element.
+        # A copy of the container's own method, since this is called for every element.
         container = _current.container
         if container is not None:
             try:
@@ -57,12 +59,8 @@ class DelegatingCounter(Counter):
                 container.counters[self._key] = n
 
 
-class DelegatingDistribution(Distribution):
-    """A distribution over what the step at work gives it."""
-
-    def __init__(self, metric_name: MetricName) -> None:
-        super().__init__(metric_name)
-        self._key = _namespace_and_name(metric_name)
+class DelegatingDistribution(_Delegating, Distribution):
+    """A distribution of the running step."""
 
     def update(self, value: Any) -> None:
         container = _current.container
@@ -70,12 +68,8 @@ class DelegatingDistribution(Distribution):
             container.update_distribution(self._key, int(value))
 
 
-class DelegatingGauge(Gauge):
-    """A gauge that the step at work sets."""
-
-    def __init__(self, metric_name: MetricName) -> None:
-        super().__init__(metric_name)
-        self._key = _namespace_and_name(metric_name)
+class DelegatingGauge(_Delegating, Gauge):
+    """A gauge of the running step."""
 
     def set(self, value: Any) -> None:
         container = current_container()
@@ -83,36 +77,24 @@ class DelegatingGauge(Gauge):
             container.set_gauge(self._key, int(value))
 
 
-class DelegatingStringSet(StringSet):
-    """A set of strings that the step at work adds to."""
-
-    def __init__(self, metric_name: MetricName) -> None:
-        super().__init__(metric_name)
-        self._key = _namespace_and_name(metric_name)
+class DelegatingStringSet(_Delegating, StringSet):
+    """A set of strings of the running step."""
 
     def add(self, value: str) -> None:
-        """Takes a string in.
-
-        Raises:
-            TypeError: If it is not a string.
-        """
+        """Adds a string; TypeError for any other value."""
         if not isinstance(value, str):
-            raise TypeError(
-                three_parts(
-                    f"a string set takes strings, not {type(value).__name__}", hint="convert it with str()"
-                )
+            raise refusal(
+                TypeError,
+                f"a string set takes strings, not {type(value).__name__}",
+                hint="convert it with str()",
             )
         container = current_container()
         if container is not None:
             container.add(STRING_SETS, self._key, value)
 
 
-class DelegatingBoundedTrie(BoundedTrie):
-    """A set of paths that the step at work adds to."""
-
-    def __init__(self, metric_name: MetricName) -> None:
-        super().__init__(metric_name)
-        self._key = _namespace_and_name(metric_name)
+class DelegatingBoundedTrie(_Delegating, BoundedTrie):
+    """A set of paths of the running step."""
 
     def add(self, value: Iterable[str]) -> None:
         container = current_container()
@@ -120,12 +102,11 @@ class DelegatingBoundedTrie(BoundedTrie):
             container.add(BOUNDED_TRIES, self._key, tuple(value))
 
 
-class DelegatingHistogram(Histogram):
-    """A histogram over what the step at work gives it."""
+class DelegatingHistogram(_Delegating, Histogram):
+    """A histogram of the running step."""
 
     def __init__(self, metric_name: MetricName, bucket_type: BucketType) -> None:
         super().__init__(metric_name)
-        self._key = _namespace_and_name(metric_name)
         self._bucket_type = bucket_type
 
     def update(self, value: float) -> None:
@@ -138,7 +119,7 @@ class Metrics:
     """Makes metrics, which count at whichever step uses them (Beam's ``Metrics``).
 
     Metrics can be pickled, so a DoFn may hold them. Each function takes a `namespace`, a text or the class
-    that counts, and a `name`; both must not be empty, or ``ValueError`` is raised.
+    that counts, and a `name`; neither may be empty.
 
     >>> moves = Metrics.counter("game", "moves")
     >>> moves.inc()
@@ -155,22 +136,13 @@ class Metrics:
 
     @staticmethod
     def get_namespace(namespace: type | str) -> str:
-        """The text of a namespace: a class gives its module and name.
-
-        Raises:
-            ValueError: If it is neither a class nor a text.
-
-        >>> Metrics.get_namespace(dict)
-        'builtins.dict'
-        """
+        """The text of a namespace: a class gives its module and name."""
         if isinstance(namespace, type):
             return f"{namespace.__module__}.{namespace.__name__}"
         if isinstance(namespace, str):
             return namespace
-        raise ValueError(
-            three_parts(
-                f"Unknown namespace type: {type(namespace).__name__}", hint="pass a class or a string"
-            )
+        raise refusal(
+            ValueError, f"Unknown namespace type: {type(namespace).__name__}", hint="pass a class or a string"
         )
 
     @staticmethod
@@ -209,7 +181,7 @@ def _name(namespace: type | str, name: str) -> MetricName:
 
 
 class MetricsFilter:
-    """What a query asks for; each method narrows it and gives the filter back (Beam's ``MetricsFilter``).
+    """The metrics that a query asks for; each method narrows it and returns the filter (Beam's ``MetricsFilter``).
 
     Several names, namespaces or steps mean any of them. A step is a part of a label at its ``/`` marks.
 
@@ -272,9 +244,7 @@ class MetricsFilter:
 
 def _several(values: Iterable[Any], what: str) -> Iterable[Any]:
     if isinstance(values, str):
-        raise ValueError(
-            three_parts(f"{what} must be a collection, not a string", hint=f"write [{values!r}]")
-        )
+        raise refusal(ValueError, f"{what} must be a collection, not a string", hint=f"write [{values!r}]")
     return values
 
 
@@ -283,7 +253,7 @@ class MetricResults:
 
     Args:
         committed: The snapshots of work that succeeded, merged.
-        attempted: Those of all work; the same by default.
+        attempted: The snapshots of all work; the same by default.
 
     >>> results = MetricResults({("counters", "A", "game", "moves"): 2})
     >>> results.query(MetricsFilter().with_name("moves"))["counters"][0].committed
@@ -314,10 +284,7 @@ class MetricResults:
         )
 
     def query(self, filter: MetricsFilter | None = None) -> dict[str, list[MetricResult]]:
-        """The metrics that a filter asks for, by kind.
-
-        Args:
-            filter: None asks for all.
+        """The metrics that a filter asks for, or all.
 
         Returns:
             A list for each kind, empty if nothing is found: ``counters`` of ints, ``distributions``,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = [
     "BoundedTrie",
@@ -30,9 +30,6 @@ class MetricName:
         urn: Beam's; a metric of the system has one instead.
         labels: Beam's; further names of such a metric.
 
-    Raises:
-        ValueError: If namespace or name is empty and there is no urn.
-
     >>> str(MetricName("game", "moves"))
     'MetricName(namespace=game, name=moves)'
     """
@@ -45,8 +42,8 @@ class MetricName:
     def __post_init__(self) -> None:
         for part in ("namespace", "name"):
             if not self.urn and not getattr(self, part):
-                raise ValueError(
-                    three_parts(f"Metric {part} must be non-empty", hint=f"give a {part}, such as 'game'")
+                raise refusal(
+                    ValueError, f"Metric {part} must be non-empty", hint=f"give a {part}, such as 'game'"
                 )
         object.__setattr__(self, "labels", dict(self.labels or {}))
 
@@ -59,11 +56,7 @@ class MetricName:
 
 
 class Metric:
-    """Something that is measured (Beam's ``Metric``); made by `penstock.metrics.metric.Metrics`.
-
-    Attributes:
-        metric_name: Its `MetricName`.
-    """
+    """A measure with a `MetricName` (Beam's ``Metric``); made by `penstock.metrics.metric.Metrics`."""
 
     def __init__(self, metric_name: MetricName) -> None:
         self.metric_name = metric_name
@@ -77,7 +70,7 @@ class Counter(Metric):
         raise NotImplementedError
 
     def dec(self, n: int = 1) -> None:
-        """Takes `n` off."""
+        """Subtracts `n`."""
         self.inc(-n)
 
 
@@ -85,7 +78,7 @@ class Distribution(Metric):
     """Sum, count, least and greatest of whole numbers (Beam's ``Distribution``)."""
 
     def update(self, value: Any) -> None:
-        """Takes a number in; a fraction is cut off."""
+        """Adds a number; a fraction is cut off."""
         raise NotImplementedError
 
 
@@ -101,7 +94,7 @@ class StringSet(Metric):
     """The different strings seen (Beam's ``StringSet``)."""
 
     def add(self, value: str) -> None:
-        """Takes a string in."""
+        """Adds a string."""
         raise NotImplementedError
 
 
@@ -109,13 +102,13 @@ class BoundedTrie(Metric):
     """The different paths seen, cut shorter when there are many (Beam's ``BoundedTrie``)."""
 
     def add(self, value: Any) -> None:
-        """Takes a path in: an iterable of strings."""
+        """Adds a path: an iterable of strings."""
         raise NotImplementedError
 
 
 class Histogram(Metric):
-    """How many numbers fell into each of some buckets (Beam's ``Histogram``)."""
+    """The number of numbers in each of some buckets (Beam's ``Histogram``)."""
 
     def update(self, value: Any) -> None:
-        """Takes a number in."""
+        """Adds a number."""
         raise NotImplementedError

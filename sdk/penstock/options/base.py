@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
 
 _MUCH_ALIKE = 0.7
@@ -33,18 +33,12 @@ class OptionsParser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action=Help)
 
     def add_without_effect(self, instead: str, *names: str, **kwargs: Any) -> None:
-        """Adds an argument that can be given and read, and that a run says is of no effect.
-
-        Args:
-            instead: What has the effect, as a clause.
-            *names: As of ``add_argument``.
-            **kwargs: As of ``add_argument``, without `help`.
-        """
+        """Adds an argument that has no effect, as a run reports; `instead` says what has the effect."""
         action = self.add_argument(*names, **kwargs, help=f"Of no effect: {instead}.")
         self._without_effect[action] = instead
 
     def without_effect(self) -> dict[argparse.Action, str]:
-        """The arguments that have no effect, each with what has one; redefined arguments are not included."""
+        """The arguments that have no effect, each with what has the effect; redefined arguments are not included."""
         return {action: text for action, text in self._without_effect.items() if action in self._actions}
 
     def known_flags(self) -> list[str]:
@@ -54,16 +48,10 @@ class OptionsParser(argparse.ArgumentParser):
     def add_value_provider_argument(self, *args: str, **kwargs: Any) -> None:
         """Adds an argument whose value is a ValueProvider (Beam's method).
 
-        Args:
-            *args: As of ``add_argument``.
-            **kwargs: As of ``add_argument``; `type` and `default` are those of the value, not of the
-                provider.
-
-        Raises:
-            ValueError: If no name is given.
+        The arguments are as in ``add_argument``; `type` and `default` describe the value, not the provider.
         """
         if not args or not args[0]:
-            raise ValueError(three_parts("a value provider argument has no name", hint="write '--name'"))
+            raise refusal(ValueError, "a value provider argument has no name", hint="write '--name'")
         if args[0].startswith("-"):
             option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
         else:
@@ -88,14 +76,10 @@ class Help(argparse.Action):
 
 
 class MergingAction(argparse.Action):
-    """An argument that can be repeated: each time it is merged into the value so far."""
+    """An argument that can be repeated: each value is merged with the values before it."""
 
     def merged(self, so_far: Any, value: Any, flag: str) -> Any:
-        """The value with another one, which came with a flag.
-
-        Raises:
-            argparse.ArgumentError: If it makes no sense; argparse prints why, and ends the program.
-        """
+        """The merged value; an ``argparse.ArgumentError`` makes argparse print the error and end the program."""
         raise NotImplementedError
 
     def __call__(
@@ -105,7 +89,7 @@ class MergingAction(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Merges the value into those so far."""
+        """Merges the value."""
         setattr(namespace, self.dest, self.merged(getattr(namespace, self.dest), values, str(option_string)))
 
 
@@ -123,14 +107,14 @@ class CommaSeparatedList(MergingAction):
 
 
 class MergedObjects(MergingAction):
-    """Repeated JSON objects make one; of a name that comes twice the later value counts (with ``type=json.loads``)."""
+    """Repeated JSON objects make one object; of equal names the later value counts (with ``type=json.loads``)."""
 
     def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, Any]:
         return {**(so_far or {}), **value}
 
 
 class AuditEntries(MergingAction):
-    """What Google's log of accesses to files is to note: ``key=value``, or JSON where the flag's name is a plural.
+    """Entries for Google's log of accesses to files: ``key=value``, or JSON if the flag's name is a plural.
 
     >>> parser = argparse.ArgumentParser()
     >>> _ = parser.add_argument("--entry", "--entries", dest="entries", action=AuditEntries)
@@ -142,7 +126,7 @@ class AuditEntries(MergingAction):
     KEY_CHARACTERS = 64
     VALUE_CHARACTERS = 1200
     ENTRIES = 4
-    """With the entry ``job``, which the service adds where it is missing."""
+    """Counting the entry ``job``, which the service adds if it is missing."""
 
     def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, str]:
         entries = dict(so_far or {})
@@ -185,11 +169,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like a name, if one is much like it.
-
-    >>> nearest("shufle_partitions", ["mode", "shuffle_partitions"])
-    'shuffle_partitions'
-    """
+    """The known name that is most like a name; None if none is similar."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=_MUCH_ALIKE)
     return close[0] if close else None
 
@@ -206,14 +186,13 @@ class PipelineOptions(HasDisplayData):
     """Options of a pipeline, from flags and keyword arguments (Beam's ``PipelineOptions``).
 
     A subclass names its options in ``_add_argparse_args(cls, parser)``. One object can be seen as any
-    subclass with `view_as`; all its views share the values. Flags that no class knows are left alone.
+    subclass with `view_as`; all its views share the values. Flags that no class knows are ignored.
 
     Args:
-        flags: Command line arguments; None means those of the program (``sys.argv``).
+        flags: Command line arguments; None means the program's (``sys.argv``).
         **kwargs: Values by option name; they win over flags.
 
     Raises:
-        ValueError: If `flags` is one string or a mapping.
         AttributeError: On reading or setting an option that this view does not have.
         SystemExit: From argparse, with the usage on standard error, if a known flag has a wrong value.
 
@@ -231,11 +210,10 @@ class PipelineOptions(HasDisplayData):
 
     def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
         if isinstance(flags, str | Mapping):
-            raise ValueError(
-                three_parts(
-                    f"flags are a list of strings, not a {type(flags).__name__}",
-                    hint="write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})",
-                )
+            raise refusal(
+                ValueError,
+                f"flags are a list of strings, not a {type(flags).__name__}",
+                hint="write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})",
             )
         self._flags = list(sys.argv[1:] if flags is None else flags)
         parsed = _parse(type(self), self._flags)
@@ -301,23 +279,20 @@ class PipelineOptions(HasDisplayData):
         return self.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
-        """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``).
-
-        Args:
-            cls: `PipelineOptions` or a subclass.
-
-        Raises:
-            TypeError: If `cls` is not such a class.
-        """
+        """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``)."""
         if not (isinstance(cls, type) and issubclass(cls, PipelineOptions)):
-            raise TypeError(
-                three_parts(f"view_as takes a class of options, not {cls!r}", hint="pass the class itself")
+            raise refusal(
+                TypeError, f"view_as takes a class of options, not {cls!r}", hint="pass the class itself"
             )
         view = cls(self._flags)
         for name in view._visible_options:
             self._all_options.setdefault(name, view._all_options[name])
         view._all_options = self._all_options
         return view
+
+    def validate(self, validator: Any = None) -> list[str]:
+        """The errors in these options, as texts; a subclass overrides it."""
+        return []
 
     def is_compat_version_prior_to(self, breaking_change_version: str) -> bool:
         """Whether ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
@@ -397,7 +372,7 @@ def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, 
 
 
 def all_classes() -> Iterator[type[PipelineOptions]]:
-    """The classes of options that are defined at this moment."""
+    """The classes of options that are defined now."""
     # A class that a notebook defines again counts once, in its latest form.
     latest: dict[str, type[PipelineOptions]] = {}
     waiting = list(PipelineOptions.__subclasses__())
@@ -486,11 +461,10 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 class StreamingOptions(PipelineOptions):
-    """Options of pipelines that go on for long (Beam's ``StreamingOptions``).
+    """Options of pipelines that run for long (Beam's ``StreamingOptions``).
 
     Attributes:
-        update_compatibility_version: A version of Beam's whose older behaviour is asked for; None for
-            today's.
+        update_compatibility_version: A version of Beam whose older behaviour the pipeline needs; None for today's.
 
     >>> PipelineOptions(["--update_compatibility_version=2.60.0"]).is_compat_version_prior_to("2.72.0")
     True
@@ -513,12 +487,7 @@ _LAST_WORDS = (
 
 
 def text_of_help() -> str:
-    """The options by class: the program's own come first, the runner's follow.
-
-    >>> print(text_of_help())
-    usage: ... [options]...SparkOptions: ...
-      --mode MODE ...One of batch, micro_batch, streaming...
-    """
+    """The options by class: the program's own come first, the runner's follow."""
     parser = OptionsParser()
     sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
     for options_class in all_classes():
@@ -545,6 +514,6 @@ def _rank(options_class: type[PipelineOptions]) -> int:
 
 
 def _meaning(options_class: type[PipelineOptions]) -> str:
-    """The first sentence of the docstring, without where the name is from."""
+    """The first sentence of the docstring, without the origin of the name."""
     text = inspect.cleandoc(options_class.__doc__ or "options of this program").partition("\n")[0]
     return text.partition(" (Beam's")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""What becomes of options that are given and that nobody reads: refused, or named in one warning."""
+"""The checks of options that nobody reads: they are refused, or named in one warning."""
 
 from __future__ import annotations
 
@@ -9,29 +9,23 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, parser_of
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
-"""How the names of penstock's own options begin, in the form of `_plain`; nobody else's flags should."""
+"""The beginnings of the names of penstock's own options, in the form of `_plain`."""
 
 NOT_FLAGS = frozenset({"spark"})
-"""What a pipeline takes by name and no command line can give."""
+"""The arguments of a pipeline that no command line can give."""
 
 
 def check_given(options: PipelineOptions) -> None:
     """Refuses mistyped options of penstock's, and warns of all others that have no effect.
 
-    An option counts as mistyped if it begins as ours do, or is a known one but for dashes and capitals. Programs may
-    have flags that no class of options knows; they are named in one warning, each once in a process. So are options of
-    Beam's that are known and have no effect.
-
-    Args:
-        options: The options of a pipeline that is about to run.
-
-    Raises:
-        ValueError: If one is mistyped.
+    An option is mistyped if it begins like one of penstock's own, or equals a known option except for dashes and
+    capitals. Programs may have flags that no class of options knows; one warning in a process names them. So it does
+    for Beam's options that are known and have no effect.
 
     >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
     Traceback (most recent call last):
@@ -51,7 +45,7 @@ def check_given(options: PipelineOptions) -> None:
 
 
 def _names_of(rest: Sequence[str]) -> Iterator[str]:
-    """The flags among arguments that nobody knows, without their values; an argument without a flag is itself."""
+    """The flags among unknown arguments, without their values; an argument without a flag stands for itself."""
     follows_flag = False
     for argument in rest:
         is_flag = argument.startswith("-") and len(argument) > 1
@@ -75,7 +69,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
         hint = f"did you mean {close}? Run the program with --help to see all options"
-    raise ValueError(three_parts(f"{flag} is not an option", hint=hint))
+    raise refusal(ValueError, f"{flag} is not an option", hint=hint)
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:
@@ -84,7 +78,7 @@ def _meant(flag: str, parser: OptionsParser) -> str:
 
 
 def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The flags that are given and have no effect, each with what has."""
+    """The flags that are given and have no effect, each with what has the effect."""
     for action, instead in parser.without_effect().items():
         value = values[action.dest]
         if value != action.default and action.const in (None, value):
@@ -111,16 +105,15 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
 
 
 def own_options(options: Any, argv: Any) -> PipelineOptions:
-    """A copy of options, or options made of command line arguments; ValueError if neither is of its type."""
+    """A copy of options, or options made of command line arguments; ValueError if their type is wrong."""
     if options is not None and not isinstance(options, PipelineOptions):
-        raise ValueError(
-            three_parts(
-                f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
-                hint="PipelineOptions.from_dictionary makes options of a dictionary",
-            )
+        raise refusal(
+            ValueError,
+            f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
+            hint="PipelineOptions.from_dictionary makes options of a dictionary",
         )
     if argv is not None and not isinstance(argv, list):
-        raise ValueError(three_parts(f"Parameter argv, if specified, must be a list. Received: {argv!r}"))
+        raise refusal(ValueError, f"Parameter argv, if specified, must be a list. Received: {argv!r}")
     if options is None:
         return PipelineOptions(argv or [])
     own = copy.copy(options)
@@ -143,5 +136,5 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
             if name not in known:
                 close = nearest(name, known)
                 hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
-                raise TypeError(three_parts(f"{taker} has no argument or option {name!r}", hint=hint))
+                raise refusal(TypeError, f"{taker} has no argument or option {name!r}", hint=hint)
     return arguments

@@ -24,22 +24,14 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Flag:
-    """An option of Beam's.
-
-    Attributes:
-        names: Its flags, without the dashes.
-        default: Its default.
-        default_factory: Makes the default whenever options are parsed; None takes `default`.
-        dest: The name of its value; by default that of its last flag.
-        type: What makes a value of a text.
-        action: What argparse does with a value.
-        choices: The values that there are; None for any.
-    """
+    """One of Beam's options: its flags, without the dashes, and the arguments of ``add_argument``."""
 
     names: str
     default: Any = None
     default_factory: Callable[[], Any] | None = None
+    """Makes the default whenever options are parsed; None takes `default`."""
     dest: str | None = None
+    """The name of its value; by default the name of its last flag."""
     type: Callable[[str], Any] | None = None
     action: Any = "store"
     choices: tuple[str, ...] | None = None
@@ -62,23 +54,14 @@ def _lists(*names: str) -> tuple[Flag, ...]:
 
 
 class OptionsOfOtherSystems(PipelineOptions):
-    """The base of the classes here.
-
-    Attributes:
-        flags: The options.
-        instead: What has the effect on Spark.
-    """
+    """The base of the classes here; `flags` are the options, and `instead` says what has the effect on Spark."""
 
     flags: ClassVar[tuple[Flag, ...]] = ()
     instead: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
-        # Each class needs the method itself: a view parses what the classes it derives from add, one by one.
+        # Each class needs the method itself: a view parses the arguments of its base classes one by one.
         cls._add_argparse_args = classmethod(_add_flags)  # type: ignore[method-assign, assignment]
-
-    def validate(self, validator: Any = None) -> list[str]:
-        """Nothing is wrong with options that have no effect."""
-        return []
 
 
 def _add_flags(cls: type[OptionsOfOtherSystems], parser: OptionsParser) -> None:
@@ -104,11 +87,7 @@ _SCOPES = (
 
 
 class GoogleCloudOptions(OptionsOfOtherSystems):
-    """Options of the Dataflow service (Beam's ``GoogleCloudOptions``).
-
-    >>> PipelineOptions(["--project=games"]).view_as(GoogleCloudOptions).project
-    'games'
-    """
+    """Options of the Dataflow service (Beam's ``GoogleCloudOptions``)."""
 
     instead = "--app_name names a run, and " + _PROPERTIES
     flags = (
@@ -132,7 +111,7 @@ class GoogleCloudOptions(OptionsOfOtherSystems):
     )
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each; where files are for the service is not looked at."""
+        """The errors in these options, as texts; the service's file paths are not checked."""
         if self.view_as(DebugOptions).dataflow_job_file and self.template_location:
             return [_exclude_each_other("--dataflow_job_file and --template_location are")]
         return _not_a_list("dataflow_service_options", self.dataflow_service_options)
@@ -153,7 +132,6 @@ class AzureOptions(OptionsOfOtherSystems):
     flags = _texts("azure_connection_string blob_service_endpoint azure_managed_identity_client_id")
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each."""
         if self.azure_connection_string and self.blob_service_endpoint:
             return [_exclude_each_other("--azure_connection_string and --blob_service_endpoint are")]
         return []
@@ -200,8 +178,8 @@ class WorkerOptions(OptionsOfOtherSystems):
 class ProfilingOptions(OptionsOfOtherSystems):
     """Options of the profilers of Beam's workers (Beam's ``ProfilingOptions``).
 
-    The check of options, which is at the start of a run at the latest, gives `profile_location` a place below
-    ``temp_location`` if there is an agent and no place, and the agent ``coredump`` its experiment.
+    The check of options, at the latest at the start of a run, sets `profile_location` below ``temp_location`` if there
+    is an agent and no location, and gives the agent ``coredump`` its experiment.
 
     >>> from penstock.options.pipeline_options_validator import PipelineOptionsValidator
     >>> options = PipelineOptions(["--profiler_agent=memray", "--temp_location=/tmp/games/"])
@@ -222,7 +200,7 @@ class ProfilingOptions(OptionsOfOtherSystems):
     )
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each; what follows from an agent is set."""
+        """The errors in these options, as texts; it also sets the options that follow from an agent."""
         if not self.profiler_agent:
             return []
         temp_location = self.view_as(GoogleCloudOptions).temp_location
@@ -308,7 +286,7 @@ def _services_of_environment() -> dict[str, Any]:
 class CrossLanguageOptions(OptionsOfOtherSystems):
     """Options of transforms in other languages (Beam's ``CrossLanguageOptions``).
 
-    ``beam_services`` begins with what the environment has in ``BEAM_SERVICE_OVERRIDES``.
+    ``beam_services`` begins with the services in the environment variable ``BEAM_SERVICE_OVERRIDES``.
 
     >>> options = PipelineOptions(['--beam_services={"jar": "here"}']).view_as(CrossLanguageOptions)
     >>> options.beam_services

@@ -17,11 +17,7 @@ from penstock.options.pipeline_options import (
 
 
 class PipelineOptionsValidator:
-    """Asks each class of options what is wrong.
-
-    Args:
-        options: The options to check.
-        runner: The runner they are for; Beam's argument, without effect.
+    """Asks each class of options for errors; `runner` is Beam's argument and has no effect.
 
     >>> print(*PipelineOptionsValidator(PipelineOptions(["--mode=turbo"]), None).validate())
     mode is 'turbo'
@@ -43,5 +39,5 @@ class PipelineOptionsValidator:
         self.runner = runner
 
     def validate(self) -> list[str]:
-        """What is wrong, a text each; an empty list if all is well."""
+        """The errors, as texts; an empty list if there are none."""
         return [error for cls in self.OPTIONS for error in self.options.view_as(cls).validate(self)]

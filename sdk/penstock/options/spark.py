@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.options.base import MergingAction, OptionsParser, PipelineOptions
 
 _LOGGER = logging.getLogger(__name__)
@@ -32,14 +32,11 @@ class SparkProperties(MergingAction):
 
 
 def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
-    """Spark properties as a dictionary of strings, however they were written.
+    """Spark properties as a dictionary of strings; later texts win.
 
     Args:
         given: A mapping, or texts that are each ``key=value`` or a JSON object; None for none. Booleans
             become ``true`` and ``false``, as Spark writes them.
-
-    Returns:
-        A new dictionary; a later text wins.
 
     Raises:
         ValueError: If a text has no ``=``, or `given` is one string.
@@ -52,9 +49,7 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
             key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()
         }
     if isinstance(given, str):
-        raise ValueError(
-            three_parts("spark_conf is a string", hint="write spark_conf=['key=value'] or a dict")
-        )
+        raise refusal(ValueError, "spark_conf is a string", hint="write spark_conf=['key=value'] or a dict")
     result: dict[str, str] = {}
     for text in given or ():
         if text.startswith("{"):
@@ -62,32 +57,23 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
             continue
         key, equals, value = text.partition("=")
         if not (key and equals):
-            # What stands behind the name may be a secret.
+            # The text after the name may be a secret.
             name = re.split(r"[\s:=]", text, maxsplit=1)[0]
             shown = name if name == text else f"{name} ..."
-            raise ValueError(
-                three_parts(f"{shown!r} is not key=value", hint="write spark.some.property=value")
-            )
+            raise refusal(ValueError, f"{shown!r} is not key=value", hint="write spark.some.property=value")
         result[key.strip()] = value
     return result
 
 
 def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The Spark properties of a file like Spark's own ``spark-defaults.conf``.
-
-    Args:
-        path: The file; ``~`` is the user's home.
-
-    Raises:
-        ValueError: It cannot be read.
-    """
+    """The Spark properties of a file like ``spark-defaults.conf``; ValueError if it cannot be read."""
     name = os.path.expanduser(path)
     try:
         with open(name, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         what = f"the file of Spark properties {name} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}"
-        raise ValueError(three_parts(what, hint="name a file like spark-defaults.conf")) from None
+        raise refusal(ValueError, what, hint="name a file like spark-defaults.conf") from None
     if os.name == "posix" and os.stat(name).st_mode & 0o044:
         _warn_of_readers(name)
     return parsed_properties(text)
@@ -118,7 +104,6 @@ def _unescaped(text: str) -> str:
 
 @functools.cache
 def _warn_of_readers(path: str) -> None:
-    """Says once that others can read a file."""
     _LOGGER.warning("%s can be read by others; if it holds secrets, run: chmod 600 %s", path, path)
 
 
@@ -133,17 +118,17 @@ _SWITCHES = {
 OPTIMISATIONS = {
     "early_combining": "elements of a stream are combined by the tasks that read them",
     "one_round": "a fan-out of hot keys is left out in batch, where values are combined before the shuffle anyway",
-    "lifted_combiners": "what a GroupByKey's values are only combined from is combined before the shuffle",
-    "window_columns": "simple groupings of a stream keep windows in columns, in the place of a machine for each key",
+    "lifted_combiners": "the values of a GroupByKey that are only combined are combined before the shuffle",
+    "window_columns": "simple groupings of a stream keep windows in columns, instead of a machine for each key",
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",
     "native_sums": "Spark adds up sums and counts of known types",
     "native_columns": "Spark computes with the columns of a source on its own, where it can",
-    "column_bounds": "columns whose numbers are small, as footers of files tell, are added up as they are",
+    "column_bounds": "columns whose numbers are small, according to the footers of files, are added up as they are",
     "driver_rows": "the driver makes rows of a few values of the program on its own, without a task of Python",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",
-    "whole_batches": "batches go as they are from one `process_batch` to the next, also where there is a `process`",
+    "whole_batches": "batches go as they are from one `process_batch` to the next, even if there is a `process`",
 }
-"""What the runner does for speed alone, by name: each can be switched off with ``without``, and changes no result."""
+"""The runner's optimisations, by name: ``without`` switches them off, and none changes a result."""
 
 
 class SparkOptions(PipelineOptions):
@@ -155,19 +140,19 @@ class SparkOptions(PipelineOptions):
         spark_master_url: Beam's name for `master`; `master` wins.
         app_name: The application's name in Spark's pages; None lets the runner name it.
         spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable. Everybody on the machine can read a
-            command line: secrets belong into `spark_conf_file`.
-        spark_conf_file: A file of Spark properties, like ``spark-defaults.conf``; those of `spark_conf` win.
+            command line: put secrets into `spark_conf_file`.
+        spark_conf_file: A file of Spark properties, like ``spark-defaults.conf``; `spark_conf` wins.
         shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
         checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
-        events_per_batch: How many events of a TestStream make a micro-batch; None makes one of all.
+        events_per_batch: How many events of a TestStream make a micro-batch; None puts all into one.
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
-            arrives, and once a second for what waits for the clock.
+            arrives, and once a second while timers wait for the clock.
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
-        drop_state: The labels of groupings whose state in the checkpoint may go, since the pipeline has them no more.
-        drain_on_signal: Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it.
-        take_over: Ends another run that holds the checkpoint, and goes on from where that one was.
-        spark_job_server_jar: Beam's; of no effect, as are `spark_rest_url`, `spark_submit_uber_jar` and
+        drop_state: The labels of groupings that the pipeline no longer has, and whose state in the checkpoint may go.
+        drain_on_signal: Makes Ctrl-C and SIGTERM drain a stream, instead of cancelling it.
+        take_over: Ends another run that holds the checkpoint, and continues from there.
+        spark_job_server_jar: Beam's; without effect, as are `spark_rest_url`, `spark_submit_uber_jar` and
             `spark_version`.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
         show_elements_in_errors: Puts the failing element into the error's text; off, since elements may be
@@ -229,26 +214,16 @@ class SparkOptions(PipelineOptions):
         return url
 
     def properties(self) -> dict[str, str]:
-        """The Spark properties.
-
-        Raises:
-            ValueError: If `spark_conf` was set to something that `spark_properties` refuses, or its file cannot be
-                read.
-        """
+        """The Spark properties."""
         in_file = properties_of_file(self.spark_conf_file) if self.spark_conf_file else {}
         return in_file | spark_properties(self.spark_conf)
 
     def switched_off(self) -> frozenset[str]:
-        """The names of the optimisations that are switched off.
-
-        >>> sorted(PipelineOptions(["--without=all"]).view_as(SparkOptions).switched_off()) == sorted(OPTIMISATIONS)
-        True
-        """
+        """The names of the optimisations that are switched off; ``all`` stands for all of them."""
         names = frozenset(self.without or ())
         return frozenset(OPTIMISATIONS) if "all" in names else names
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each."""
         errors = []
         if self.mode is not None and self.mode not in MODES:
             errors.append(three_parts(f"mode is {self.mode!r}", hint=f"use one of {', '.join(MODES)}"))
@@ -263,7 +238,7 @@ class SparkOptions(PipelineOptions):
                 three_parts(f"trigger_interval is {interval!r}", hint="use a number of seconds, such as 0.5")
             )
         if self.take_over and not self.checkpoint_location:
-            what = "take_over is set, and there is no checkpoint_location"
+            what = "take_over is set without a checkpoint_location"
             errors.append(
                 three_parts(what, hint="name the folder of the checkpoint that is to be taken over")
             )

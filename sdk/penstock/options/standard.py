@@ -1,4 +1,4 @@
-"""The options that Beam defines and that mean something to a pipeline on Spark."""
+"""Those of Beam's options that have a meaning for a pipeline on Spark."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ class StandardOptions(PipelineOptions):
         resource_hints: Beam's hints, as ``name=value`` strings.
         auto_unique_labels: Numbers a label that is used twice instead of refusing it.
         no_wait_until_finish: Leaving the pipeline's ``with`` block does not wait for its end.
-
-    >>> PipelineOptions(["--streaming"]).view_as(StandardOptions).streaming
-    True
     """
 
     DEFAULT_RUNNER = "SparkRunner"
@@ -62,25 +59,22 @@ class StandardOptions(PipelineOptions):
 
 
 class TypeOptions(PipelineOptions):
-    """What is checked of types, and which unsafe things are allowed (Beam's ``TypeOptions``).
+    """The checks of types, and permissions for unsafe things (Beam's ``TypeOptions``).
 
     Attributes:
         type_check_strictness: ``ALL_REQUIRED`` refuses steps without type hints; ``DEFAULT_TO_ANY`` takes
             them as Any.
         type_check_additional: ``all`` or ``ptransform_fn``, separated by commas.
         pipeline_type_check: Checks hints while the pipeline is built; on unless ``--no_pipeline_type_check``.
-        runtime_type_check: Checks what goes into DoFns and CombineFns, and what comes out, against the type hints
+        runtime_type_check: Checks the inputs and outputs of DoFns and CombineFns against the type hints
             while the pipeline runs.
         performance_runtime_type_check: Checks the first of every hundred elements in each task.
         allow_non_deterministic_key_coders: Pickles keys of classes without a deterministic encoding, which are refused
             otherwise. Equal keys whose pickled bytes differ are different keys then, and the workers warn of it.
         allow_unsafe_triggers: Accepts triggers that may lose data.
-        disable_beartype: Beam's; of no effect.
-        exclude_infer_dataclass_field_type: Beam's; of no effect.
-        force_cloudpickle_deterministic_coders: Beam's; of no effect.
-
-    >>> PipelineOptions(["--no_pipeline_type_check"]).view_as(TypeOptions).pipeline_type_check
-    False
+        disable_beartype: Beam's, as the last two; without effect.
+        exclude_infer_dataclass_field_type: Without effect.
+        force_cloudpickle_deterministic_coders: Without effect.
     """
 
     @classmethod
@@ -113,7 +107,6 @@ class TypeOptions(PipelineOptions):
             parser.add_without_effect(instead, f"--{name}", default=False, action="store_true")
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each."""
         return [
             three_parts(f"--type_check_additional has no feature {name!r}", hint="use all or ptransform_fn")
             for name in self.type_check_additional.split(",")
@@ -125,17 +118,6 @@ class DirectOptions(PipelineOptions):
     """Options of Beam's in-process runner, which can be given and read (Beam's ``DirectOptions``).
 
     None has an effect; a run says so.
-
-    Attributes:
-        direct_num_workers: The number of workers; 1 by default.
-        direct_running_mode: ``in_memory``, ``multi_threading`` or ``multi_processing``.
-        direct_runner_use_stacked_bundle: Beam's.
-        direct_runner_bundle_repeat: Beam's.
-        direct_embed_docker_python: Beam's.
-        direct_test_splits: Beam's.
-
-    >>> PipelineOptions(["--direct_num_workers=4"]).view_as(DirectOptions).direct_num_workers
-    4
     """
 
     @classmethod
@@ -166,8 +148,8 @@ class DebugOptions(PipelineOptions):
 
     Attributes:
         experiments: Names, or ``name=value``, for the program to look up; None if there are none.
-        number_of_worker_harness_threads: Of no effect.
-        dataflow_job_file: A file for what the Dataflow service is sent; of no effect.
+        number_of_worker_harness_threads: Without effect.
+        dataflow_job_file: A file for the request to the Dataflow service; without effect.
 
     >>> options = PipelineOptions(["--experiments=fast,level=3"]).view_as(DebugOptions)
     >>> options.lookup_experiment("fast"), options.lookup_experiment("level")
@@ -207,7 +189,6 @@ class DebugOptions(PipelineOptions):
         return default
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each."""
         if isinstance(self.experiments, str):
             hint = f"write experiments=[{self.experiments!r}]"
             return [three_parts("experiments is a string, not a list", hint=hint)]
@@ -217,28 +198,12 @@ class DebugOptions(PipelineOptions):
 class SetupOptions(PipelineOptions):
     """What workers need besides the pipeline itself (Beam's ``SetupOptions``).
 
-    Most of it is Spark's business, and has no effect; a run says so.
+    Spark provides most of it, so that the other options have no effect; a run says so.
 
     Attributes:
-        requirements_file: A pip requirements file; of no effect.
-        requirements_cache: A folder of downloaded packages; of no effect.
-        requirements_cache_only_sources: Beam's; of no effect.
-        setup_file: A ``setup.py``; of no effect.
-        extra_packages: Package files; of no effect.
-        files_to_stage: Other files; of no effect.
-        beam_plugins: Modules that workers import first; of no effect.
         pickle_library: ``default`` and ``cloudpickle`` are the same here.
         save_main_session: Always done: functions of the main program are sent by value.
-        sdk_location: Beam's; of no effect.
-        user_agent: A text that names the pipeline to services; of no effect.
-        prebuild_sdk_container_engine: Beam's; of no effect, as are `prebuild_sdk_container_base_image`,
-            `cloud_build_machine_type` and `docker_registry_push_url`.
-        maven_repository_url: Beam's; of no effect.
-        gbek: A secret to encrypt what is shuffled with; refused, Spark encrypts with a key of its own.
-
-    >>> options = PipelineOptions(["--extra_package=a.whl", "--extra_package=b.whl"])
-    >>> options.view_as(SetupOptions).extra_packages
-    ['a.whl', 'b.whl']
+        gbek: A secret to encrypt shuffled data with; refused, Spark encrypts with a key of its own.
     """
 
     @classmethod
@@ -283,7 +248,6 @@ class SetupOptions(PipelineOptions):
         parser.add_without_effect("--spark_conf=spark.io.encryption.enabled=true", "--gbek", default=None)
 
     def validate(self, validator: Any = None) -> list[str]:
-        """What is wrong with these options, a text each."""
         if self.pickle_library.startswith("dill"):
             what = f"--pickle_library={self.pickle_library} is not available"
             return [three_parts(what, hint="leave the option out: functions are sent with cloudpickle")]
@@ -294,12 +258,9 @@ class TestOptions(PipelineOptions):
     """Options of test pipelines (Beam's ``TestOptions``).
 
     Attributes:
-        on_success_matcher: Beam's; of no effect.
-        dry_run: Beam's; of no effect.
+        on_success_matcher: Beam's; without effect.
+        dry_run: Beam's; without effect.
         wait_until_finish_duration: How long a test waits for its pipeline, in milliseconds; None for ever.
-
-    >>> PipelineOptions(["--wait_until_finish_duration=500"]).view_as(TestOptions).wait_until_finish_duration
-    500
     """
 
     __test__ = False  # The name begins with Test, and pytest would take the class for tests.

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = [
     "NestedValueProvider",
@@ -26,37 +26,19 @@ class RuntimeValueProviderError(RuntimeError):
 
 
 class ValueProvider:
-    """A value that may come later (Beam's ``ValueProvider``); the base of the three below.
-
-    >>> ValueProvider().is_accessible()
-    Traceback (most recent call last):
-        ...
-    NotImplementedError: ValueProvider does not define is_accessible
-    """
+    """A value that may come later (Beam's ``ValueProvider``); the base of the three below."""
 
     def is_accessible(self) -> bool:
-        """Whether `get` works now.
-
-        Raises:
-            NotImplementedError: In this base class.
-        """
+        """Whether `get` works now."""
         raise NotImplementedError(f"{type(self).__name__} does not define is_accessible")
 
     def get(self) -> Any:
-        """The value.
-
-        Raises:
-            NotImplementedError: In this base class.
-        """
+        """The value."""
         raise NotImplementedError(f"{type(self).__name__} does not define get")
 
 
 class StaticValueProvider(ValueProvider):
-    """A value that is known from the start (Beam's ``StaticValueProvider``).
-
-    Args:
-        value_type: Called on `value` to convert it.
-        value: The value, or its text.
+    """A value that is known from the start, converted by `value_type` (Beam's ``StaticValueProvider``).
 
     >>> StaticValueProvider(int, "7").get()
     7
@@ -85,12 +67,12 @@ class StaticValueProvider(ValueProvider):
 
 
 class RuntimeValueProvider(ValueProvider):
-    """A value that the runner hands out when the pipeline runs (Beam's ``RuntimeValueProvider``).
+    """A value that the runner provides when the pipeline runs (Beam's ``RuntimeValueProvider``).
 
     Args:
-        option_name: The option it stands for.
+        option_name: The option whose value it is.
         value_type: Called on the option's value to convert it.
-        default_value: What `get` gives if the option is not set.
+        default_value: The result of `get` if the option is not set.
 
     >>> rate = RuntimeValueProvider("rate", int, 3)
     >>> rate.is_accessible()
@@ -114,7 +96,7 @@ class RuntimeValueProvider(ValueProvider):
         return self._options() is not None
 
     def _options(self) -> Mapping[str, Any] | None:
-        """The options that are known; a copy that a run has sent to a worker brings its own along."""
+        """The known options; a copy that a run has sent to a worker has its own."""
         given: Mapping[str, Any] | None = self.__dict__.get("_sent")
         return given if RuntimeValueProvider.runtime_options is None else RuntimeValueProvider.runtime_options
 
@@ -139,22 +121,20 @@ class RuntimeValueProvider(ValueProvider):
         return value_type(value) if value else default_value
 
     def get(self) -> Any:
-        """The option's value.
-
-        Raises:
-            RuntimeValueProviderError: Outside of a running pipeline.
-        """
+        """The option's value; RuntimeValueProviderError outside of a running pipeline."""
         options = self._options()
         if options is None:
-            raise RuntimeValueProviderError(
-                three_parts(f"{self}.get() is called before the pipeline runs", hint=_ONLY_AT_RUN_TIME)
+            raise refusal(
+                RuntimeValueProviderError,
+                f"{self}.get() is called before the pipeline runs",
+                hint=_ONLY_AT_RUN_TIME,
             )
         return self._converted(options, self.option_name, self.value_type, self.default_value)
 
     @classmethod
     @contextlib.contextmanager
     def at_run_time(cls, pipeline_options: Mapping[str, Any]) -> Iterator[None]:
-        """Within the block a pipeline starts or runs: providers have values, and take them along when pickled."""
+        """Within the block a pipeline starts or runs: providers have values, and keep them when pickled."""
         before = RuntimeValueProvider.runtime_options
         cls.set_runtime_options(pipeline_options)
         try:
@@ -179,10 +159,6 @@ class RuntimeValueProvider(ValueProvider):
 class NestedValueProvider(ValueProvider):
     """Another provider's value, translated once, when it is first asked for (Beam's ``NestedValueProvider``).
 
-    Args:
-        value: The provider to read.
-        translator: A function of its value.
-
     >>> NestedValueProvider(StaticValueProvider(str, "a"), str.upper).get()
     'A'
     """
@@ -192,15 +168,10 @@ class NestedValueProvider(ValueProvider):
         self.translator = translator
 
     def is_accessible(self) -> bool:
-        """Whether the inner provider is accessible."""
         return self.value.is_accessible()
 
     def get(self) -> Any:
-        """The translated value.
-
-        Raises:
-            RuntimeValueProviderError: If the inner provider is not accessible.
-        """
+        """The translated value; RuntimeValueProviderError if the inner provider is not accessible."""
         if not hasattr(self, "cached_value"):
             self.cached_value = self.translator(self.value.get())
         return self.cached_value
@@ -211,23 +182,15 @@ class NestedValueProvider(ValueProvider):
 
 
 def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of methods that need some value providers (Beam's ``check_accessible``).
+    """A decorator of methods that need the value providers in some attributes (Beam's ``check_accessible``).
 
-    Args:
-        value_provider_list: The names of the object's attributes that hold the providers.
-
-    Returns:
-        The decorator; the decorated method raises `RuntimeValueProviderError` while one is not accessible.
-
-    Raises:
-        TypeError: If the names are not given as a list.
+    The decorated method raises `RuntimeValueProviderError` while one is not accessible.
     """
     if not isinstance(value_provider_list, list):
-        raise TypeError(
-            three_parts(
-                f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}",
-                hint="write check_accessible(['name'])",
-            )
+        raise refusal(
+            TypeError,
+            f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}",
+            hint="write check_accessible(['name'])",
         )
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -236,8 +199,8 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
             for name in value_provider_list:
                 provider = getattr(self, name)
                 if not provider.is_accessible():
-                    raise RuntimeValueProviderError(
-                        three_parts(f"{provider} is not accessible", hint=_ONLY_AT_RUN_TIME)
+                    raise refusal(
+                        RuntimeValueProviderError, f"{provider} is not accessible", hint=_ONLY_AT_RUN_TIME
                     )
             return method(self, *args, **kwargs)
 

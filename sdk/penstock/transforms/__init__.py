@@ -10,7 +10,7 @@ from penstock.functions.expressions import field
 from penstock.functions.field_functions import window_end, window_start
 from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
 
-# Only for what they do: transforms can be applied to plain values, and catch errors of theirs, from then on.
+# Imported for their effect: they let transforms be applied to plain values, and catch errors.
 from penstock.transforms import applying as applying
 from penstock.transforms import combiners, trigger, window
 from penstock.transforms import dead_letters as dead_letters

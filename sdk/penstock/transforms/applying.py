@@ -9,7 +9,7 @@ from penstock import graph
 from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.create import Create
 
 
@@ -32,14 +32,8 @@ class Materialize(PTransform[Any, Any]):
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     """What ``left | transform`` does when `left` has no ``|`` of its own.
 
-    Args:
-        transform: A PTransform.
-        left: A pipeline, or PCollections or plain iterables in tuples and dicts.
-        label: The step's label.
-
-    Returns:
-        The transform's result. For plain values a pipeline of its own runs at once, and the result holds
-        lists of elements in place of PCollections.
+    `left` is a pipeline, or PCollections or plain iterables in tuples and dicts. For plain values, a pipeline of its
+    own runs at once, and the result holds lists of elements instead of PCollections.
 
     Raises:
         ValueError: If PCollections of several pipelines are mixed, or no pipeline can be found.
@@ -51,21 +45,19 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
         return _run_at_once(transform, pvalueish, values, label)
     pipeline = transform.pipeline or next(iter(pipelines), None)
     if pipeline is None:
-        raise ValueError(
-            three_parts(
-                f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs",
-                where=transform._where(),
-                hint="pass pipeline=... to the transform",
-            )
+        raise refusal(
+            ValueError,
+            f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs",
+            where=transform._where(),
+            hint="pass pipeline=... to the transform",
         )
     for other in pipelines:
         if other is not pipeline:
-            raise ValueError(
-                three_parts(
-                    "Mixing values in different pipelines is not allowed",
-                    where=transform._where(),
-                    hint="make all inputs in one pipeline",
-                )
+            raise refusal(
+                ValueError,
+                "Mixing values in different pipelines is not allowed",
+                where=transform._where(),
+                hint="make all inputs in one pipeline",
             )
     return pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
 
@@ -100,14 +92,11 @@ def _run_at_once(transform: Any, pvalueish: Any, values: tuple[Any, ...], label:
 
 
 class NoSuchTag(KeyError, AttributeError):
-    """A transform has no output of that tag: Beam's type for it, and Python's own."""
+    """A transform has no output of that tag: both Beam's type of error and Python's own."""
 
 
 class EagerOutputs:
-    """The lists that a transform with tagged outputs gives for plain values: by tag, and in the order of the tags.
-
-    Args:
-        by_tag: The lists; the main output's tag, which may be None, first.
+    """The lists that a transform with tagged outputs gives for plain values, by tag; the main output comes first.
 
     >>> outputs = EagerOutputs({None: [1], "odd": [3]})
     >>> outputs.odd, outputs["odd"], outputs[None], list(outputs)
@@ -140,7 +129,7 @@ class EagerOutputs:
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """A nested value with `change` applied to whatever is not a tuple or dict, and to lists as they are."""
+    """A nested value with `change` applied to every list, and to every part that is not a tuple or dict."""
     changed = change(node)
     if changed is not node:
         return changed

@@ -14,7 +14,7 @@ from penstock.base import clock
 from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
@@ -31,11 +31,7 @@ from penstock.windows.timeutil import TimeDomain
 
 
 class WithBucket(DoFn):
-    """Pairs elements with the bucket whose batches they go into; 0 if there are no buckets.
-
-    Args:
-        bucket_of: From an element to its bucket, or None.
-    """
+    """Pairs elements with the bucket whose batches they go into; 0 without buckets."""
 
     def __init__(self, bucket_of: Callable[[Any], int] | None) -> None:
         super().__init__()
@@ -48,12 +44,8 @@ class WithBucket(DoFn):
 class WaitingBatchDoFn(DoFn):
     """Keeps the elements of a bucket and window until there are enough, or the first has waited long enough.
 
-    The time is the engine's. What a batch costs is measured in each worker for itself.
-
-    Args:
-        estimator: Says how large batches should be.
-        element_size_fn: From an element to what it adds to a batch's size.
-        max_batch_duration_secs: How many seconds the first element of a batch may wait; 0 for any time.
+    Waiting goes by the engine's time, and may be 0 seconds for any time. Each worker measures the costs of batches
+    alone.
     """
 
     VALUES = BagStateSpec("values", FastPrimitivesCoder())
@@ -96,7 +88,7 @@ class WaitingBatchDoFn(DoFn):
     def flush(
         self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
     ) -> Iterator[list[Any]]:
-        """What is there, as a batch."""
+        """The waiting elements, as a batch."""
         batch, total = list(values.read()), size.read() or 0
         values.clear()
         size.clear()
@@ -109,7 +101,7 @@ class WaitingBatchDoFn(DoFn):
     def end(
         self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
     ) -> Iterator[list[Any]]:
-        """What is left when the window ends."""
+        """The last batch of the window."""
         yield from self.flush(values, size)
 
 
@@ -119,16 +111,7 @@ _MOST_GROWTH = 2
 
 @dataclass(frozen=True)
 class BatchTargets:
-    """What a batch should be like; a target that is None or 0 does not count.
-
-    Attributes:
-        min_batch_size: The least size.
-        max_batch_size: The greatest size; equal to the least for a fixed size.
-        overhead: The share of a batch's time that is spent whatever its size.
-        duration_seconds: The time of a batch, without what is spent whatever its size.
-        duration_with_fixed_cost_seconds: The time of a batch.
-        variance: How far sizes may stray from the best known one, as a share of it, so that there is
-            something to learn from.
+    """The targets for a batch; a target that is None or 0 does not count.
 
     Raises:
         ValueError: If the sizes are the wrong way round, a target is out of range, or there is none.
@@ -140,9 +123,14 @@ class BatchTargets:
     min_batch_size: int = 1
     max_batch_size: int = 10000
     overhead: float | None = 0.05
+    """The share of a batch's time that does not depend on its size."""
+
     duration_seconds: float | None = 10
+    """A batch's time without that share."""
+
     duration_with_fixed_cost_seconds: float | None = None
     variance: float = 0.25
+    """How far sizes may stray from the best known one, as a share of it, so that there is something to learn from."""
 
     def __post_init__(self) -> None:
         if self.min_batch_size > self.max_batch_size:
@@ -163,11 +151,7 @@ class BatchTargets:
             )
 
     def next_size(self, timings: Sequence[tuple[float, float]]) -> int:
-        """The size of the next batch.
-
-        Args:
-            timings: Pairs of the size of a batch and the seconds it took, in order.
-        """
+        """The size of the next batch, from pairs of the size of a batch and the seconds that it took, in order."""
         if self.min_batch_size == self.max_batch_size or not timings:
             return self.min_batch_size
         if len(timings) == 1:
@@ -180,7 +164,7 @@ class BatchTargets:
         if len(timings) > 10:
             target += int(target * self.variance * 2 * (random.random() - 0.5))
         cap = min(timings[-1][0] * _MOST_GROWTH, self.max_batch_size)
-        # One more, every other time, so that the sizes do not become all the same.
+        # Every other batch has one more element, so that the sizes do not all become the same.
         return int(max(self.min_batch_size + len(timings) % 2, min(target, cap)))
 
     def _target(self, fixed: float, per_element: float) -> float:
@@ -198,15 +182,8 @@ class BatchTargets:
 class BatchSizeEstimator:
     """Times batches, and suggests the size of the next.
 
-    Args:
-        targets: What a batch should be like.
-        clock: Gives the time in seconds.
-        record_metrics: Whether sizes and times go into the distributions ``batch_size`` and
-            ``msec_per_batch`` of the namespace ``BatchElements``.
-
-    >>> estimator = BatchSizeEstimator(BatchTargets(max_batch_size=50), record_metrics=False)
-    >>> estimator.next_batch_size()
-    1
+    Unless `record_metrics` is False, sizes and times go into the distributions ``batch_size`` and ``msec_per_batch``
+    of the namespace ``BatchElements``.
     """
 
     def __init__(
@@ -222,17 +199,17 @@ class BatchSizeEstimator:
         self._times: Any = Metrics.distribution("BatchElements", "msec_per_batch") if record_metrics else None
 
     def ignore_next_timing(self) -> None:
-        """Leaves the next timing out: a first batch pays for things being set up."""
+        """Leaves the next timing out: a first batch also pays for setting things up."""
         self._ignore_next = True
 
     @contextlib.contextmanager
     def record_time(self, batch_size: int) -> Iterator[None]:
-        """Times what is done with a batch of that size."""
+        """Times the ``with`` block, which processes a batch of that size."""
         start = self._clock()
         yield
         seconds = float(self._clock() - start)
         if self._sizes is not None:
-            # Distributions take whole numbers; what is cut off is owed to the next batch.
+            # Distributions take whole numbers; the next batch gets the fraction.
             millis = seconds * 1000 + self._owed_millis
             self._owed_millis = millis - int(millis)
             self._sizes.update(int(batch_size))
@@ -248,7 +225,7 @@ class BatchSizeEstimator:
             self._timings.pop(random.randrange(len(self._timings) // 2))
 
     def next_batch_size(self) -> int:
-        """The size that the next batch should have; once more the last one, if its timing was ignored."""
+        """The size that the next batch should have; the last one again, if its timing was ignored."""
         if self._replay:
             size, self._replay = self._replay, None
             return size
@@ -258,11 +235,8 @@ class BatchSizeEstimator:
 def linear_regression(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
     """The line through points: its height at 0, and its slope.
 
-    From ten points on, those that pull the line most (Cook's distance above 0.5) are left out, and the others
+    From ten points on, points that pull the line most (Cook's distance above 0.5) are left out, and the others
     weigh in inverse proportion to x, since small batches tell most about the cost at 0.
-
-    >>> linear_regression([1, 2, 3], [3.0, 5.0, 7.0])
-    (1.0, 2.0)
     """
     count = len(xs)
     if all(x == xs[0] for x in xs):
@@ -299,7 +273,7 @@ def _least_squares(xs: Sequence[float], ys: Sequence[float], weights: Sequence[f
 
 
 def _wrong(what: str) -> ValueError:
-    return ValueError(three_parts(what, where="at BatchElements", hint="see the arguments of BatchElements"))
+    return refusal(ValueError, what, where="at BatchElements", hint="see the arguments of BatchElements")
 
 
 T = TypeVar("T")
@@ -317,9 +291,9 @@ def _one(_: Any) -> int:
 class BatchElements(PTransform[Any, Any]):
     """Lists of elements, of a size that makes the steps after it efficient (Beam's ``BatchElements``).
 
-    The time that the fused steps downstream take for a batch is measured, and taken for ``fixed + per_element
-    * size``; sizes are chosen to keep to the targets. Batches do not cross windows or bundles, and have the
-    timestamp of their window's end.
+    The transform measures how long the fused steps downstream take for a batch, assumes ``fixed + per_element * size``,
+    and chooses sizes that keep to the targets. Batches do not cross windows or bundles, and have the timestamp of their
+    window's end.
 
     Args:
         min_batch_size: The least size; only the last batches of a bundle may be smaller.
@@ -331,7 +305,7 @@ class BatchElements(PTransform[Any, Any]):
             waits. Of unbounded input, the elements of a window and bucket then wait in one place, across bundles.
         element_size_fn: From an element to what it adds to the size of a batch.
         variance: How far sizes may stray from the best known one, as a share of it.
-        clock: Gives the time in seconds, to measure by; what waits goes by the time of the engine.
+        clock: Gives the time in seconds for measurements; waiting goes by the engine's time.
         record_metrics: Whether the distributions ``batch_size`` and ``msec_per_batch`` are recorded.
         length_fn: From an element to its length; elements are then batched with others of about their length.
         bucket_boundaries: The lengths at which another kind of batch begins, ascending; by default 16, 32,
@@ -342,9 +316,6 @@ class BatchElements(PTransform[Any, Any]):
         UnsupportedByRunner: If `max_batch_duration_secs` is given and the windows of unbounded input merge.
 
     Example: ``images | BatchElements(min_batch_size=8, max_batch_size=64) | Map(classify_all)``.
-
-    >>> BatchElements(min_batch_size=100, max_batch_size=100).default_label()
-    'BatchElements'
     """
 
     def __init__(
@@ -378,7 +349,6 @@ class BatchElements(PTransform[Any, Any]):
         self._bucket_of = _bucketing(length_fn, bucket_boundaries)
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
-        """Collects within each bundle; of unbounded input that may wait, in state."""
         if self._max_batch_duration_secs is not None and not pcoll.is_bounded:
             if pcoll.windowing.windowfn.is_merging():
                 raise UnsupportedByRunner(
@@ -399,13 +369,7 @@ class BatchElements(PTransform[Any, Any]):
 
 
 class BatchingDoFn(DoFn):
-    """Collects the elements of each window and bucket, and gives them out as lists.
-
-    Args:
-        estimator: Says how large batches should be.
-        element_size_fn: From an element to what it adds to a batch's size.
-        bucket_of: From an element to the kind of batch it belongs in; None makes all one kind.
-    """
+    """Collects the elements of each window and bucket, and gives them out as lists."""
 
     def __init__(
         self,
@@ -450,17 +414,17 @@ class BatchingDoFn(DoFn):
 def _bucketing(
     length_fn: Callable[[Any], int] | None, boundaries: Sequence[int] | None
 ) -> Callable[[Any], int] | None:
-    """The function from an element to its bucket, or None if there are no buckets."""
+    """The function from an element to its bucket, or None without buckets."""
     where = "at BatchElements"
     if boundaries is not None and length_fn is None:
         what = "bucket_boundaries requires length_fn to be set."
-        raise ValueError(three_parts(what, where=where, hint="pass length_fn=len"))
+        raise refusal(ValueError, what, where=where, hint="pass length_fn=len")
     if length_fn is None:
         return None
     chosen = list(_DEFAULT_BOUNDARIES if boundaries is None else boundaries)
     if not chosen or min(chosen) <= 0 or chosen != sorted(chosen):
         what = "bucket_boundaries must be a non-empty sorted list of positive values."
-        raise ValueError(three_parts(what, where=where, hint="for example [16, 64, 256]"))
+        raise refusal(ValueError, what, where=where, hint="for example [16, 64, 256]")
     return lambda element: bisect.bisect_right(chosen, length_fn(element))
 
 
@@ -473,20 +437,15 @@ class SortAndBatchElements(PTransform[Any, Any]):
     timestamp of their window's end.
 
     Args:
-        min_batch_size: The least number of elements that `max_batch_size` may be; last batches may be
-            smaller.
+        min_batch_size: The least value of `max_batch_size`; last batches may be smaller.
         max_batch_size: The greatest number of elements.
-        max_batch_weight: What the sizes of a batch of more than one element sum up to at most, less 1.
-        element_size_fn: From an element to its size; by default `len`, or 1 for what has none.
+        max_batch_weight: The sum of the sizes of a batch of more than one element stays below it.
+        element_size_fn: From an element to its size; by default `len`, or 1 if an element has none.
 
     Raises:
         ValueError: If a number is below 1, or the two sizes are the wrong way round.
-        TypeError: If `element_size_fn` cannot be called.
 
     Example: ``sentences | SortAndBatchElements(1, 32, 4096)`` needs little padding.
-
-    >>> SortAndBatchElements(1, 32, 4096).default_label()
-    'SortAndBatchElements'
     """
 
     def __init__(
@@ -503,14 +462,12 @@ class SortAndBatchElements(PTransform[Any, Any]):
         )
         for name, number in (("min_batch_size", min_batch_size), ("max_batch_weight", max_batch_weight)):
             if number < 1:
-                raise ValueError(three_parts(f"{name} must be >= 1, got {number}", where=where, hint=hint))
+                raise refusal(ValueError, f"{name} must be >= 1, got {number}", where=where, hint=hint)
         if max_batch_size < min_batch_size:
             what = f"max_batch_size ({max_batch_size}) must be >= min_batch_size ({min_batch_size})"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
         if element_size_fn is not None and not callable(element_size_fn):
-            raise TypeError(
-                three_parts("element_size_fn must be callable", where=where, hint="pass a function")
-            )
+            raise refusal(TypeError, "element_size_fn must be callable", where=where, hint="pass a function")
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
     def expand(self, pcoll: Any) -> Any:
@@ -518,11 +475,7 @@ class SortAndBatchElements(PTransform[Any, Any]):
 
 
 class LengthOrOne:
-    """The size of an element: its length, or, with one warning for all, 1.
-
-    >>> LengthOrOne()("abc")
-    3
-    """
+    """The size of an element: its length, or, with one warning for all, 1."""
 
     def __init__(self) -> None:
         self._has_warned = False
@@ -543,13 +496,7 @@ class LengthOrOne:
 
 
 class SortingBatchDoFn(DoFn):
-    """Collects the elements of each window, and gives them out as lists, sorted by size.
-
-    Args:
-        max_batch_size: The greatest number of elements of a batch.
-        max_batch_weight: The weight that a batch of more than one element stays below.
-        element_size_fn: From an element to its size.
-    """
+    """Collects the elements of each window, and gives them out as lists, sorted by size."""
 
     def __init__(
         self, max_batch_size: int, max_batch_weight: int, element_size_fn: Callable[[Any], int]
@@ -563,7 +510,7 @@ class SortingBatchDoFn(DoFn):
         self._waiting: dict[Any, list[Any]] = {}
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[Any]:
-        """Keeps the element; of too many windows, the one with most elements goes out."""
+        """Keeps the element; if there are too many windows, the one with most elements goes out."""
         self._waiting.setdefault(window, []).append(element)
         if len(self._waiting) > _MOST_OPEN_BATCHES:
             yield from self._send(max(self._waiting, key=lambda each: len(self._waiting[each])))

@@ -14,37 +14,25 @@ from penstock.utils.windowed_value import ValueKind, WindowedValue
 
 
 class Changelog(PTransform[Any, Any]):
-    """Turns each element into the pair of what it does and its value, which only adds to the collection.
+    """Turns each element into the pair of its kind of change and its value, a pair that only adds to the collection.
 
-    A grouping that accumulates and retracts gives elements that take earlier ones back. Sinks take none of those; they
+    A grouping that accumulates and retracts gives elements that take earlier ones back. Sinks do not take those; they
     take pairs of a `ValueKind` and an element. (Penstock's own.)
-
-    >>> Changelog().label
-    'Changelog'
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """The pairs, with the elements' timestamps, windows and panes."""
         self._check_pcollection(pcoll)
         pairs = typehints.Tuple[ValueKind, pcoll.element_type or typehints.Any]
         return pcoll | ParDo(_PairWithKind()).with_output_types(pairs)
 
 
 class _PairWithKind(DoFn):
-    """Pairs each element with its kind.
+    """Pairs each element with its kind, in a pane that adds."""
 
-    Attributes:
-        gives_insertions_only: Tells whoever looks for retractions that there are none any more.
-    """
-
+    # The search for retractions ends here.
     gives_insertions_only = True
 
-    def process(
-        self,
-        element: Any,
-        windowed: Any = DoFn.WindowedValueParam,
-    ) -> Iterator[WindowedValue]:
-        """The pair, in a pane that adds."""
+    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[WindowedValue]:
         pane = windowed.pane_info
         pair = windowed.with_value((pane.kind, element))
         pair.pane_info = replace(pane, kind=ValueKind.INSERT)

@@ -16,8 +16,8 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import K
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
-from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn
+from penstock.error import refusal
+from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn, delegate
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey, WithLateData, key_value_types
@@ -80,23 +80,15 @@ class CombinePerKey(PTransformWithSideInputs):
         fn: A `CombineFn`, or a function from an iterable to a value such as ``sum``.
         args: Further arguments of the CombineFn, side inputs among them.
         kwargs: Likewise, by name.
-
-    Raises:
-        TypeError: If `fn` is neither.
-
-    >>> CombinePerKey(sum).label
-    'CombinePerKey(sum)'
     """
 
     def make_fn(self, fn: Any, has_side_inputs: bool) -> CombineFn:
-        """The CombineFn, or one of a function."""
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
         return f"CombinePerKey({label_from_callable(self.fn)})"
 
     def display_data(self) -> dict[str, Any]:
-        """The CombineFn's class, and what the CombineFn tells."""
         return _facts_about(self.fn)
 
     def with_hot_key_fanout(self, fanout: int | Callable[[Any], int] | None) -> PTransform[Any, Any]:
@@ -110,12 +102,10 @@ class CombinePerKey(PTransformWithSideInputs):
         return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """This transform with a second output, for elements that come too late (penstock's own).
+        """A `penstock.transforms.grouping.WithLateData`: this transform with an output for elements that come too late.
 
         Raises:
             ValueError: The CombineFn has side inputs.
-
-        See `penstock.transforms.grouping.WithLateData`.
         """
         return WithLateData(self)
 
@@ -140,7 +130,7 @@ class CombinePerKey(PTransformWithSideInputs):
         super().type_check_inputs(pvalueish)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's, with the trigger's continuation."""
+        """The input's windowing, with the trigger's continuation."""
         return super().get_windowing(inputs).after_grouping()
 
     def to_primitive(self) -> graph.Primitive | None:
@@ -163,7 +153,7 @@ class CombinePerKey(PTransformWithSideInputs):
 
 
 def _result_type(fn: Any, value_type: Any) -> Any:
-    """What a CombineFn gives for values of a type: known where Python's own functions do it."""
+    """What a CombineFn gives for values of a type: known for some of Python's own functions."""
     function = getattr(fn, "fn", None)
     if isinstance(function, CombineFn):
         return _result_type(function, value_type)
@@ -174,23 +164,15 @@ def _result_type(fn: Any, value_type: Any) -> Any:
 
 
 class CombineValues(PTransformWithSideInputs):
-    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)`` (Beam's name).
-
-    Args:
-        fn: A `CombineFn`, or a function from an iterable to a value.
-        args: Further arguments of the CombineFn, side inputs among them.
-        kwargs: Likewise, by name.
-    """
+    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)``, as `CombinePerKey` (Beam's)."""
 
     def make_fn(self, fn: Any, has_side_inputs: bool) -> CombineFn:
-        """The CombineFn, or one of a function."""
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
         return f"CombineValues({label_from_callable(self.fn)})"
 
     def default_type_hints(self) -> Any:
-        """The type hints of the DoFn that combines."""
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
     def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
@@ -215,11 +197,7 @@ class CombineGlobally(PTransform[Any, Any]):
         kwargs: Likewise, by name.
 
     Raises:
-        TypeError: If `fn` is neither.
         ValueError: When applied to windows other than the global one, with defaults.
-
-    >>> CombineGlobally(sum).label
-    'CombineGlobally(sum)'
     """
 
     has_defaults = True
@@ -230,22 +208,19 @@ class CombineGlobally(PTransform[Any, Any]):
         super().__init__()
         self.fn = fn
         if not (isinstance(fn, CombineFn) or callable(fn)):
-            raise TypeError(
-                three_parts(
-                    f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
-                    where=self._where(),
-                    hint="e.g. sum, or MeanCombineFn()",
-                )
+            raise refusal(
+                TypeError,
+                f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
+                where=self._where(),
+                hint="e.g. sum, or MeanCombineFn()",
             )
         self.args = args
         self.kwargs = kwargs
 
     def display_data(self) -> dict[str, Any]:
-        """The CombineFn's class, and what the CombineFn tells; of a function, its name."""
         return _facts_about(self.fn)
 
     def default_label(self) -> str:
-        """The class's name, and the function's in parentheses."""
         fanout = "" if self.fanout is None else f", fanout={self.fanout}"
         return f"CombineGlobally({label_from_callable(self.fn)}{fanout})"
 
@@ -259,7 +234,7 @@ class CombineGlobally(PTransform[Any, Any]):
         return self._with(fanout=fanout)
 
     def with_defaults(self, has_defaults: bool = True) -> CombineGlobally:
-        """This transform, with a result for an empty PCollection, or without."""
+        """This transform, with or without a result for an empty PCollection."""
         return self._with(has_defaults=has_defaults)
 
     def without_defaults(self) -> CombineGlobally:
@@ -271,7 +246,6 @@ class CombineGlobally(PTransform[Any, Any]):
         return self._with(as_view=True)
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        """The result as a PCollection, or as a view of it."""
         self._check_pcollection(pcoll)
         combine_fn = CombineFn.maybe_from_callable(self.fn, bool(self.args or self.kwargs))
         if not self.has_defaults or self.as_view:
@@ -281,22 +255,21 @@ class CombineGlobally(PTransform[Any, Any]):
             default = (self._default_of(combine_fn),) if self.has_defaults else ()
             return pvalue.AsSingleton(combined, *default)  # type: ignore[return-value]
         if pcoll.windowing.windowfn != GlobalWindows():
-            raise ValueError(
-                three_parts(
-                    "Default values are not yet supported in CombineGlobally() if the output PCollection "
-                    "is not windowed by GlobalWindows",
-                    where=self._where(),
-                    hint="use CombineGlobally().without_defaults() to give nothing for an empty window, or "
-                    "CombineGlobally().as_singleton_view() to get the default as a side input",
-                )
+            raise refusal(
+                ValueError,
+                "Default values are not yet supported in CombineGlobally() if the output PCollection "
+                "is not windowed by GlobalWindows",
+                where=self._where(),
+                hint="use CombineGlobally().without_defaults() to give nothing for an empty window, or "
+                "CombineGlobally().as_singleton_view() to get the default as a side input",
             )
         if not pcoll.is_bounded or can_fire_early(pcoll.windowing.triggerfn):
-            # Nobody can say of a collection that it is empty before it ends, so there is no default to give then.
+            # Before a collection ends, nobody knows that it is empty, so it gets no default.
             return self._combined(pcoll, combine_fn)
         return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
 
     def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> PCollection[Any]:
-        """All elements combined under one key, None; a marker makes sure that there is an element."""
+        """All elements combined under the key None; a marker makes sure that there is an element."""
         element_type = pcoll.element_type or typehints.Any
         key = ParDo(_KeyWithNone()).with_output_types(typehints.KV[None, element_type])
         input_types = self.get_type_hints().input_types or combine_fn.get_type_hints().input_types
@@ -321,7 +294,7 @@ class CombineGlobally(PTransform[Any, Any]):
         return combined | "UnKey" >> unkey
 
     def _default_of(self, combine_fn: CombineFn) -> Any:
-        """The result of no elements; found here, since a view has it for windows that nobody has seen."""
+        """The result of no elements; computed here, since a view needs it for windows without elements."""
         try:
             combine_fn.setup(*self.args, **self.kwargs)
             return combine_fn.apply([], *self.args, **self.kwargs)
@@ -348,10 +321,7 @@ class _Unkey(DoFn):
 class CombinePerKeyWithFanout(PTransform[Any, Any]):
     """Combines parts of the values of a key first, then the parts' accumulators.
 
-    Args:
-        combine_fn: A CombineFn that needs no further arguments.
-        fanout: The number of parts per key, or a function from the key to it; with 1 part or less the key's
-            values skip the first round.
+    `fanout` is as in `CombinePerKey.with_hot_key_fanout`; the values of a key with 1 part or less skip the first round.
     """
 
     def __init__(self, combine_fn: CombineFn, fanout: int | Callable[[Any], int]) -> None:
@@ -360,7 +330,6 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         self._fanout = fanout
 
     def default_label(self) -> str:
-        """Names of the CombineFn and of the fan-out."""
         fanout = self._fanout if isinstance(self._fanout, int) else label_from_callable(self._fanout)
         return f"CombinePerKeyWithFanout({label_from_callable(self._combine_fn)}, fanout={fanout})"
 
@@ -368,7 +337,7 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = self._combine_fn.get_type_hints().simple_output_type("") or typehints.Any
         cold, hot = pcoll | "Split" >> ParDo(_SplitHotKeys(self._fanout)).with_outputs("hot", main="cold")
-        # An accumulating first round would be counted again by the second with every pane. The windows of the
+        # If the first round accumulated, the second would count it again with every pane. The windows of the
         # elements stay as they are, so that sessions which the first round merged are merged further.
         hot._windowing = WindowInto(pcoll.windowing, accumulation_mode=AccumulationMode.DISCARDING).windowing
         parts = (
@@ -384,7 +353,7 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
 
 
 class _SplitHotKeys(DoFn):
-    """Sends values of keys with a fan-out to a part of the key; one part per bundle, so that few are made."""
+    """Sends values of keys with a fan-out to a part of the key; one part per bundle, so that there are few."""
 
     def __init__(self, fanout: int | Callable[[Any], int]) -> None:
         super().__init__()
@@ -395,7 +364,6 @@ class _SplitHotKeys(DoFn):
         self._part = random.getrandbits(31)
 
     def process(self, element: Any) -> Iterable[Any]:
-        """The pair, marked as no accumulator, or the value under a part of its key."""
         key, value = element
         fanout = self._fanout if isinstance(self._fanout, int) else self._fanout(key)
         if fanout <= 1:
@@ -411,22 +379,15 @@ def _without_part(element: Any) -> tuple[Any, Any]:
 class _PreCombineFn(CombineFn):
     """The first round: gives the accumulator, marked as one."""
 
-    # A retraction may come to another part of its key than what it takes back.
+    # A retraction may go to another part of its key than the element that it takes back.
     takes_retractions = False
 
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
         self._label = f"{fn.default_label()} with fan-out"
-        for name in (
-            "setup",
-            "create_accumulator",
-            "add_input",
-            "add_inputs",
-            "merge_accumulators",
-            "compact",
-            "teardown",
-        ):
-            setattr(self, name, getattr(fn, name))
+        delegate(
+            self, fn, "setup create_accumulator add_input add_inputs merge_accumulators compact teardown"
+        )
 
     def default_label(self) -> str:
         return self._label
@@ -436,27 +397,14 @@ class _PreCombineFn(CombineFn):
 
 
 class PostCombineFn(CombineFn):
-    """The second round: takes values and accumulators.
-
-    Attributes:
-        fn: The CombineFn that both rounds are of.
-    """
+    """The second round of `fn`: takes values and accumulators."""
 
     def __init__(self, fn: CombineFn) -> None:
         super().__init__()
         self.fn = fn
-        for name in (
-            "setup",
-            "create_accumulator",
-            "merge_accumulators",
-            "compact",
-            "extract_output",
-            "teardown",
-        ):
-            setattr(self, name, getattr(fn, name))
+        delegate(self, fn, "setup create_accumulator merge_accumulators compact extract_output teardown")
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator with one more value, or merged with another."""
         is_accumulator, value = element
         if is_accumulator:
             return self.fn.merge_accumulators([mutable_accumulator, value], *args, **kwargs)

@@ -11,7 +11,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.windows.windowing import Windowing, default_windowing
@@ -24,14 +24,11 @@ class Create(PTransform[Any, PCollection[T]]):
 
     Args:
         values: An iterable; of a dict, its items.
-        reshuffle: Has no meaning here: up to 1,000 values are one bundle, and more are spread anyway. A
-            `Reshuffle` behind it spreads a few that are much work each.
+        reshuffle: Has no effect here: up to 1,000 values are one bundle, and more are spread anyway. Put a
+            `Reshuffle` behind it to spread a few values that are much work each.
 
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
-
-    >>> Create([1, "a"]).get_output_type()
-    Union[<class 'int'>, <class 'str'>]
     """
 
     @overload
@@ -43,22 +40,20 @@ class Create(PTransform[Any, PCollection[T]]):
     def __init__(self, values: Iterable[Any], reshuffle: bool = True) -> None:
         super().__init__()
         if isinstance(values, (str, bytes)):
-            raise TypeError(
-                three_parts(
-                    f"PTransform Create: Refusing to treat string as an iterable. (string={values!r})",
-                    where=self._where(),
-                    hint="put it into a list",
-                )
+            raise refusal(
+                TypeError,
+                f"PTransform Create: Refusing to treat string as an iterable. (string={values!r})",
+                where=self._where(),
+                hint="put it into a list",
             )
         try:
             iter(values)
         except TypeError as error:
-            raise TypeError(
-                three_parts(
-                    f"Create needs an iterable of values, not {type(values).__name__}",
-                    where=self._where(),
-                    hint="put a single value into a list",
-                )
+            raise refusal(
+                TypeError,
+                f"Create needs an iterable of values, not {type(values).__name__}",
+                where=self._where(),
+                hint="put a single value into a list",
             ) from error
         self.values = tuple(values.items() if isinstance(values, Mapping) else values)
         self.reshuffle = reshuffle
@@ -103,12 +98,11 @@ class Impulse(PTransform[Any, Any]):
 
 def _from_begin(transform: PTransform[Any, Any], pbegin: Any) -> pvalue.PCollection[Any]:
     if not isinstance(pbegin, pvalue.PBegin):
-        raise TypeError(
-            three_parts(
-                f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}",
-                where=transform._where(),
-                hint="apply it to the pipeline itself",
-            )
+        raise refusal(
+            TypeError,
+            f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}",
+            where=transform._where(),
+            hint="apply it to the pipeline itself",
         )
     return pvalue.PCollection(pbegin.pipeline)
 

@@ -1,4 +1,4 @@
-"""Elements that fail go to an output of their own: the inside of ``with_exception_handling``."""
+"""Elements that fail go to an output of their own: the inner transform and DoFn of ``with_exception_handling``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
@@ -24,7 +24,7 @@ from penstock.transforms.pardo import Map, ParDo, handling_errors
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
 
-# What the runner hands out in the worker, and takes back there.
+# The runner gives these out in the worker, and takes them back there.
 _ONLY_IN_THE_WORKER = frozenset(
     {
         *("BundleContextParam", "SetupContextParam", "BundleFinalizerParam"),
@@ -47,11 +47,7 @@ class DeadLetter:
 
 @dataclass(frozen=True)
 class DeadLetterOptions:
-    """The arguments of ``with_exception_handling``; see there.
-
-    Raises:
-        ValueError: If they exclude each other, or cannot work.
-    """
+    """The arguments of ``with_exception_handling``; ValueError if they exclude each other, or cannot work."""
 
     main_tag: str
     dead_letter_tag: str
@@ -88,7 +84,7 @@ class DeadLetterOptions:
 
 def _refused(what: str, hint: str) -> ValueError:
     location = caller()
-    return ValueError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
+    return refusal(ValueError, what, where=f"at {location}" if location else None, hint=hint)
 
 
 def _check_isolated(pardo: ParDo) -> None:
@@ -129,12 +125,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         self._extra_tags = extra_tags
 
     def with_outputs(self, *tags: str, main: str | None = None) -> ExceptionHandlingParDo:
-        """This transform with tagged outputs.
-
-        Args:
-            tags: The tags that the DoFn itself uses.
-            main: A tag for the main output.
-        """
+        """This transform with tagged outputs: the DoFn's own tags, and a tag for the main output."""
         options = self._options
         if main is not None:
             options = DeadLetterOptions(**{**options.__dict__, "main_tag": main})
@@ -143,7 +134,6 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         return result
 
     def get_resource_hints(self) -> dict[str, bytes]:
-        """The resource hints of the ParDo inside, which does the work."""
         return self._pardo.get_resource_hints()
 
     def expand(self, pcoll: Any) -> Any:
@@ -153,7 +143,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         main_type = hints.simple_output_type(self.label) or self._pardo.infer_output_type(pcoll.element_type)
         letters = DeadLetter.__class_getitem__(pcoll.element_type or typehints.Any)
         if pcoll.pipeline.options.is_compat_version_prior_to("2.73.0"):
-            # Before, nothing was known of them.
+            # Older versions did not know their type.
             letters = typehints.Any
         tagged_types = {**hints.tagged_output_types(), options.dead_letter_tag: letters}
         args, kwargs = self._pardo.raw_side_inputs
@@ -191,22 +181,16 @@ class _One(PTransform[Any, Any]):
 
 def _check_share(failing: int, total: int, threshold: float, window: Any = DoFn.WindowParam) -> None:
     if failing > total * threshold:
-        raise ValueError(
-            three_parts(
-                f"The number of failing elements within the window {window!r} exceeded threshold: "
-                f"{failing} / {total} = {failing / total} > {threshold}",
-                hint="look at the dead letters, or raise the threshold",
-            )
+        raise refusal(
+            ValueError,
+            f"The number of failing elements within the window {window!r} exceeded threshold: "
+            f"{failing} / {total} = {failing / total} > {threshold}",
+            hint="look at the dead letters, or raise the threshold",
         )
 
 
 class ExceptionHandlingDoFn(DoFn):
-    """A DoFn around another one, which catches what its ``process`` raises.
-
-    Args:
-        dofn: The DoFn inside.
-        options: What to catch, and what to do then.
-    """
+    """A DoFn around another one, which catches what its ``process`` raises."""
 
     def __init__(self, dofn: DoFn, options: DeadLetterOptions) -> None:
         super().__init__()
@@ -245,15 +229,15 @@ class ExceptionHandlingDoFn(DoFn):
         return self.dofn.get_type_hints()
 
     def process(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """What the DoFn inside gives, or a dead letter."""
+        """The elements of the inner DoFn, or a dead letter."""
         position = self._element_position
         element = args[position] if isinstance(position, int) else kwargs[position]
         if self._isolated is not None:
-            # What setup and start_bundle raise is not the fault of the element.
+            # Errors of setup and start_bundle are not the fault of the element.
             self._isolated.begin()
         try:
             outputs = self._call(args, kwargs)
-            # Nothing goes out before it is known that all of it can.
+            # Unless `partial`, nothing goes out before all of it has been made.
             yield from (outputs or ()) if self._partial else list(outputs or ())
         except self._exc_class as error:
             self._report(error, element)
@@ -261,7 +245,6 @@ class ExceptionHandlingDoFn(DoFn):
             yield TaggedOutput(self._dead_letter_tag, letter)
 
     def teardown(self) -> None:
-        """Ends the DoFn inside, and the thread or process in which it is."""
         try:
             (self._isolated or self.dofn).teardown()
         finally:
@@ -274,7 +257,7 @@ class ExceptionHandlingDoFn(DoFn):
             return self.dofn.process(*args, **kwargs)
         if self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(1)
-        # The thread counts aside: one that takes too long goes on while the next element is counted.
+        # The thread has counts of its own: a call that takes too long goes on while the next element is counted.
         container = current_container()
         counted = None if container is None else MetricsContainer(container.step_name)
         future = self._pool.submit(self._call_in_thread, counted, args, kwargs)

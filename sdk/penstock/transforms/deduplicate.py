@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import BooleanCoder
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.ready_combiners import with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import DurationTypes, Timestamp
@@ -39,9 +41,7 @@ class _WithDurations(PTransform[Any, Any]):
         if processing_time_duration is None and event_time_duration is None:
             name = type(self).__name__
             what = f"{name} requires at least processing_time_duration or event_time_duration."
-            raise ValueError(
-                three_parts(what, where=f"at {name}", hint="for example event_time_duration=3600")
-            )
+            raise refusal(ValueError, what, where=f"at {name}", hint="for example event_time_duration=3600")
         self.processing_time_duration = processing_time_duration
         self.event_time_duration = event_time_duration
 
@@ -52,7 +52,7 @@ class DeduplicatePerKey(_WithDurations):
     """One KV of each key and window: the earliest, with its timestamp (Beam's name).
 
     The durations say how long a key is remembered. While bounded input is read neither clock moves, so a key
-    is remembered to the end of its window. Of unbounded input the KV that arrives first is the one that is kept.
+    is remembered to the end of its window. Of unbounded input, the KV that arrives first is kept.
 
     Args:
         processing_time_duration: For how long, by the wall clock, in seconds.
@@ -62,13 +62,9 @@ class DeduplicatePerKey(_WithDurations):
         ValueError: If both are missing.
 
     Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
-
-    >>> DeduplicatePerKey(event_time_duration=60).event_time_duration
-    60
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Keeps the earliest value of each key, then gives it its timestamp back."""
         if not pcoll.is_bounded:
             kept = _First(self.processing_time_duration, self.event_time_duration)
             return pcoll | "First" >> ParDo(kept).with_output_types(pcoll.element_type)
@@ -88,9 +84,6 @@ class Deduplicate(_WithDurations):
     """One of each element and window; arguments and limits as in `DeduplicatePerKey` (Beam's name).
 
     Example: ``events | Deduplicate(processing_time_duration=600)``.
-
-    >>> Deduplicate(processing_time_duration=600).label
-    'Deduplicate'
     """
 
     def expand(self, pcoll: Any) -> Any:
@@ -98,18 +91,14 @@ class Deduplicate(_WithDurations):
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
             pcoll
-            | "Use Value as Key" >> Map(_with_nothing).with_output_types(KV[element_type, Any])
+            | "Use Value as Key" >> Map(with_nothing).with_output_types(KV[element_type, Any])
             | "DeduplicatePerKey" >> per_key
-            | "Output Value" >> Map(_key).with_output_types(element_type)
+            | "Output Value" >> Map(itemgetter(0)).with_output_types(element_type)
         )
 
 
 class EarliestCombineFn(CombineFn):
-    """Combines pairs of a value and its timestamp to a pair with the earliest timestamp; None for no pairs.
-
-    >>> EarliestCombineFn().apply([("b", 2), ("a", 1)])
-    ('a', 1)
-    """
+    """Combines pairs of a value and its timestamp to a pair with the earliest timestamp; None for no pairs."""
 
     def create_accumulator(self) -> tuple[Any, Any] | None:
         return None
@@ -129,7 +118,7 @@ class EarliestCombineFn(CombineFn):
 
 
 class _First(DoFn):
-    """Passes the first KV of each key on, and those that come when it is forgotten."""
+    """Passes the first KV of each key on, and the first after each time that the key is forgotten."""
 
     SEEN = ReadModifyWriteStateSpec("seen", BooleanCoder())
     BY_CLOCK = TimerSpec("forget by the clock", TimeDomain.REAL_TIME)
@@ -174,11 +163,3 @@ def _with_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampPar
 def _at_timestamp(element: tuple[Any, tuple[Any, Any]]) -> TimestampedValue[Any]:
     key, (value, timestamp) = element
     return TimestampedValue((key, value), timestamp)
-
-
-def _with_nothing(element: Any) -> tuple[Any, None]:
-    return element, None
-
-
-def _key(element: tuple[Any, Any]) -> Any:
-    return element[0]

@@ -1,11 +1,11 @@
-"""Where elements go that a step cannot process: dead-letter handlers (Beam's module)."""
+"""Dead-letter handlers: they collect the elements that steps cannot process (Beam's module)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from penstock.base.where import caller
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.grouping import Flatten
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]
@@ -14,8 +14,7 @@ __all__ = ["CollectingErrorHandler", "ErrorHandler"]
 class ErrorHandler:
     """Collects the error outputs of several steps, and applies a transform to all of them (Beam's name).
 
-    It is closed when its ``with`` block ends. A pipeline does not run with a handler that is used but not
-    closed.
+    It is closed when its ``with`` block ends. A pipeline does not run with a handler that is used but not closed.
 
     Args:
         consumer: The transform that takes the errors; None gives them as they are.
@@ -48,7 +47,7 @@ class ErrorHandler:
             self.close()
 
     def close(self) -> None:
-        """Says that no more errors come, and applies the transform; without any error outputs, to nothing."""
+        """Ends the collection of errors, and applies the transform; without any error outputs, to nothing."""
         if self._error_pcolls:
             # Several handlers in one pipeline each need a label of their own.
             number = self._error_pcolls[0].pipeline._error_handlers.index(self)
@@ -57,16 +56,10 @@ class ErrorHandler:
         self._closed = True
 
     def output(self) -> Any:
-        """What the transform gave; None if no step reported here.
-
-        Raises:
-            RuntimeError: If the handler is not closed.
-        """
+        """The transform's output, None if no step reported here; RuntimeError if the handler is not closed."""
         if not self._closed:
             what = "Cannot access the output of an error handler until it has been closed."
-            raise RuntimeError(
-                three_parts(what, where=self._created, hint="call output() after the with block")
-            )
+            raise refusal(RuntimeError, what, where=self._created, hint="call output() after the with block")
         return self._result
 
     def add_error_pcollection(self, pcoll: Any) -> None:
@@ -75,15 +68,11 @@ class ErrorHandler:
         self._error_pcolls.append(pcoll)
 
     def verify_closed(self) -> None:
-        """Checks that no error output is lost; the pipeline calls it before it runs.
-
-        Raises:
-            RuntimeError: If the handler is not closed.
-        """
+        """Raises RuntimeError if the handler is not closed; the pipeline calls it before it runs."""
         if not self._closed:
             what = "Unclosed error handler"
-            raise RuntimeError(
-                three_parts(what, where=self._created, hint="use it in a with block, or call close()")
+            raise refusal(
+                RuntimeError, what, where=self._created, hint="use it in a with block, or call close()"
             )
 
 
@@ -108,14 +97,8 @@ class CollectingErrorHandler(ErrorHandler):
         return super().output()
 
     def verify_closed(self) -> None:
-        """Checks that the errors were asked for.
-
-        Raises:
-            RuntimeError: If they were not, or the handler is not closed.
-        """
+        """Raises RuntimeError if nobody asked for the errors, or the handler is not closed."""
         if not self._output_accessed:
             what = "CollectingErrorHandler requires the output to be retrieved."
-            raise RuntimeError(
-                three_parts(what, where=self._created, hint="call output() and use what it gives")
-            )
+            raise refusal(RuntimeError, what, where=self._created, hint="call output() and use what it gives")
         super().verify_closed()

@@ -18,16 +18,7 @@ _FIELDS_SHOWN = 20
 
 
 def check_fields(function: object, element_type: Any, where: str | None) -> None:
-    """Refuses a function over fields that reads one which the elements do not have.
-
-    Args:
-        function: What a ``Map`` or a ``Filter`` calls.
-        element_type: The type of the elements.
-        where: The step.
-
-    Raises:
-        TypeCheckError: With the nearest name that there is.
-    """
+    """Refuses a function over fields that reads a field which the elements lack; the error names the nearest field."""
     names = dict.fromkeys(_fields_read(function))
     if names:
         check_field_names(names, element_type, where)
@@ -100,7 +91,7 @@ def _fields_read(function: object) -> Iterator[str]:
 
 
 def _parts_of(function: object) -> tuple[object, ...]:
-    """The functions that a function over fields is made of."""
+    """The functions inside a function over fields."""
     match function:
         case RowOf(fields=fields) | RowInWindow(fields=fields) | KeyOf(fields=fields):
             return tuple(each for _, each in fields)

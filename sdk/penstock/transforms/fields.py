@@ -15,7 +15,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field
 from penstock.functions.field_functions import (
@@ -44,12 +44,11 @@ def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
         return Field(given)
     if callable(given):
         return given
-    raise TypeError(
-        three_parts(
-            f"Field expression {given!r} at {position} must be a callable or a string",
-            where=here(),
-            hint="give the name of an attribute, or a function of the element",
-        )
+    raise refusal(
+        TypeError,
+        f"Field expression {given!r} at {position} must be a callable or a string",
+        where=here(),
+        hint="give the name of an attribute, or a function of the element",
     )
 
 
@@ -86,12 +85,6 @@ class GroupBy(PTransform[Any, Any]):
         fields: Names of attributes, or functions of the element. One alone is the key itself; several make a
             named tuple.
         kwargs: Names for parts of the key, with attributes or functions.
-
-    Raises:
-        TypeError: If a field is neither a string nor callable.
-
-    >>> GroupBy("team", hour=lambda event: event.time // 3600).label
-    'GroupBy(team, hour)'
     """
 
     def __init__(self, *fields: Given, **kwargs: Given) -> None:
@@ -122,7 +115,7 @@ class GroupBy(PTransform[Any, Any]):
         return f"GroupBy({', '.join(name for name, _ in self._key_fields)})"
 
     def key_function(self) -> Callable[[Any], Any]:
-        """From an element to its key."""
+        """The function from an element to its key."""
         if not self._force_tuple_keys:
             return self._key_fields[0][1]
         self._check_names([name for name, _ in self._key_fields])
@@ -132,11 +125,11 @@ class GroupBy(PTransform[Any, Any]):
         for at, name in enumerate(names):
             if name in names[:at]:
                 what = f"two fields of the result have the name {name!r}"
-                raise ValueError(three_parts(what, where=self._where(), hint="give one of them another name"))
+                raise refusal(ValueError, what, where=self._where(), hint="give one of them another name")
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 hint = f"give it another one, as in GroupBy(name={name!r})"
                 what = f"{name!r} cannot be the name of a field of the result"
-                raise ValueError(three_parts(what, where=self._where(), hint=hint))
+                raise refusal(ValueError, what, where=self._where(), hint=hint)
 
     def key_type(self, input_type: Any) -> Any:
         """The type of the keys of elements of a type."""
@@ -166,7 +159,6 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         return _GroupAndAggregate(self._grouping, more)
 
     def default_label(self) -> str:
-        """The names of the key's fields."""
         return self._grouping.default_label()
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
@@ -192,7 +184,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
 
 def _combined_type(combine_fn: Any, input_type: Any) -> Any:
-    """The type of what a well-known combiner makes of values of a type; Any for all others."""
+    """The type of the result of a well-known combiner for values of a type; Any for all others."""
     if isinstance(combine_fn, CountCombineFn):
         return int
     if isinstance(combine_fn, MeanCombineFn):
@@ -200,7 +192,7 @@ def _combined_type(combine_fn: Any, input_type: Any) -> Any:
     if combine_fn is min or combine_fn is max:
         return input_type
     if combine_fn is sum:
-        # A sum of nothing but numbers is one, and with None among them there is no sum.
+        # A sum of numbers is a number, and None among them raises an error.
         summed = without_none(input_type)
         return summed if summed in (int, float) else typehints.Any
     return typehints.Any
@@ -212,12 +204,6 @@ class Select(PTransform[Any, Any]):
     Args:
         args: Names of attributes, or functions of the element.
         kwargs: Names for the row's fields, with attributes or functions.
-
-    Raises:
-        TypeError: If a field is neither a string nor callable.
-
-    >>> Select("team", double=lambda event: 2 * event.points).label
-    'ToRows(team, double)'
     """
 
     def __init__(self, *args: Given, **kwargs: Given) -> None:
@@ -226,11 +212,7 @@ class Select(PTransform[Any, Any]):
         self._exception_handling: dict[str, Any] | None = None
 
     def with_exception_handling(self, **kwargs: Any) -> PTransform[Any, dict[str, PCollection[Any]]]:
-        """Sends elements that fail to an output of their own; see `ParDo.with_exception_handling`.
-
-        Returns:
-            The transform itself; it then gives both outputs by tag in a dict.
-        """
+        """This transform, giving a dict with an output for elements that fail; see `ParDo.with_exception_handling`."""
         self._exception_handling = kwargs
         return self
 
@@ -247,7 +229,7 @@ class Select(PTransform[Any, Any]):
         return result
 
     def _rows(self, pcoll: Any) -> Any:
-        """The rows; with exception handling a dict of them and of what has failed."""
+        """The rows; with exception handling, a dict of the rows and the failed elements."""
         fields = tuple(self._fields)
         in_window = any(reads_window(each) for _, each in fields)
         rows = Map(RowInWindow(fields) if in_window else RowOf(fields))
@@ -264,7 +246,7 @@ class PartitionFn(WithTypeHints):
     """Says to which part an element belongs (Beam's ``PartitionFn``)."""
 
     def default_label(self) -> str:
-        """The name for labels: the class's."""
+        """The name of the class, for labels."""
         return type(self).__name__
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
@@ -273,24 +255,16 @@ class PartitionFn(WithTypeHints):
 
 
 class CallableWrapperPartitionFn(PartitionFn):
-    """A PartitionFn of a function.
-
-    Args:
-        fn: From an element and the number of parts to the part's number.
-
-    Raises:
-        TypeError: If `fn` is not callable.
-    """
+    """A PartitionFn of a function from an element and the number of parts to the part's number."""
 
     def __init__(self, fn: Callable[..., int]) -> None:
         super().__init__()
         if not callable(fn):
-            raise TypeError(
-                three_parts(
-                    f"Expected a callable object instead of: {fn!r}",
-                    where=here(),
-                    hint="pass a function of the element and the number of parts, or a PartitionFn",
-                )
+            raise refusal(
+                TypeError,
+                f"Expected a callable object instead of: {fn!r}",
+                where=here(),
+                hint="pass a function of the element and the number of parts, or a PartitionFn",
             )
         self.fn = fn
 
@@ -304,18 +278,16 @@ class _ApplyPartitionFn(DoFn):
     ) -> Iterable[Any]:
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
-            raise ValueError(
-                three_parts(
-                    f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
-                    hint="return a number from 0 on",
-                )
+            raise refusal(
+                ValueError,
+                f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
+                hint="return a number from 0 on",
             )
         if not 0 <= int(partition) < n:
-            raise ValueError(
-                three_parts(
-                    f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
-                    hint="return a number below the number of parts",
-                )
+            raise refusal(
+                ValueError,
+                f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
+                hint="return a number below the number of parts",
             )
         return [TaggedOutput(str(int(partition)), element)]
 
@@ -327,37 +299,25 @@ class Partition(PTransformWithSideInputs):
         fn: A `PartitionFn`, or a function from element and number of parts to the part's number.
         args: The number of parts, then further arguments, side inputs among them.
         kwargs: Likewise, by name.
-
-    Raises:
-        TypeError: If `fn` is neither.
-
-    >>> Partition(lambda element, n: element % n, 2).label
-    'Partition(CallableWrapperPartitionFn)'
     """
 
     ApplyPartitionFnFn = _ApplyPartitionFn
 
     def make_fn(self, fn: Any, has_side_inputs: bool) -> PartitionFn:
-        """The PartitionFn, or one of a function."""
         return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
 
     def _process_argspec_fn(self) -> Callable[..., Any]:
         return lambda element, *args, **kwargs: None
 
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
-        """The parts, to be unpacked in order.
-
-        Raises:
-            ValueError: If the number of parts is missing, or below 1.
-        """
+        """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:
-            raise ValueError(
-                three_parts(
-                    f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
-                    where=self._where(),
-                    hint="Partition(fn, 2)",
-                )
+            raise refusal(
+                ValueError,
+                f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
+                where=self._where(),
+                hint="Partition(fn, 2)",
             )
         tags = [str(index) for index in range(args[0])]
         pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)

@@ -9,7 +9,7 @@ from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.ptransform import PTransform
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
@@ -34,8 +34,6 @@ _MOST_KEYS_COUNTED = 100_000
 
 
 class _Batches(PTransform[Any, Any]):
-    """What the two transforms share: the arguments and their checks."""
-
     def __init__(
         self,
         batch_size: int,
@@ -46,20 +44,16 @@ class _Batches(PTransform[Any, Any]):
         where = "at GroupIntoBatches"
         if batch_size is None or batch_size <= 0:
             what = f"batch_size must be a positive value, got {batch_size}"
-            raise ValueError(three_parts(what, where=where, hint="pass 1 or more"))
+            raise refusal(ValueError, what, where=where, hint="pass 1 or more")
         if max_buffering_duration_secs is not None and max_buffering_duration_secs < 0:
             what = f"max_buffering_duration must be a non-negative value, got {max_buffering_duration_secs}"
-            raise ValueError(three_parts(what, where=where, hint="pass seconds; 0 or None for no limit"))
+            raise refusal(ValueError, what, where=where, hint="pass seconds; 0 or None for no limit")
         self.batch_size = batch_size
         self.max_buffering_duration_secs = max_buffering_duration_secs or 0
         self.clock = clock
 
     def grouped(self, pcoll: Any, output_type: Any) -> Any:
-        """The values of each key, in batches.
-
-        Raises:
-            UnsupportedByRunner: If a batch may wait only so long, and the windows of unbounded input merge.
-        """
+        """The values of each key in batches; UnsupportedByRunner if batches may wait only so long and windows merge."""
         if not pcoll.is_bounded:
             if not pcoll.windowing.windowfn.is_merging():
                 gather = GatheringDoFn(self.batch_size, self.max_buffering_duration_secs)
@@ -74,11 +68,7 @@ class _Batches(PTransform[Any, Any]):
 
 
 def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple[Any, list[Any]]]]:
-    """The function from a key and its values to KVs of the key and a list; it holds one list at a time.
-
-    >>> list(batches_of(2)("k", iter("abc")))
-    [('k', ['a', 'b']), ('k', ['c'])]
-    """
+    """The function from a key and its values to KVs of the key and a list; it holds one list at a time."""
 
     def batches(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
         return ((key, batch) for batch in in_chunks(iter(values), batch_size))
@@ -90,27 +80,23 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
 class GroupIntoBatches(_Batches):
     """Lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
 
-    Every batch but the last of a key and window is full, unless it has waited too long. Of unbounded input batches come
-    as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
+    Every batch but the last of a key and window is full, unless it has waited too long. Of unbounded input, batches
+    come as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
 
     Args:
         batch_size: How many values a batch has, at least 1.
         max_buffering_duration_secs: How many seconds a batch may wait until it is full; None or 0 for any
             time. Bounded input never waits.
-        clock: Beam's; the time is that of the engine.
+        clock: Has no effect: the engine's time counts.
 
     Raises:
         ValueError: If a number is out of range.
         UnsupportedByRunner: If a batch may wait only so long, and the windows of unbounded input merge.
 
     Example: ``rows_by_table | GroupIntoBatches(500) | MapTuple(insert_all)``.
-
-    >>> GroupIntoBatches(3).batch_size
-    3
     """
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Pairs of a key and its values."""
         key_type, value_type = key_value_types(input_type)
         return KV[key_type, IterableHint[value_type]]
 
@@ -125,12 +111,10 @@ class GroupIntoBatches(_Batches):
         """
 
         def infer_output_type(self, input_type: Any) -> Any:
-            """Pairs of a key with a shard and its values."""
             key_type, value_type = key_value_types(input_type)
             return KV[ShardedKeyTypeConstraint(key_type), IterableHint[value_type]]
 
         def expand(self, pcoll: Any) -> Any:
-            """Adds shards to keys, groups, then cuts."""
             key_type, value_type = key_value_types(pcoll.element_type)
             sharded_type = KV[ShardedKeyTypeConstraint(key_type), value_type]
             sharded = ParDo(ShardingDoFn(self.batch_size)).with_output_types(sharded_type)
@@ -138,12 +122,7 @@ class GroupIntoBatches(_Batches):
 
 
 class GatheringDoFn(DoFn):
-    """Keeps the values of each key and window until there are enough for a batch, or one has waited long enough.
-
-    Args:
-        batch_size: How many values a batch has.
-        max_buffering_duration_secs: How many seconds the first of them may wait; 0 for any time.
-    """
+    """Keeps the values of each key and window until there are enough for a batch, or one has waited long enough."""
 
     VALUES = BagStateSpec("values", FastPrimitivesCoder())
     COUNT = ReadModifyWriteStateSpec("count", VarIntCoder())
@@ -180,7 +159,7 @@ class GatheringDoFn(DoFn):
         values: Any = DoFn.StateParam(VALUES),
         count: Any = DoFn.StateParam(COUNT),
     ) -> Iterator[tuple[Any, list[Any]]]:
-        """What is there, as a batch."""
+        """The waiting values, as a batch."""
         batch = list(values.read())
         values.clear()
         count.clear()
@@ -194,17 +173,14 @@ class GatheringDoFn(DoFn):
         values: Any = DoFn.StateParam(VALUES),
         count: Any = DoFn.StateParam(COUNT),
     ) -> Iterator[tuple[Any, list[Any]]]:
-        """What is left when the window ends."""
+        """The last batch of the window."""
         yield from self.flush(key, values, count)
 
 
 class ShardingDoFn(DoFn):
     """Gives every run of `run_length` values of a key, within a bundle, the next shard of that key.
 
-    The shard depends only on the bundle's elements, so that a task that runs again makes the same ones.
-
-    Args:
-        run_length: How many values in a row share a shard.
+    The shard depends only on the bundle's elements, so that a task that runs again makes the same shards.
     """
 
     def __init__(self, run_length: int) -> None:
@@ -215,7 +191,6 @@ class ShardingDoFn(DoFn):
         self._counts: dict[Any, int] = {}
 
     def process(self, element: tuple[Any, Any]) -> Iterator[tuple[ShardedKey, Any]]:
-        """The KV with its key's current shard."""
         key, value = element
         try:
             count = self._counts.get(key, 0)

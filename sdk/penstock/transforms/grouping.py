@@ -11,7 +11,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.grouping_checks import check_grouping
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
@@ -27,20 +27,20 @@ LATE = "late"
 class WithLateData(PTransform[Any, Any]):
     """A grouping with a second output: elements for windows whose time is over, or that have given their last pane.
 
-    ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. An element keeps its
-    timestamp, and has those of its windows that did not take it. They are counted as well, as without this.
+    ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. A late element keeps its
+    timestamp, and has the windows that did not take it. The metrics of late elements count it as usual.
 
     Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
 
     Raises:
-        ValueError: It is a combine with side inputs, which is not a grouping.
+        ValueError: A combine with side inputs is not a grouping.
     """
 
     def __init__(self, grouping: PTransform[Any, Any]) -> None:
         super().__init__(grouping.label)
         if grouping.to_primitive() is None:
             what = "a combine with side inputs is made of several steps, and cannot tell what comes too late"
-            raise ValueError(three_parts(what, where=self._where(), hint="use GroupByKey().with_late_data()"))
+            raise refusal(ValueError, what, where=self._where(), hint="use GroupByKey().with_late_data()")
         self._grouping = grouping
 
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
@@ -72,15 +72,7 @@ V = TypeVar("V")
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:
-    """The key and value type of a key-value type.
-
-    Args:
-        transform: The transform whose input it is.
-        input_type: A type hint; None for unknown.
-
-    Raises:
-        TypeCheckError: If it is the type of something else.
-    """
+    """The key and value type of a key-value type; TypeCheckError if it is the type of something else."""
     try:
         key_type, value_type = typehints.coerce_to_kv_type(
             input_type or typehints.Any, transform.label
@@ -96,7 +88,7 @@ def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[A
 
 
 def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
-    """The type of groups, for pairs of a type."""
+    """The type of groups of pairs of a type."""
     key_type, value_type = key_value_types(transform, input_type)
     return typehints.KV[key_type, typehints.Iterable[value_type]]
 
@@ -108,16 +100,12 @@ class GroupByKey(PTransform[Any, Any]):
         ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
             before the end of all time, or with a trigger that may lose data.
         TypeCheckError: When applied to elements that are not pairs.
-
-    >>> GroupByKey().label
-    'GroupByKey'
     """
 
     def to_primitive(self) -> graph.Primitive:
         return graph.GroupByKey()
 
     def type_check_inputs(self, pvalueish: Any) -> None:
-        """Checks that the elements are pairs."""
         self._check_pcollection(pvalueish)
         key_value_types(self, pvalueish.element_type)
         super().type_check_inputs(pvalueish)
@@ -126,16 +114,11 @@ class GroupByKey(PTransform[Any, Any]):
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's, with the trigger's continuation."""
+        """The input's windowing, with the trigger's continuation."""
         return super().get_windowing(inputs).after_grouping()
 
     def with_late_data(self) -> PTransform[Any, Any]:
-        """This transform with a second output, for elements that come too late (penstock's own).
-
-        Returns:
-            A `penstock.transforms.grouping.WithLateData`, as in
-            ``groups, late = pairs | GroupByKey().with_late_data()``.
-        """
+        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own)."""
         return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
@@ -144,13 +127,9 @@ class GroupByKey(PTransform[Any, Any]):
 
 
 class SpreadAnew(PTransform[Any, Any]):
-    """Spreads elements over the machines evenly, and keeps their windows and timestamps; a primitive.
+    """Spreads elements evenly over the machines, and keeps their windows and timestamps; a primitive.
 
-    ``Reshuffle`` and ``ReshufflePerKey`` are made of it.
-
-    Args:
-        partitions: The number of partitions; None lets the runner decide.
-        by_key: Whether elements are pairs that stay together by key.
+    ``Reshuffle`` and ``ReshufflePerKey`` use it. If `partitions` is None, the runner chooses their number.
     """
 
     def __init__(self, partitions: int | None = None, by_key: bool = False) -> None:
@@ -173,46 +152,37 @@ class Flatten(PTransform[Any, Any]):
     """The union of several PCollections (Beam's ``Flatten``).
 
     Args:
-        kwargs: ``pipeline``: the pipeline, needed where there may be no input.
-
-    Raises:
-        ValueError: If there is another argument, or when applied to something that cannot be iterated.
-        TypeError: When applied to PCollections nested in lists.
-
-    >>> Flatten().label
-    'Flatten'
+        kwargs: ``pipeline``, which is needed if there may be no input.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         self.pipeline = kwargs.pop("pipeline", None)
         if kwargs:
-            raise ValueError(
-                three_parts(f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known")
+            raise refusal(
+                ValueError, f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known"
             )
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Sequence[Any]]:
         try:
             values = tuple(pvalueish)
         except TypeError as error:
-            raise ValueError(
-                three_parts(
-                    f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
-                    where=self._where(),
-                    hint="write (first, second) | Flatten()",
-                )
+            raise refusal(
+                ValueError,
+                f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
+                where=self._where(),
+                hint="write (first, second) | Flatten()",
             ) from error
         for index, value in enumerate(values):
             if isinstance(value, (list, tuple)) and any(
                 isinstance(each, pvalue.PCollection) for each in value
             ):
-                raise TypeError(
-                    three_parts(
-                        "Inputs to Flatten cannot include an iterable of PCollections. "
-                        f"There is one at index {index}",
-                        where=self._where(),
-                        hint="put all PCollections into one tuple",
-                    )
+                raise refusal(
+                    TypeError,
+                    "Inputs to Flatten cannot include an iterable of PCollections. "
+                    f"There is one at index {index}",
+                    where=self._where(),
+                    hint="put all PCollections into one tuple",
                 )
         return values, values
 
@@ -220,7 +190,6 @@ class Flatten(PTransform[Any, Any]):
         return graph.Flatten()
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The union of the input types."""
         return input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -261,11 +230,6 @@ class FlattenWith(PTransform[Any, Any]):
         self._others = others
 
     def expand(self, pcoll: Any) -> Any:
-        """The union.
-
-        Raises:
-            TypeError: If one of the others is something else.
-        """
         pcolls = [pcoll]
         for other in self._others:
             if isinstance(other, pvalue.PCollection):
@@ -273,10 +237,9 @@ class FlattenWith(PTransform[Any, Any]):
             elif isinstance(other, PTransform):
                 pcolls.append(pcoll.pipeline | other)
             else:
-                raise TypeError(
-                    three_parts(
-                        f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
-                        where=self._where(),
-                    )
+                raise refusal(
+                    TypeError,
+                    f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
+                    where=self._where(),
                 )
         return tuple(pcolls) | Flatten()

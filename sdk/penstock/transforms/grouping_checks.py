@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from penstock.construction import pvalue
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
 from penstock.windows.custom_trigger import CustomTrigger
@@ -24,26 +24,19 @@ _LOGGER = logging.getLogger(__name__)
 def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: bool = False) -> None:
     """Refuses groupings that would wait for ever, or lose data, or fail.
 
-    Args:
-        transform: The grouping transform.
-        pcoll: Its input.
-        gives_lists: Whether results are lists of values, not combined ones.
-
-    Raises:
-        ValueError: If the input is unbounded, in the global window with a trigger that never fires before the end of
-            all time, or the trigger may finish before all data has come; unless the option ``allow_unsafe_triggers``
-            is set. If the trigger cannot judge these windows or results.
+    `gives_lists` says that results are lists of values, not combined ones. The option ``allow_unsafe_triggers`` allows
+    to wait and to lose data.
     """
     transform._check_pcollection(pcoll)
     misfit = _misfit(pcoll.windowing, gives_lists)
     if misfit:
-        raise ValueError(three_parts(misfit[0], where=transform._where(), hint=misfit[1]))
+        raise refusal(ValueError, misfit[0], where=transform._where(), hint=misfit[1])
     danger = _wait(pcoll) or _loss(pcoll.windowing)
     if not danger:
         return
     what, hint = danger
     if not pcoll.pipeline.allow_unsafe_triggers:
-        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
     _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
 
 
@@ -52,13 +45,12 @@ def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
     try:
         typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, transform.label)
     except ValueError as error:
-        raise ValueError(
-            three_parts(
-                f"Input elements to the transform {transform.label!r} with stateful DoFn must be "
-                f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
-                where=transform._where(),
-                hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
-            )
+        raise refusal(
+            ValueError,
+            f"Input elements to the transform {transform.label!r} with stateful DoFn must be "
+            f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
+            where=transform._where(),
+            hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
         ) from error
 
 
@@ -103,7 +95,7 @@ def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
 def _invents_windows(windowfn: WindowFn) -> bool:
     """Whether a WindowFn, asked about windows that it has assigned itself, merges others; as far as one can know.
 
-    Elements are known at run time only, and a function of the user's may not do without.
+    Elements are known at run time only, and a function of the user's may need them.
     """
     try:
         contexts = [windowfn.AssignContext(second, element=(None, None)) for second in range(2)]

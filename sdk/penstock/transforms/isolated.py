@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock.coders.coders import CloudpickleCoder
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded
 
 
 class _SameAsBefore:
-    """Stands for an argument that the child has from the call before, such as a side input."""
+    """Stands for an argument that the child has from the previous call, such as a side input."""
 
 
 class _Traceback(Exception):
-    """What the child's traceback says, as the cause of the error."""
+    """The text of the child's traceback, as the cause of the error."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
@@ -28,10 +28,8 @@ class IsolatedCalls:
     """Calls the methods of a DoFn in a child process, which is started again after it has ended.
 
     The child is a copy of the worker at the time of the first element: the DoFn, its modules and its side inputs are
-    there without being sent. Elements, later side inputs and outputs are pickled. What the child counts is counted.
-
-    Args:
-        dofn: The DoFn; only its copy in the child is ever set up.
+    there without being sent. Elements, later side inputs and outputs are pickled. The parent adds the child's metrics
+    to its own. Only the copy of the DoFn in the child is ever set up.
     """
 
     def __init__(self, dofn: Any) -> None:
@@ -44,15 +42,13 @@ class IsolatedCalls:
         return {**self.__dict__, "_child": None, "_in_bundle": False, "_known": {}}
 
     def new_bundle(self) -> None:
-        """The next element is the first one of a bundle."""
+        """Tells that the next element is the first one of a bundle."""
         self._in_bundle = False
 
     def begin(self) -> None:
         """Calls ``setup`` and ``start_bundle`` if they have to be called before the next element.
 
-        Raises:
-            BrokenProcessPool: If the child ends in them.
-            Exception: What they raise.
+        Their errors are raised here, and BrokenProcessPool if the child ends in them.
         """
         if self._child is not None and not self._child.is_alive():
             # It has ended between two elements, for example because memory was short.
@@ -68,12 +64,12 @@ class IsolatedCalls:
     def process(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], timeout_seconds: float | None
     ) -> list[Any]:
-        """All that ``process`` gives for an element, after `begin`.
+        """All outputs of ``process`` for an element, after `begin`.
 
         Raises:
             BrokenProcessPool: If the child ends.
             TimeoutError: If it takes too long.
-            Exception: What ``process`` raises.
+            Exception: The error of ``process``.
         """
         given: dict[Any, Any] = dict(enumerate(args))
         given.update(kwargs)
@@ -86,17 +82,12 @@ class IsolatedCalls:
         return outputs
 
     def finish_bundle(self) -> None:
-        """Calls ``finish_bundle``, if an element of the bundle has been processed since the child was started.
-
-        Raises:
-            RuntimeError: If it gives outputs.
-        """
+        """Calls ``finish_bundle`` if the child has processed an element of it; RuntimeError if it gives outputs."""
         if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
-            raise RuntimeError(
-                three_parts(
-                    f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess",
-                    hint="give them in process: a crash would lose what waits for the end of the bundle",
-                )
+            raise refusal(
+                RuntimeError,
+                f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess",
+                hint="give them in process: a crash would lose what waits for the end of the bundle",
             )
         self._in_bundle = False
 
@@ -128,11 +119,10 @@ class IsolatedCalls:
             from concurrent.futures.process import BrokenProcessPool
 
             self._drop()
-            raise BrokenProcessPool(
-                three_parts(
-                    f"the process of {type(self._dofn).__name__} {ended} in {method}",
-                    hint="the user's code, or a library that it calls, ends the process or needs too much memory",
-                )
+            raise refusal(
+                BrokenProcessPool,
+                f"the process of {type(self._dofn).__name__} {ended} in {method}",
+                hint="the user's code, or a library that it calls, ends the process or needs too much memory",
             ) from None
         result, error, lines, counted = pickle.loads(reply)
         if container is not None and counted is not None:
@@ -143,7 +133,7 @@ class IsolatedCalls:
 
 
 class _Server:
-    """The child's side: the DoFn and the arguments of the call before."""
+    """The child's side: the DoFn and the arguments of the previous call."""
 
     def __init__(self, dofn: Any, known: dict[Any, Any]) -> None:
         self._dofn = dofn
@@ -155,7 +145,7 @@ class _Server:
         try:
             method, given, step = pickle.loads(request)
             counted = None if step is None else MetricsContainer(step)
-            # The parent's note of what is at work stays the parent's.
+            # The child must not change the parent's note of the running step.
             note_current_in([0])
             set_current(counted)
             return _dumps((self._call(method, given), None, "", counted))
@@ -182,19 +172,18 @@ def _dumps(value: Any) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):
         try:
-            # It takes along classes that have no place to import them from.
+            # Cloudpickle also pickles classes that cannot be imported.
             return CloudpickleCoder().encode(value)
         except Exception as error:
-            raise TypeError(
-                three_parts(
-                    f"what goes to or comes from the process of a DoFn cannot be pickled: {error}",
-                    hint="give plain data, or leave use_subprocess out",
-                )
+            raise refusal(
+                TypeError,
+                f"what goes to or comes from the process of a DoFn cannot be pickled: {error}",
+                hint="give plain data, or leave use_subprocess out",
             ) from error
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """The error, if it arrives as what it is; otherwise one that says what it was."""
+    """The error, if it can be pickled and loaded; otherwise a RuntimeError with its text."""
     try:
         pickle.loads(_dumps(error))
     except Exception:

@@ -23,18 +23,10 @@ class CoGroupByKey(PTransform[Any, Any]):
     iterables. A key that is missing in one PCollection has an empty iterable there.
 
     Args:
-        pipeline: The pipeline; needed only if there may be no PCollections at all, which gives an empty
-            result.
-
-    Raises:
-        ValueError: If there are no PCollections and no `pipeline`, or they belong to several pipelines.
-        TypeError: If an input is not a PCollection.
+        pipeline: The pipeline; needed only if there may be no PCollections at all, which gives an empty result.
 
     Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` gives
     ``("amy", {"mail": ["amy@example.com"], "phone": []})``.
-
-    >>> CoGroupByKey().default_label()
-    'CoGroupByKey'
     """
 
     def __init__(self, *, pipeline: Any = None) -> None:
@@ -44,12 +36,11 @@ class CoGroupByKey(PTransform[Any, Any]):
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
         if isinstance(pvalueish, Mapping):
             return pvalueish, tuple(pvalueish.values())
-        # An iterable that can be passed over only once is needed twice.
+        # The iterable is needed twice.
         pcolls = tuple(pvalueish)
         return pcolls, pcolls
 
     def expand(self, pcolls: Any) -> PCollection[tuple[Any, Any]]:
-        """Numbers the inputs, groups them all in one go, and deals the values out again."""
         tags = tuple(pcolls) if isinstance(pcolls, Mapping) else None
         inputs = tuple(pcolls.values()) if isinstance(pcolls, Mapping) else tuple(pcolls)
         if not inputs:
@@ -58,7 +49,7 @@ class CoGroupByKey(PTransform[Any, Any]):
             tags = None if tags is None else ("",)
         types = [key_value_types(pcoll.element_type) for pcoll in inputs]
         labels = range(len(inputs)) if tags is None else tags
-        # One type for all, so that the union of the inputs is still one of KVs.
+        # One type for all, so that the type of their union is a KV.
         key_types, value_types = zip(*types, strict=True)
         common = KV[Union[key_types], Tuple[int, Union[value_types]]]
         numbered = [

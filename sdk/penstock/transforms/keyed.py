@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, MapTuple
-from penstock.transforms.ready_combiners import CountCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 
@@ -24,13 +24,7 @@ T = TypeVar("T")
 def Keys(pcoll: Any, label: str = "Keys") -> Any:
     """The first part of each pair (Beam's name).
 
-    Args:
-        label: The label of the inner step.
-
     Example: ``ages | Keys()`` over ``("amy", 30)`` gives ``"amy"``.
-
-    >>> Keys().label
-    'Keys'
     """
     return pcoll | label >> MapTuple(_first)
 
@@ -41,13 +35,7 @@ def Keys(pcoll: Any, label: str = "Keys") -> Any:
 def Values(pcoll: Any, label: str = "Values") -> Any:
     """The second part of each pair (Beam's name).
 
-    Args:
-        label: The label of the inner step.
-
     Example: ``ages | Values()`` over ``("amy", 30)`` gives ``30``.
-
-    >>> Values().label
-    'Values'
     """
     return pcoll | label >> MapTuple(_second)
 
@@ -58,13 +46,7 @@ def Values(pcoll: Any, label: str = "Values") -> Any:
 def KvSwap(pcoll: Any, label: str = "KvSwap") -> Any:
     """Each pair the other way round (Beam's name).
 
-    Args:
-        label: The label of the inner step.
-
     Example: ``ages | KvSwap()`` over ``("amy", 30)`` gives ``(30, "amy")``.
-
-    >>> KvSwap().label
-    'KvSwap'
     """
     key_type, value_type = key_value_types(pcoll.element_type)
     return pcoll | label >> MapTuple(_swapped).with_output_types(KV[value_type, key_type])
@@ -79,15 +61,12 @@ def Distinct(pcoll: Any) -> Any:
     Elements must have a deterministic coder, since they become keys.
 
     Example: ``words | Distinct()``.
-
-    >>> Distinct().label
-    'Distinct'
     """
     element_type = pcoll.element_type
-    # The counts are thrown away, but a count is a combiner that the runner knows and can run natively.
+    # The counts are not used, but Spark can compute counts natively.
     return (
         pcoll
-        | "ToPairs" >> Map(_with_nothing).with_output_types(KV[element_type, Any])
+        | "ToPairs" >> Map(with_nothing).with_output_types(KV[element_type, Any])
         | "Group" >> CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
         | "Distinct" >> Keys()
     )
@@ -97,11 +76,7 @@ def Distinct(pcoll: Any) -> Any:
 @with_input_types(T)
 @with_output_types(T)
 def RemoveDuplicates(pcoll: Any) -> Any:
-    """The old name of `Distinct` (Beam's name).
-
-    >>> RemoveDuplicates().label
-    'RemoveDuplicates'
-    """
+    """The old name of `Distinct` (Beam's name)."""
     return pcoll | "RemoveDuplicates" >> Distinct()
 
 
@@ -117,9 +92,6 @@ def WithKeys(pcoll: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
         **kwargs: Further keyword arguments of the callable, likewise.
 
     Example: ``words | WithKeys(len)`` over ``"amy"`` gives ``(3, "amy")``.
-
-    >>> WithKeys("all").label
-    'WithKeys(all)'
     """
     element_type = pcoll.element_type
     if not callable(k):
@@ -171,7 +143,3 @@ def _second(_: Any, value: Any) -> Any:
 
 def _swapped(key: Any, value: Any) -> tuple[Any, Any]:
     return value, key
-
-
-def _with_nothing(element: Any) -> tuple[Any, None]:
-    return element, None

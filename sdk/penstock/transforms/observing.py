@@ -26,7 +26,7 @@ class LogElements(PTransform[Any, Any]):
 
     Args:
         label: The step's name.
-        prefix: What each line starts with.
+        prefix: The start of each line.
         with_timestamp: Whether the line has the timestamp.
         with_window: Whether the line has the window's start and end.
         level: A level of `logging`, for the logger ``penstock.transforms.util``; None prints.
@@ -34,9 +34,6 @@ class LogElements(PTransform[Any, Any]):
         use_epoch_time: Whether times are whole seconds since the epoch rather than RFC 3339.
 
     Example: ``words | LogElements(prefix="word: ", level=logging.INFO)``.
-
-    >>> LogElements("Look").label
-    'Look'
     """
 
     def __init__(
@@ -83,7 +80,6 @@ class LoggingDoFn(DoFn):
         window: Any = DoFn.WindowParam,
         pane_info: Any = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
-        """Writes the line, and gives the element back."""
         line = f"{self._prefix}{element}"
         if self._with_timestamp:
             line += f", timestamp={self._formatted(timestamp)!r}"
@@ -117,9 +113,6 @@ class Tee(PTransform[Any, Any]):
         *consumers: Transforms, or functions of a PCollection that apply some.
 
     Example: ``lines | Tee(WriteToText("copy")) | CountWords()``.
-
-    >>> Tee(Map(str)).label
-    'Tee'
     """
 
     def __init__(self, *consumers: PTransform[Any, Any] | Callable[[Any], Any]) -> None:
@@ -138,9 +131,6 @@ class WaitOn(PTransform[Any, Any]):
     """Passes its input on when other PCollections are complete, window by window (Beam's ``WaitOn``).
 
     Example: ``queries | WaitOn(written_tables) | Map(ask)``.
-
-    >>> WaitOn().label
-    'WaitOn'
     """
 
     def __init__(self, *to_be_waited_on: Any) -> None:
@@ -149,7 +139,7 @@ class WaitOn(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """Takes each of the others, emptied, as a side input, which is ready when its window is over."""
-        # The grouping is what waits for the end of the window.
+        # The grouping waits for the end of the window.
         sides = [
             AsIter(
                 other

@@ -20,7 +20,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import batch_types_of
 from penstock.functions.dofn import (
     DoFn,
@@ -41,7 +41,6 @@ from penstock.typehints.code_reading import read
 
 if TYPE_CHECKING:
     from penstock.base.bounded_window import TimestampedValue
-    from penstock.construction.pvalue import PCollection
 
 
 class _OfResults(Protocol):
@@ -65,12 +64,12 @@ class _OfElements(Protocol):
 
 
 def gives_results(short_form: Callable[..., Any]) -> _OfResults:
-    """A decorator of short forms whose output are the function's results."""
+    """A decorator of short forms that output the function's results."""
     return cast(_OfResults, short_form)
 
 
 def gives_elements(short_form: Callable[..., Any]) -> _OfElements:
-    """A decorator of short forms whose output are the elements of the function's results."""
+    """A decorator of short forms that output the elements of the function's results."""
     return cast(_OfElements, short_form)
 
 
@@ -78,24 +77,19 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def check_process(transform: Any) -> None:
-    """Checks that the DoFn of a ParDo has something to do.
-
-    Raises:
-        TypeError: If it has neither ``process`` nor ``process_batch``.
-    """
+    """Raises TypeError if the DoFn of a ParDo has neither ``process`` nor ``process_batch``."""
     dofn = transform.fn
     if not dofn._process_defined and not dofn._process_batch_defined:
-        raise TypeError(
-            three_parts(
-                f"{type(dofn).__name__} defines no process method",
-                where=transform._where(),
-                hint="def process(self, element): yield ...",
-            )
+        raise refusal(
+            TypeError,
+            f"{type(dofn).__name__} defines no process method",
+            where=transform._where(),
+            hint="def process(self, element): yield ...",
         )
 
 
 def warn_of_returns(dofn: Any) -> None:
-    """Logs a warning if ``process`` yields and returns a value, which is lost, or has a ``return None``."""
+    """Logs a warning if ``process`` has a ``return None``, or yields and also returns a value, which is lost."""
     function = getattr(dofn.process, "__func__", None)
     if not isinstance(function, types.FunctionType):
         return
@@ -112,7 +106,7 @@ def warn_of_returns(dofn: Any) -> None:
 
 
 def _returns(function: types.FunctionType, something: bool) -> bool:
-    """Whether a function has a return of something, or of None; at its end there is one of None."""
+    """Whether a function has a return of something, or of None, which every function has at its end."""
     before = None
     for operation in read(function.__code__).operations:
         if operation.opname == "RETURN_CONST":
@@ -138,7 +132,7 @@ def _says_return_none(function: types.FunctionType) -> bool:
 
 
 def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, but not in the functions inside of it."""
+    """The nodes of a function, without the functions inside of it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield child
@@ -146,7 +140,7 @@ def _statements_of(node: ast.AST) -> Iterator[ast.AST]:
 
 
 handling_errors: LateBinding[..., Any] = LateBinding("penstock.transforms.dead_letters")
-"""Makes the transform that catches the errors of a ParDo; it combines, and combining needs ParDo."""
+"""Makes the transform that catches the errors of a ParDo. It uses CombineGlobally, which uses ParDo."""
 
 
 class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
@@ -160,9 +154,6 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     Raises:
         TypeError: If the arguments do not fit ``process``.
         ValueError: If the DoFn asks for things that it cannot have.
-
-    >>> ParDo(str.split).label
-    'ParDo(FlatMapDoFn)'
     """
 
     needs_pcollection = True
@@ -192,15 +183,13 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return f"{type(self.fn).__name__}.process"
 
     def make_fn(self, fn: Any, has_side_inputs: bool) -> DoFn:
-        """The DoFn, or one of a function."""
         return fn if isinstance(fn, DoFn) else FlatMapDoFn(fn)
 
     def display_data(self) -> dict[str, Any]:
-        """The DoFn's class, and what the DoFn tells."""
         return {"fn": DisplayDataItem(type(self.fn), label="Transform Function"), "fn_dd": self.fn}
 
     def default_type_hints(self) -> Any:
-        """The type hints of the DoFn, as they are when first asked for."""
+        """The type hints of the DoFn at the first call."""
         if self._dofn_hints is None:
             self._dofn_hints = self.fn.get_type_hints()
         return self._dofn_hints
@@ -229,9 +218,9 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         Raises:
             ValueError: If a stateful DoFn is applied to elements that are not key-value pairs, or may be retractions
                 that it does not take.
-            TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or has to do with batches, and nothing
-                says how the elements become such batches.
-            TypeCheckError: If a function over fields reads one that the elements do not have.
+            TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or takes or gives batches that nothing
+                describes.
+            TypeCheckError: If a function over fields reads a field that the elements do not have.
         """
         self._check_pcollection(pcoll)
         check_process(self)
@@ -247,11 +236,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return PCollection.from_(pcoll, is_bounded=self.gives_bounded((pcoll,)))
 
     def gives_bounded(self, inputs: Iterable[Any]) -> bool:
-        """Whether the outputs end: all inputs do, and the DoFn is not marked with ``unbounded_per_element``.
-
-        Args:
-            inputs: The PCollections that are read.
-        """
+        """Whether the outputs end: all inputs do, and the DoFn is not marked with ``unbounded_per_element``."""
         marked = getattr(self.fn.timer_owner().process, "unbounded_per_element", False)
         return not marked and all(pcoll.is_bounded for pcoll in inputs)
 
@@ -263,25 +248,24 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         Args:
             tags: Their tags; without any, every tag that is asked for.
             main: A tag for the main output.
-            allow_unknown_tags: Whether tags can be asked for that are not among `tags`.
+            allow_unknown_tags: Whether other tags than `tags` can be asked for.
 
         Returns:
             A transform that gives a `penstock.pvalue.DoOutputsTuple`.
 
         Raises:
-            ValueError: If the main tag is among `tags`, or the DoFn's elements come in batches.
+            ValueError: If the main tag is among `tags`.
         """
         if main is not None and main in tags:
-            raise ValueError(
-                three_parts(
-                    f"Main output tag {main!r} must be different from side output tags {tags}",
-                    where=self._where(),
-                )
+            raise refusal(
+                ValueError,
+                f"Main output tag {main!r} must be different from side output tags {tags}",
+                where=self._where(),
             )
         for tag in tags:
             if not isinstance(tag, str):
                 what = f"a tag is a string, not {tag!r}"
-                raise TypeError(three_parts(what, where=self._where(), hint=f"write {str(tag)!r}"))
+                raise refusal(TypeError, what, where=self._where(), hint=f"write {str(tag)!r}")
         return _MultiParDo(self, tags, main, allow_unknown_tags)
 
     def with_exception_handling(
@@ -302,25 +286,22 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         """Sends elements whose processing fails to an output of their own.
 
         Args:
-            main_tag: The tag of what is processed well.
+            main_tag: The tag of the elements that are processed well.
             dead_letter_tag: The tag of ``(element, (exception class, its repr, traceback lines))``.
-            exc_class: Which exceptions count.
-            partial: Whether what an element gave before it failed is kept.
-            use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, the element that it
-                had is a failing one, and the next one gets a new child.
+            exc_class: The exceptions that count as failures.
+            partial: Whether the outputs of an element before its failure are kept.
+            use_subprocess: Whether the DoFn runs in a child process of the worker: if that crashes, its element has
+                failed, and the next one gets a new child.
             threshold: The largest share of failing elements, from 0 to 1; more of them fail the pipeline.
-            threshold_windowing: Windows in which the share is taken; by default those of the input.
+            threshold_windowing: Windows over which the share is taken; by default the windows of the input.
             timeout: Seconds after which an element counts as failing with a TimeoutError.
             error_handler: Takes the failing elements; then only the main output is given.
-            on_failure_callback: Called with the exception and the element; what it raises is only logged.
-            allow_unsafe_userstate_in_process: Whether ``process`` may use state and timers, although what a
-                failing element stored stays stored.
+            on_failure_callback: Called with the exception and the element; its own errors are only logged.
+            allow_unsafe_userstate_in_process: Whether ``process`` may use state and timers, although a failing element
+                leaves its changes of state.
 
         Raises:
             ValueError: If arguments exclude each other, or cannot work.
-
-        >>> ParDo(str.split).with_exception_handling().label
-        'ParDo(FlatMapDoFn)'
         """
         return handling_errors(
             self,
@@ -362,7 +343,7 @@ class _MultiParDo(ParDo[Any]):
     def __init__(
         self, pardo: ParDo[Any], tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
     ) -> None:
-        # It is the ParDo in all but what it gives.
+        # It differs from the ParDo only in its outputs.
         self.__dict__.update(pardo.__dict__)
         self.label = pardo.label
         self._pardo = pardo
@@ -392,7 +373,7 @@ def _short_form(
         location = caller()
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
-        raise TypeError(three_parts(what, where=f"at {location}" if location else None, hint=hint))
+        raise refusal(TypeError, what, where=f"at {location}" if location else None, hint=hint)
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"
@@ -407,9 +388,6 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
         fn: A function that returns an iterable; without it, the items of each element.
         args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    >>> FlatMap(str.split).label
-    'FlatMap(split)'
     """
     return _short_form("FlatMap", FlatMapDoFn, fn, args, kwargs)
 
@@ -425,24 +403,12 @@ def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
 
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
-
-    >>> Map(len).label
-    'Map(len)'
     """
     return _short_form("Map", MapDoFn, fn, args, kwargs)
 
 
 def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Keeps:
-    """Keeps the elements for which a function is true (Beam's ``Filter``).
-
-    Args:
-        fn: A function of an element.
-        args: These, and the errors, are as in `Map`.
-        kwargs: Likewise, by name.
-
-    >>> Filter(str.isdigit).label
-    'Filter(isdigit)'
-    """
+    """Keeps the elements for which a function is true (Beam's ``Filter``); arguments and errors are as in `Map`."""
     return cast("Keeps", _short_form("Filter", FilterDoFn, fn, args, kwargs))
 
 
@@ -454,23 +420,10 @@ def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
         fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
         args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
-
-    >>> MapTuple(max).label
-    'MapTuple(max)'
     """
     return _short_form("MapTuple", MapTupleDoFn, fn, args, kwargs)
 
 
 def FlatMapTuple(fn: Callable[..., Iterable[ResultT] | None], *args: Any, **kwargs: Any) -> ParDo[ResultT]:
-    """Gives each element of what a function of an element's parts returns (Beam's ``FlatMapTuple``).
-
-    Args:
-        fn: A function of the parts of a tuple that returns an iterable; its parameters for `args` and
-            `kwargs` have default arguments.
-        args: These, and the errors, are as in `Map`.
-        kwargs: Likewise, by name.
-
-    >>> FlatMapTuple(range).label
-    'FlatMapTuple(range)'
-    """
+    """Gives each element of what a function of an element's parts returns; as `MapTuple` (Beam's ``FlatMapTuple``)."""
     return _short_form("FlatMapTuple", FlatMapTupleDoFn, fn, args, kwargs)

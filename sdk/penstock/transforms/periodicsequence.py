@@ -1,7 +1,7 @@
 """Elements at regular times: `PeriodicImpulse` and `PeriodicSequence` (Beam's module).
 
-What lies in the past is made at once, as bounded input. An impulse that goes on into the future is an
-unbounded source, `PeriodicSource`; a sequence that does so would need a source per element, which is refused.
+Elements whose time is in the past are bounded input. An impulse that goes on into the future is an unbounded
+source, `PeriodicSource`; such a sequence would need a source per element, and is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.construction.ptransform import PTransform
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.functions.dofn import DoFn
 from penstock.io.primitive import SourceTransform
 from penstock.io.schedules import Schedule
@@ -33,31 +33,17 @@ __all__ = ["ImpulseSeqGenDoFn", "PeriodicImpulse", "PeriodicSequence", "Periodic
 
 
 class RebaseMode(enum.Enum):
-    """Which ends of an impulse move so that it starts when the pipeline does (Beam's name).
-
-    Attributes:
-        REBASE_NONE: None.
-        REBASE_ALL: Both, by the same time.
-        REBASE_START: The start.
-    """
+    """Which ends of an impulse move so that it starts when the pipeline does (Beam's name)."""
 
     REBASE_NONE = 0
     REBASE_ALL = 1
+    """Both, by the same time."""
     REBASE_START = 2
 
 
 @dataclass(frozen=True, eq=False)
 class PeriodicSource(graph.Source):
     """An element every so often, each not before its time has come by the wall clock.
-
-    Attributes:
-        start_micros: The time of the first element.
-        stop_micros: No element comes at or after this time.
-        interval_micros: The time between two elements.
-        data: The elements, repeated as needed; pairs of a `Timestamp` and a value have that event time.
-            Empty: the elements are their own times, in seconds.
-        rebase: Which of the two times move to the time when the pipeline starts.
-        seconds: The start and the interval as the program gave them: elements are whole numbers if both are.
 
     >>> source = PeriodicSource(0, 25, 10)
     >>> [due for due, _ in source.schedule()]
@@ -70,17 +56,20 @@ class PeriodicSource(graph.Source):
     stop_micros: int
     interval_micros: int
     data: tuple[Any, ...] = ()
+    """The elements, repeated as needed; pairs of a `Timestamp` and a value have that event time; () gives the times."""
+
     rebase: RebaseMode = RebaseMode.REBASE_NONE
     seconds: tuple[float, float] | None = None
+    """The start and the interval as the program gave them: elements are whole numbers if both are."""
 
     is_bounded = False
 
     def __post_init__(self) -> None:
         if self.start_micros > self.stop_micros or self.interval_micros <= 0:
             span = f"from {self.start_micros} to {self.stop_micros} every {self.interval_micros} µs"
-            what = f"a sequence {span} is none"
-            hint = "the start must not be after the end, and the interval must be above 0"
-            raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
+            what = f"a sequence cannot go {span}"
+            hint = "let the start come before the end, and let the interval be above 0"
+            raise refusal(ValueError, what, where="at PeriodicImpulse", hint=hint)
 
     def describe(self) -> str:
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
@@ -94,7 +83,7 @@ class PeriodicSource(graph.Source):
         return PeriodicSource(now_micros, min(stop, MAX_TIMESTAMP.micros), self.interval_micros, self.data)
 
     def schedule(self, first: int = 0) -> Iterator[tuple[int, TimestampedValue[Any]]]:
-        """When each element is due, in microseconds, and the element, from number `first` on."""
+        """The time at which each element is due, in microseconds, and the element, from number `first` on."""
         due = self.start_micros + first * self.interval_micros
         while due < self.stop_micros:
             yield due, self.element(first, due)
@@ -102,7 +91,7 @@ class PeriodicSource(graph.Source):
             due += self.interval_micros
 
     def schedule_from(self, started_micros: int) -> Schedule:
-        """When the elements are due, if the pipeline starts at that time; see `penstock.io.schedules`."""
+        """The times at which the elements are due, if the pipeline starts at that time; see `penstock.io.schedules`."""
         source = self.starting_at(started_micros)
         count = -((source.start_micros - source.stop_micros) // source.interval_micros)
         return Schedule(source.start_micros, source.interval_micros, count=count)
@@ -130,12 +119,6 @@ class ImpulseSeqGenDoFn(DoFn):
 
     @DoFn.unbounded_per_element()
     def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
-        """The elements, at their timestamps.
-
-        Raises:
-            ValueError: If the start is after the end, or the interval is not above 0.
-            UnsupportedByRunner: If the sequence ends in the future.
-        """
         start, stop, interval = element
         source = _source(start, stop, interval, self._data)
         if source.stop_micros > Timestamp.now().micros:
@@ -149,7 +132,7 @@ class ImpulseSeqGenDoFn(DoFn):
 
 
 class _PastSequence(ImpulseSeqGenDoFn):
-    """`PeriodicSequence` for one sequence that is known to have ended: its output is bounded."""
+    """`PeriodicSequence` for one sequence that has ended already: its output is bounded."""
 
     def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
         yield from super().process(element)
@@ -165,13 +148,9 @@ class PeriodicSequence(PTransform[Any, Any]):
         UnsupportedByRunner: While the pipeline runs, if a sequence ends in the future.
 
     Example: ``Create([(0, 60, 10)]) | PeriodicSequence()`` gives six numbers.
-
-    >>> PeriodicSequence().label
-    'PeriodicSequence'
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Makes the sequence of each element."""
         return pcoll | "GenSequence" >> ParDo(ImpulseSeqGenDoFn()).with_output_types(_SECONDS)
 
 
@@ -196,9 +175,6 @@ class PeriodicImpulse(PTransform[Any, Any]):
             short, or the start moves to a time when the impulse has ended.
 
     Example: ``pipeline | PeriodicImpulse(fire_interval=60)`` ticks every minute.
-
-    >>> PeriodicImpulse(0, 60, 20).source.is_bounded
-    False
     """
 
     def __init__(
@@ -218,14 +194,13 @@ class PeriodicImpulse(PTransform[Any, Any]):
         if rebase is RebaseMode.REBASE_START and stop <= Timestamp.now():
             what = "an impulse that starts with the run (REBASE_START) has a stop_timestamp in the past"
             hint = "give a later stop_timestamp, or move both with RebaseMode.REBASE_ALL"
-            raise ValueError(three_parts(what, where="at PeriodicImpulse", hint=hint))
+            raise refusal(ValueError, what, where="at PeriodicImpulse", hint=hint)
         self._start = start if start_timestamp is None else start_timestamp
         self.source = _source(self._start, stop, fire_interval, tuple(data or ()), rebase)
         self._interval_seconds = fire_interval
         self._apply_windowing = apply_windowing
 
     def expand(self, pbegin: Any) -> Any:
-        """Bounded, what is past; else the source."""
         source = self.source
         output_type = AnyHint if source.data else _SECONDS
         if source.rebase is RebaseMode.REBASE_NONE and source.stop_micros <= Timestamp.now().micros:
@@ -259,7 +234,7 @@ def _has_timestamp(element: Any) -> bool:
 
 
 def _checked_stop(start: Timestamp, stop: Timestamp, interval: Duration, data: Sequence[Any]) -> Timestamp:
-    """The end of an impulse with data: the data's end, if there is no other."""
+    """The end of an impulse with data: by default, the data's end."""
     data_end = Timestamp(micros=start.micros + len(data) * interval.micros)
     if stop == MAX_TIMESTAMP:
         return data_end
@@ -268,6 +243,6 @@ def _checked_stop(start: Timestamp, stop: Timestamp, interval: Duration, data: S
         where = "at PeriodicImpulse"
         if _has_timestamp(data[0]):
             hint = "give more data, or an earlier stop_timestamp"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
         warnings.warn(three_parts(what, where=where, hint="the data will be repeated"), stacklevel=3)
     return stop

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union
 from penstock.base.chunks import in_chunks
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, curry_combine_fn, is_whole
 from penstock.functions.dofn import DoFn, MapDoFn
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
@@ -36,10 +36,6 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
 
     Args:
         has_defaults: Whether an empty input in the global window gives the value of an empty accumulator.
-
-    >>> ToNothing = CombinerWithoutDefaults
-    >>> ToNothing().without_defaults().has_defaults, ToNothing().has_defaults
-    (False, True)
     """
 
     def __init__(self, has_defaults: bool = True) -> None:
@@ -78,7 +74,6 @@ class CountCombineFn(CombineFn):
         return accumulator + 1
 
     def add_inputs(self, accumulator: int, elements: Iterable[Any]) -> int:
-        """Counts the elements in one pass, without keeping them."""
         return accumulator + sum(map(len, in_chunks(elements)))
 
     def subtract_input(self, accumulator: int, element: Any) -> int:
@@ -96,7 +91,7 @@ class CountCombineFn(CombineFn):
 @with_input_types(Union[float, int, numbers.Real])
 @with_output_types(float)
 class MeanCombineFn(CombineFn):
-    """The arithmetic mean; the accumulator is ``(sum, count)``, and nothing has the mean NaN (Beam's name).
+    """The arithmetic mean; the accumulator is ``(sum, count)``, and an empty input has the mean NaN (Beam's name).
 
     >>> MeanCombineFn().apply([1, 2, 6]), MeanCombineFn().apply([])
     (3.0, nan)
@@ -109,7 +104,6 @@ class MeanCombineFn(CombineFn):
         return accumulator[0] + element, accumulator[1] + 1
 
     def add_inputs(self, accumulator: tuple[Any, int], elements: Iterable[Any]) -> tuple[Any, int]:
-        """Adds many numbers, in order, in one pass."""
         total, count = accumulator
         for chunk in in_chunks(elements):
             total = sum(chunk, total)
@@ -117,15 +111,14 @@ class MeanCombineFn(CombineFn):
         return total, count
 
     def subtract_input(self, accumulator: tuple[Any, int], element: Any) -> tuple[Any, int]:
-        """Takes one number out; asked for those that it `subtracts`."""
+        """Takes a number out, if it `subtracts` that."""
         return accumulator[0] - element, accumulator[1] - 1
 
     def subtracts(self, element: Any) -> bool:
-        """Whether a number can be taken out again and leave what was there before: a whole one."""
+        """Whether the sum is exact again after the number is taken out."""
         return is_whole(element)
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, int]]) -> tuple[Any, int]:
-        """The sums of the sums and of the counts."""
         total, count = self.create_accumulator()
         for one_total, one_count in accumulators:
             total += one_total
@@ -141,9 +134,6 @@ class Mean:
     """Arithmetic means (Beam's ``combiners.Mean``).
 
     Example: ``scores | Mean.PerKey()`` takes KVs of numbers and gives a KV of a float for each key.
-
-    >>> Mean.Globally().without_defaults().has_defaults
-    False
     """
 
     class Globally(CombinerWithoutDefaults):
@@ -164,9 +154,6 @@ class Count:
     """Counts (Beam's ``combiners.Count``).
 
     Example: ``words | Count.PerElement()`` gives pairs such as ``("the", 42)``.
-
-    >>> Count.Globally().has_defaults
-    True
     """
 
     @with_input_types(T)
@@ -192,28 +179,22 @@ class Count:
         """How often each element occurs, as KVs of the element and the count."""
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, int]]:
-            """Makes each element a key, then counts per key."""
             element_type = pcoll.element_type
-            with_nothing = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
+            paired = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
             counted = CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
-            result: PCollection[tuple[T, int]] = (
-                pcoll | f"{self.label}:PairWithVoid" >> with_nothing | counted
-            )
+            result: PCollection[tuple[T, int]] = pcoll | f"{self.label}:PairWithVoid" >> paired | counted
             return result
 
 
 class PairWithNothing(MapDoFn):
-    """Pairs each element with None; a runner that takes the pairs apart again need not make them.
-
-    >>> PairWithNothing().process("a")
-    [('a', None)]
-    """
+    """Pairs each element with None; a runner that takes the pairs apart again need not make them."""
 
     def __init__(self) -> None:
-        super().__init__(_with_nothing)
+        super().__init__(with_nothing)
 
 
-def _with_nothing(element: Any) -> tuple[Any, None]:
+def with_nothing(element: Any) -> tuple[Any, None]:
+    """Pairs an element with None."""
     return element, None
 
 
@@ -225,7 +206,7 @@ Key = Callable[[Any], Any] | None
 class TopCombineFn(CombineFn):
     """The n greatest inputs, greatest first; with `reverse` the n least, least first (Beam's name).
 
-    The accumulator is a list of at most about 2n candidates, in no order that means anything; memory does not
+    The accumulator is a list of at most about 2n candidates in no particular order; memory does not
     grow with the input. Of inputs that compare equal, any may be kept.
 
     Args:
@@ -245,14 +226,12 @@ class TopCombineFn(CombineFn):
         self.reverse = reverse
 
     def display_data(self) -> dict[str, Any]:
-        """`n`, and whether ``gt`` or ``lt`` orders the elements."""
         return {"n": self.n, "compare": "gt" if self.reverse else "lt"}
 
     def create_accumulator(self) -> list[Any]:
         return []
 
     def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
-        """Adds a candidate; now and then, drops those that cannot win any more."""
         accumulator.append(element)
         return accumulator if len(accumulator) <= self._room() else self._best(accumulator)
 
@@ -267,11 +246,9 @@ class TopCombineFn(CombineFn):
         return self._best(chain.from_iterable(accumulators))
 
     def compact(self, accumulator: list[Any]) -> list[Any]:
-        """Drops all but the n best, before they travel."""
         return self._best(accumulator)
 
     def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        """The n best, the best first."""
         return self._best(accumulator)
 
     def _room(self) -> int:
@@ -284,22 +261,14 @@ class TopCombineFn(CombineFn):
 
 
 class Largest(TopCombineFn):
-    """`TopCombineFn` under the label that says so (Beam's name).
-
-    >>> Largest(2).default_label(), Largest(2).apply([5, 9, 7])
-    ('Largest(2)', [9, 7])
-    """
+    """`TopCombineFn` with a label of its own (Beam's name)."""
 
     def default_label(self) -> str:
         return f"Largest({self.n})"
 
 
 class Smallest(TopCombineFn):
-    """`TopCombineFn` of the least (Beam's name).
-
-    >>> Smallest(2).default_label(), Smallest(2).apply([5, 9, 7])
-    ('Smallest(2)', [5, 7])
-    """
+    """`TopCombineFn` of the least (Beam's name)."""
 
     def __init__(self, n: int) -> None:
         super().__init__(n, reverse=True)
@@ -311,11 +280,7 @@ class Smallest(TopCombineFn):
 class Top:
     """The greatest or least elements, as a list (Beam's ``combiners.Top``).
 
-    Example: ``scores | Top.LargestPerKey(3)`` takes KVs and gives a KV of a list of up to three values per
-        key.
-
-    >>> Top.Of(3).default_label()
-    'Top(3)'
+    Example: ``scores | Top.LargestPerKey(3)`` takes KVs and gives a KV of a list of up to three values per key.
     """
 
     @with_input_types(T)
@@ -395,9 +360,6 @@ class SampleCombineFn(CombineFn):
     Each input draws a random number, and the n highest win; so merging samples of parts gives a sample of the
     whole. The numbers come from Python's `random` module.
 
-    Args:
-        n: The size of the sample; a smaller input is taken whole.
-
     >>> sorted(SampleCombineFn(5).apply("abc")), len(SampleCombineFn(2).apply("abc"))
     (['a', 'b', 'c'], 2)
     """
@@ -419,7 +381,6 @@ class SampleCombineFn(CombineFn):
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[tuple[float, Any]]]) -> list[Any]:
-        """The n highest of all draws."""
         return self._highest.merge_accumulators(accumulators)
 
     def compact(self, accumulator: list[tuple[float, Any]]) -> list[Any]:
@@ -432,7 +393,7 @@ class SampleCombineFn(CombineFn):
 @with_input_types(T)
 @with_output_types(List[T])
 class AnySampleCombineFn(CombineFn):
-    """The first n inputs that come along, in no promised order and with no promise of chance.
+    """The first n inputs that come along, in no promised order, and not a random sample.
 
     >>> AnySampleCombineFn(2).apply("abc")
     ['a', 'b']
@@ -446,102 +407,78 @@ class AnySampleCombineFn(CombineFn):
         return []
 
     def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
-        """Picks the element if there is room."""
         if len(accumulator) < self.n:
             accumulator.append(element)
         return accumulator
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
-        """Picks while there is room; the rest is not even looked at."""
+        """Picks while there is room; does not even look at the rest."""
         accumulator.extend(islice(elements, self.n - len(accumulator)))
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        """Any n of what was picked."""
         return list(islice(chain.from_iterable(accumulators), self.n))
 
     def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        """What was picked; a copy, since the accumulator may live on."""
+        """A copy, since the accumulator may live on."""
         return list(accumulator)
+
+
+class _OfSize(PTransform[Any, Any]):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self._n = n
+
+    def default_label(self) -> str:
+        return f"{type(self).__name__}({self._n})"
+
+    def display_data(self) -> dict[str, Any]:
+        return {"n": self._n}
 
 
 class Sample:
     """Samples without replacement (Beam's ``combiners.Sample``).
 
     Example: ``lines | Sample.FixedSizeGlobally(10)`` gives one list of ten lines.
-
-    >>> Sample.FixedSizePerKey(3).default_label()
-    'FixedSizePerKey(3)'
     """
 
     @with_input_types(T)
     @with_output_types(List[T])
-    class FixedSizeGlobally(CombinerWithoutDefaults):
-        """One list of n elements, each subset of that size being as likely; of all, if there are fewer."""
-
-        def __init__(self, n: int) -> None:
-            super().__init__()
-            self._n = n
-
-        def default_label(self) -> str:
-            return f"FixedSizeGlobally({self._n})"
-
-        def display_data(self) -> dict[str, Any]:
-            return {"n": self._n}
+    class FixedSizeGlobally(_OfSize, CombinerWithoutDefaults):
+        """One list of n elements, or of all if there are fewer; each subset of that size is as likely."""
 
         def expand(self, pcoll: Any) -> Any:
             return pcoll | self.combined(SampleCombineFn(self._n), List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
-    class FixedSizePerKey(PTransform[Any, Any]):
-        """For each key, a list of n of its values, each subset of that size being as likely."""
-
-        def __init__(self, n: int) -> None:
-            super().__init__()
-            self._n = n
-
-        def default_label(self) -> str:
-            return f"FixedSizePerKey({self._n})"
-
-        def display_data(self) -> dict[str, Any]:
-            return {"n": self._n}
+    class FixedSizePerKey(_OfSize):
+        """For each key, a list of n of its values; each subset of that size is as likely."""
 
         def expand(self, pcoll: Any) -> Any:
             return pcoll | CombinePerKey(SampleCombineFn(self._n))
 
     @with_input_types(T)
     @with_output_types(T)
-    class Any(PTransform[Any, Any]):
-        """Any n elements, as elements; not a random sample, and all of them if there are fewer.
-
-        Raises:
-            ValueError: If n is negative.
-        """
+    class Any(_OfSize):
+        """Any n elements, as elements; not a random sample, and all of them if there are fewer."""
 
         def __init__(self, n: int) -> None:
             if n < 0:
-                raise ValueError(
-                    three_parts(
-                        f"Expected non-negative n, received {n}.", where="at Sample.Any", hint="use 0 or more"
-                    )
+                raise refusal(
+                    ValueError,
+                    f"Expected non-negative n, received {n}.",
+                    where="at Sample.Any",
+                    hint="use 0 or more",
                 )
-            super().__init__()
-            self._n = n
-
-        def default_label(self) -> str:
-            return f"Any({self._n})"
-
-        def display_data(self) -> dict[str, Any]:
-            return {"n": self._n}
+            super().__init__(n)
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the elements with `AnySampleCombineFn`, and takes the list apart again."""
             return _any_elements(pcoll, self._n)
 
 
 def _any_elements(pcoll: Any, n: int) -> Any:
-    # Out here, because inside of `Sample` the name `Any` means the transform.
+    # Outside of `Sample`, where the name `Any` means the transform.
     picked = pcoll | CombineGlobally(AnySampleCombineFn(n)).without_defaults()
     return picked | FlatMap(iter).with_output_types(pcoll.element_type)
 
@@ -578,30 +515,20 @@ class ToListCombineFn(CombineFn):
 
 @with_input_types(T)
 @with_output_types(T)
-class ConcatListCombineFn(CombineFn):
+class ConcatListCombineFn(ToListCombineFn):
     """Concatenates lists, in no promised order (Beam's name).
 
     >>> ConcatListCombineFn().apply([[1], [2, 3]])
     [1, 2, 3]
     """
 
-    def create_accumulator(self) -> list[Any]:
-        return []
-
     def add_input(self, accumulator: list[Any], element: list[Any]) -> list[Any]:
         accumulator.extend(element)
         return accumulator
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[list[Any]]) -> list[Any]:
-        """Appends the elements of all lists."""
         accumulator.extend(chain.from_iterable(elements))
         return accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        return list(chain.from_iterable(accumulators))
-
-    def extract_output(self, accumulator: list[Any]) -> list[Any]:
-        return list(accumulator)
 
 
 @with_input_types(Tuple[K, V])
@@ -696,11 +623,7 @@ class LatestCombineFn(CombineFn):
 @with_input_types(T)
 @with_output_types(List[T])
 class ToList(CombinerWithoutDefaults):
-    """One list of all elements, in no promised order (Beam's ``combiners.ToList``).
-
-    >>> ToList().has_defaults
-    True
-    """
+    """One list of all elements, in no promised order (Beam's ``combiners.ToList``)."""
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         result: PCollection[list[T]] = pcoll | self.label >> self.combined(
@@ -712,11 +635,7 @@ class ToList(CombinerWithoutDefaults):
 @with_input_types(Tuple[K, V])
 @with_output_types(Dict[K, V])
 class ToDict(CombinerWithoutDefaults):
-    """One dict of all pairs; of a key that comes twice, one of the values (Beam's ``combiners.ToDict``).
-
-    >>> ToDict(has_defaults=False).has_defaults
-    False
-    """
+    """One dict of all pairs; of a key that comes twice, one of the values (Beam's ``combiners.ToDict``)."""
 
     def expand(self, pcoll: Any) -> Any:
         key_type, value_type = key_value_types(pcoll.element_type)
@@ -726,11 +645,7 @@ class ToDict(CombinerWithoutDefaults):
 @with_input_types(T)
 @with_output_types(Set[T])
 class ToSet(CombinerWithoutDefaults):
-    """One set of all elements (Beam's ``combiners.ToSet``).
-
-    >>> ToSet().without_defaults().has_defaults
-    False
-    """
+    """One set of all elements (Beam's ``combiners.ToSet``)."""
 
     def expand(self, pcoll: Any) -> Any:
         return pcoll | self.label >> self.combined(ToSetCombineFn(), Set[pcoll.element_type])
@@ -740,9 +655,6 @@ class Latest:
     """The element with the latest timestamp (Beam's ``combiners.Latest``).
 
     Example: ``readings | Latest.PerKey()`` takes KVs and gives each key with its latest value.
-
-    >>> Latest.Globally().has_defaults
-    True
     """
 
     @with_input_types(T)
@@ -756,7 +668,6 @@ class Latest:
             return element, timestamp
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the elements and their timestamps with `LatestCombineFn`."""
             timed = Map(self.add_timestamp).with_output_types(Tuple[pcoll.element_type, Timestamp])
             return pcoll | timed | self.combined(LatestCombineFn(), pcoll.element_type)
 
@@ -772,25 +683,23 @@ class Latest:
             return key, (value, timestamp)
 
         def expand(self, pcoll: Any) -> Any:
-            """Combines the values and their timestamps with `LatestCombineFn`."""
             key_type, value_type = key_value_types(pcoll.element_type)
             timed = Map(self.add_timestamp).with_output_types(KV[key_type, Tuple[value_type, Timestamp]])
             return pcoll | timed | CombinePerKey(LatestCombineFn())
 
 
 class _SideBySide(CombineFn):
-    """What the two tuple CombineFns share: all but how the inputs are dealt out."""
+    """The base of the two tuple CombineFns, which differ only in how they deal out the inputs."""
 
     def __init__(self, *combiners: Any, merge_accumulators_batch_size: int | None = None) -> None:
         super().__init__()
         self._named = combiners
         self._combiners = [CombineFn.maybe_from_callable(combiner) for combiner in combiners]
         self.takes_retractions = all(combiner.takes_retractions for combiner in self._combiners)
-        # The more there are side by side, the fewer accumulators are held in memory at a time.
+        # The more CombineFns there are, the fewer accumulators are in memory at a time.
         self._batch_size = merge_accumulators_batch_size or max(10, 1000 // max(1, len(combiners)))
 
     def display_data(self) -> dict[str, Any]:
-        """The names of the CombineFns and how many accumulators are merged at a time."""
         names = [getattr(combiner, "__name__", type(combiner).__name__) for combiner in self._named]
         return {"combiners": str(names), "merge_accumulators_batch_size": self._batch_size}
 
@@ -802,7 +711,7 @@ class _SideBySide(CombineFn):
         return [combiner.create_accumulator(*args, **kwargs) for combiner in self._combiners]
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
-        """Merges accumulators position by position, so many at a time as the constructor said."""
+        """Merges accumulators position by position, as many at a time as the constructor said."""
         rest = iter(accumulators)
         merged = next(rest, None)
         if merged is None:
@@ -825,7 +734,6 @@ class _SideBySide(CombineFn):
         return tuple(combiner.extract_output(part, *args, **kwargs) for combiner, part in pairs)
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        """Tears all down, in reverse order."""
         for combiner in reversed(self._combiners):
             combiner.teardown(*args, **kwargs)
 
@@ -862,9 +770,9 @@ class TupleCombineFn(_SideBySide):
 
 
 class SingleInputTupleCombineFn(_SideBySide):
-    """Gives every input to each of several CombineFns; the output is the tuple of theirs (Beam's name).
+    """Gives every input to each of several CombineFns; the output is the tuple of their outputs (Beam's name).
 
-    The arguments are those of `TupleCombineFn`.
+    The arguments are as in `TupleCombineFn`.
 
     >>> SingleInputTupleCombineFn(min, max).apply([3, 1, 2])
     (1, 3)
@@ -884,16 +792,7 @@ class SingleInputTupleCombineFn(_SideBySide):
 
 
 class PhasedCombineFnExecutor:
-    """One phase of a CombineFn as a function, ``apply`` (Beam's name).
-
-    Args:
-        phase: ``all``, ``add``, ``merge``, ``extract`` or ``convert``.
-        fn: The CombineFn.
-        args: Further positional arguments of its methods.
-        kwargs: Further keyword arguments of its methods.
-
-    Raises:
-        ValueError: If there is no such phase.
+    """One phase of a CombineFn as a function, ``apply``: all, add, merge, extract or convert (Beam's name).
 
     >>> from penstock.transforms.ready_combiners import MeanCombineFn
     >>> PhasedCombineFnExecutor("add", MeanCombineFn(), (), {}).apply([1, 3])
@@ -910,12 +809,11 @@ class PhasedCombineFnExecutor:
             "convert": self.convert_to_accumulator,
         }
         if phase not in phases:
-            raise ValueError(
-                three_parts(
-                    f"Unexpected phase: {phase}",
-                    where="at PhasedCombineFnExecutor",
-                    hint=f"use one of {list(phases)}",
-                )
+            raise refusal(
+                ValueError,
+                f"Unexpected phase: {phase}",
+                where="at PhasedCombineFnExecutor",
+                hint=f"use one of {list(phases)}",
             )
         self.apply = phases[phase]
 
@@ -941,16 +839,7 @@ class PhasedCombineFnExecutor:
 
 
 class LiftedCombinePerKey(PTransform[Any, Any]):
-    """`CombinePerKey`; the runner itself combines before the shuffle where that is legal (Beam's name).
-
-    Args:
-        combine_fn: A CombineFn or a callable.
-        args: Further positional arguments of its methods.
-        kwargs: Further keyword arguments of its methods.
-
-    >>> LiftedCombinePerKey(sum, (), {}).default_label()
-    'LiftedCombinePerKey'
-    """
+    """`CombinePerKey`; the runner itself combines before the shuffle where that is legal (Beam's name)."""
 
     def __init__(self, combine_fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()

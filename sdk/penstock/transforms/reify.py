@@ -1,4 +1,4 @@
-"""Making visible in the element what comes with it: timestamp and window; and turning elements into text."""
+"""Transforms that put an element's timestamp or window into the element, or turn it into text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ V = TypeVar("V")
 
 
 class Reify:
-    """What is implicit in an element, made explicit (Beam's ``Reify``).
+    """Makes explicit what is implicit in an element (Beam's ``Reify``).
 
     Example: ``events | Reify.Window()`` gives ``(event, timestamp, window)``.
-
-    >>> Reify.Window().default_label()
-    'Window'
     """
 
     class Timestamp(PTransform[Any, Any]):
@@ -88,9 +85,6 @@ class ToString:
     """Elements as text (Beam's ``ToString``).
 
     Example: ``pairs | ToString.Kvs()`` over ``("amy", 30)`` gives ``"amy,30"``.
-
-    >>> ToString.Iterables("; ").label
-    'IterablesToString'
     """
 
     @staticmethod

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.transforms.grouping import SpreadAnew
 from penstock.typehints import Tuple, with_input_types, with_output_types
 
@@ -25,21 +25,15 @@ class Reshuffle(PTransform[Any, Any]):
     Args:
         num_buckets: The number of partitions to spread over; None lets the runner decide.
 
-    Raises:
-        ValueError: If `num_buckets` is not an integer above 0.
-
     Example: ``file_names | Reshuffle() | FlatMap(read_lines)`` reads files in parallel.
-
-    >>> Reshuffle(num_buckets=8).label
-    'Reshuffle'
     """
 
     def __init__(self, num_buckets: int | None = None) -> None:
         super().__init__()
         if num_buckets is not None and not (isinstance(num_buckets, int) and num_buckets > 0):
             what = f"If `num_buckets` is set, it has to be an integer greater than 0, got {num_buckets}"
-            raise ValueError(
-                three_parts(what, where="at Reshuffle", hint="leave it out to let the runner decide")
+            raise refusal(
+                ValueError, what, where="at Reshuffle", hint="leave it out to let the runner decide"
             )
         self.num_buckets = num_buckets
 
@@ -51,11 +45,7 @@ class Reshuffle(PTransform[Any, Any]):
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[K, V])
 class ReshufflePerKey(PTransform[Any, Any]):
-    """`Reshuffle` for KVs, which stay together by key (Beam's ``ReshufflePerKey``).
-
-    >>> ReshufflePerKey().label
-    'ReshufflePerKey'
-    """
+    """`Reshuffle` for KVs, which stay together by key (Beam's ``ReshufflePerKey``)."""
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         _refuse_older(pcoll)
@@ -66,10 +56,9 @@ def _refuse_older(pcoll: Any) -> None:
     """Raises RuntimeError where the pipeline asks for Beam's older Reshuffle, which knew no types and lost panes."""
     pipeline = pcoll.pipeline
     if pipeline.options.is_compat_version_prior_to("2.65.0"):
-        raise RuntimeError(
-            three_parts(
-                "update_compatibility_version asks for a Reshuffle of before Beam 2.65.0, which loses panes and coders",
-                where=pipeline._current_transform().where,
-                hint="leave the option out, or name a later version",
-            )
+        raise refusal(
+            RuntimeError,
+            "update_compatibility_version asks for a Reshuffle of before Beam 2.65.0, which loses panes and coders",
+            where=pipeline._current_transform().where,
+            hint="leave the option out, or name a later version",
         )

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.functions.resources import (
-    AcceleratorHint,
-    CpuCountHint,
-    MaxActiveBundlesPerWorkerHint,
-    MinRamHint,
-    ResourceHint,
-    merge_resource_hints,
-    parse_resource_hints,
-    resource_hints_from_options,
-)
-
-__all__ = [
-    "AcceleratorHint",
-    "CpuCountHint",
-    "MaxActiveBundlesPerWorkerHint",
-    "MinRamHint",
-    "ResourceHint",
-    "merge_resource_hints",
-    "parse_resource_hints",
-    "resource_hints_from_options",
-]
+from penstock.functions.resources import AcceleratorHint as AcceleratorHint
+from penstock.functions.resources import CpuCountHint as CpuCountHint
+from penstock.functions.resources import MaxActiveBundlesPerWorkerHint as MaxActiveBundlesPerWorkerHint
+from penstock.functions.resources import MinRamHint as MinRamHint
+from penstock.functions.resources import ResourceHint as ResourceHint
+from penstock.functions.resources import merge_resource_hints as merge_resource_hints
+from penstock.functions.resources import parse_resource_hints as parse_resource_hints
+from penstock.functions.resources import resource_hints_from_options as resource_hints_from_options

@@ -2,7 +2,7 @@
 
 A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions, and so does a DoFn that declares
 ``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
-undoes what they take back; one that discards passes on what it has given away already.
+undoes the elements that they take back. A discarding grouping passes on retractions of elements that it has fired.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import graph
 from penstock.construction import pvalue
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.windows.triggers import AccumulationMode
 
 if TYPE_CHECKING:
@@ -21,23 +21,12 @@ if TYPE_CHECKING:
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
-    """Whether elements of a PCollection may take back earlier ones.
-
-    >>> import penstock as beam
-    >>> retracting = beam.SetTrigger(accumulation_mode=AccumulationMode.ACCUMULATING_AND_RETRACTING)
-    >>> goals = beam.Pipeline() | beam.Create([("blue", 3)]) | retracting
-    >>> may_retract(goals), may_retract(goals | beam.CombinePerKey(sum))
-    (False, True)
-    """
+    """Whether elements of a PCollection may take back earlier ones."""
     return _retracting_step(pcoll) is not None
 
 
 def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
-    """Refuses retractions for a DoFn with state or timers that says nothing about them.
-
-    Raises:
-        ValueError: `pcoll` may hold some, and the DoFn does not declare ``takes_retractions = True``.
-    """
+    """Raises ValueError if retractions may come to a stateful DoFn that does not declare that it takes them."""
     # A wrapper answers with the DoFn that it wraps.
     dofn = transform.fn.timer_owner()
     if transform.signature.is_stateful and not getattr(dofn, "takes_retractions", False):
@@ -51,11 +40,7 @@ def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
 
 
 def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -> None:
-    """Refuses retractions for a CombineFn that declares ``takes_retractions = False``.
-
-    Raises:
-        ValueError: `pcoll` may hold some.
-    """
+    """Raises ValueError if retractions may come to a CombineFn that declares ``takes_retractions = False``."""
     if not transform.fn.takes_retractions:
         name = transform.fn.default_label()
         _refuse_retractions(
@@ -71,7 +56,7 @@ def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str
     if step is not None:
         retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
         what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
-        raise ValueError(three_parts(what, where=transform._where(), hint=hint))
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
 
 
 def _is_dofn(step: Any) -> bool:
@@ -94,7 +79,7 @@ def _retracting_step(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None
                 if AccumulationMode.ACCUMULATING_AND_RETRACTING in modes:
                     return step  # type: ignore[no-any-return]
                 if AccumulationMode.DISCARDING in modes:
-                    # What is taken back after its pane has fired can only be passed on.
+                    # A retraction after the pane has fired can only be passed on.
                     waiting += inputs
             case graph.ParDo(dofn) if getattr(dofn.timer_owner(), "gives_retractions", False):
                 return step  # type: ignore[no-any-return]

@@ -1,16 +1,16 @@
-"""Joins of rows by key that are right after every row that comes or is taken back: `JoinRows`."""
+"""Joins of rows by key whose result is right after each change of a row: `JoinRows`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from penstock.coders import VarIntCoder
 from penstock.coders.coders import KeyCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.transforms.grouping import Flatten
@@ -20,24 +20,21 @@ from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
 
 ROW_CODER: Final = KeyCoder()
-"""Encodes rows; those that it encodes alike are copies of one."""
+"""Encodes rows; rows with the same encoding are copies of one."""
 
 AT_ONCE, AT_END = "at_once", "at_end"
 LEFT, RIGHT = 0, 1
 
 
 class _Kind(NamedTuple):
-    """What a kind of join gives.
-
-    Attributes:
-        pairs: Whether it gives pairs of a left and a right row, or else left rows alone.
-        matched: Whether it gives rows that have a match.
-        unmatched: Whether it gives rows that have none, of the left and of the right side.
-    """
+    """The rows in the result of a kind of join."""
 
     pairs: bool
+    """Whether it gives pairs of a left and a right row, or else left rows alone."""
     matched: bool
+    """Whether it gives rows that have a match."""
     unmatched: tuple[bool, bool]
+    """Whether it gives rows without a match, of the left and of the right side."""
 
 
 _KINDS = {
@@ -51,51 +48,67 @@ _KINDS = {
 }
 
 
-class JoinRows(PTransform[Any, Any]):
+class JoinOfKind(PTransform[Any, Any]):
+    """The base of joins of two PCollections of KVs, of which there are several kinds."""
+
+    noun: ClassVar[str]
+    kinds: ClassVar[Collection[str]]
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        if kind not in self.kinds:
+            what, hint = f"there is no kind of {self.noun} {kind!r}", f"one of {', '.join(self.kinds)}"
+            raise refusal(ValueError, what, where=self._where(), hint=hint)
+        self.kind = kind
+
+    def default_label(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'kind', '')})"
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        is_pair = isinstance(pvalueish, tuple | list) and len(pvalueish) == 2
+        if not is_pair or not all(isinstance(each, pvalue.PCollection) for each in pvalueish):
+            what = f"a join is applied to two PCollections, and not to {_described(pvalueish)}"
+            hint = "write (lefts, rights) | JoinRows()"
+            raise refusal(TypeError, what, where=self._where(), hint=hint)
+        return tuple(pvalueish), tuple(pvalueish)
+
+
+class JoinRows(JoinOfKind):
     """Joins the rows of two PCollections of KVs by key and window, row by row (Streaming Systems, chapter 9).
 
-    It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is taken back, the result is made right
-    again: what is no longer so is taken back, then what is so now is given. A row of the result has the latest event
-    time of its parts. (Penstock's own.)
+    It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is taken back, it takes back the results that
+    no longer hold, then gives those that hold now. A row of the result has the latest event time of its parts.
+    (Penstock's own.)
 
     Args:
         kind: ``"full"``, ``"left"``, ``"right"`` or ``"inner"`` give KVs of the key and a pair of a left and a right
             row, with None for a row that is missing; ``"anti"`` gives, in such pairs, the rows of both sides that have
             no match. ``"semi"`` gives each left row that has a match, ``"left_anti"`` each that has none.
         unjoined: When rows without a match are given: ``"at_once"``, to be taken back when a match comes, or
-            ``"at_end"``, when the watermark passes their window's end and the allowed lateness, for good.
+            ``"at_end"``, for good, when the watermark passes their window's end and the allowed lateness.
 
     Raises:
-        ValueError: An argument is none of these; `unjoined` is given for a kind that has no such rows; or, when it is
+        ValueError: An argument has another value; `unjoined` is given for a kind that has no such rows; or, when it is
             applied, the two sides have different windows.
         TypeError: When it is applied to something else than two PCollections.
 
     Example: ``(orders_by_user, visits_by_user) | JoinRows("left")``.
-
-    >>> JoinRows("left").label
-    'JoinRows(left)'
     """
 
+    noun = "join"
+    kinds = _KINDS
+
     def __init__(self, kind: str = "full", unjoined: str = AT_ONCE) -> None:
-        super().__init__()
-        check_kind(self, "join", kind, _KINDS)
+        super().__init__(kind)
         if unjoined not in (AT_ONCE, AT_END):
             what = f"unjoined is {unjoined!r}"
-            raise ValueError(three_parts(what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}"))
+            raise refusal(ValueError, what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}")
         if unjoined == AT_END and not any(_KINDS[kind].unmatched):
             what = f"a join of the kind {kind!r} gives no rows without a match"
-            raise ValueError(three_parts(what, where=self._where(), hint="leave unjoined out"))
-        self.kind = kind
+            raise refusal(ValueError, what, where=self._where(), hint="leave unjoined out")
         self.unjoined = unjoined
 
-    def default_label(self) -> str:
-        return f"JoinRows({getattr(self, 'kind', '')})"
-
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-        return checked_sides(self, pvalueish)
-
     def expand(self, pcolls: Any) -> Any:
-        """Marks the rows with their sides, and joins the rows of each key."""
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind)
@@ -112,23 +125,6 @@ class JoinRows(PTransform[Any, Any]):
         return KV[Union[left_key, right_key], Tuple[first, second]]
 
 
-def check_kind(transform: Any, name: str, kind: str, kinds: Iterable[str]) -> None:
-    """Refuses an unknown kind of join, with a ValueError."""
-    if kind not in kinds:
-        what = f"there is no kind of {name} {kind!r}"
-        raise ValueError(three_parts(what, where=transform._where(), hint=f"one of {', '.join(kinds)}"))
-
-
-def checked_sides(transform: Any, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The two inputs of a join; TypeError if there are others."""
-    is_pair = isinstance(pvalueish, tuple | list) and len(pvalueish) == 2
-    if not is_pair or not all(isinstance(each, pvalue.PCollection) for each in pvalueish):
-        what = f"a join is applied to two PCollections, and not to {_described(pvalueish)}"
-        hint = "write (lefts, rights) | JoinRows()"
-        raise TypeError(three_parts(what, where=transform._where(), hint=hint))
-    return tuple(pvalueish), tuple(pvalueish)
-
-
 def _described(pvalueish: Any) -> str:
     if isinstance(pvalueish, tuple | list):
         return f"({', '.join(type(each).__name__ for each in pvalueish)})"
@@ -136,19 +132,19 @@ def _described(pvalueish: Any) -> str:
 
 
 def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
-    """Refuses sides whose windows are different: no row of the one would ever match one of the other."""
+    """Refuses sides with different windows: no row of one side would ever match a row of the other."""
     left, right = (pcoll.windowing.windowfn for pcoll in pcolls)
     if left != right:
         what = f"the sides of a join have different windows: {left} and {right}"
-        raise ValueError(
-            three_parts(what, where=transform._where(), hint="put both into the same with WindowInto")
+        raise refusal(
+            ValueError, what, where=transform._where(), hint="put both into the same with WindowInto"
         )
 
 
 def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     """The union of both sides, as KVs of the key and a pair of the side and the row."""
     (left_key, left), (right_key, right) = types
-    # One type for both, so that the union is still one of KVs.
+    # One type for both, so that the type of their union is a KV.
     common = KV[Union[left_key, right_key], Tuple[int, Union[left, right]]]
     return (
         tuple(
@@ -171,11 +167,11 @@ class Row(NamedTuple):
 
 
 Timed = tuple[Any, int]
-"""A row and its event time: what a `Row` has, in the form in which it is stored."""
+"""A row and its event time: a `Row` in the form in which it is stored."""
 
 
 def changes(key: Any, undone: Sequence[Timed], new: Sequence[Timed], window: Any) -> Iterator[WindowedValue]:
-    """One change of a result: first all that is taken back, then all that is given.
+    """One change of a result: first all retractions, then all new rows.
 
     >>> [(one.pane_info.kind.name, one.value) for one in changes("k", [Row(1, 0)], [Row(2, 0)], None)]
     [('UPDATE_BEFORE', ('k', 1)), ('UPDATE_AFTER', ('k', 2))]
@@ -189,7 +185,7 @@ def changes(key: Any, undone: Sequence[Timed], new: Sequence[Timed], window: Any
 
 
 def _rows_in(counts: Any) -> Iterator[Timed]:
-    """The rows of a side, of the cell with the number of copies of each pair of a row and its event time."""
+    """The rows of a side, whose cell has the number of copies of each pair of a row and its event time."""
     for timed, count in counts.entries():
         if count == 1:
             yield timed
@@ -203,11 +199,7 @@ def _put(counts: Any, timed: Timed) -> None:
 
 
 def _take(counts: Any, timed: Timed) -> Timed:
-    """Takes a copy of a row out: the copy with the same event time, if there is one.
-
-    Raises:
-        ValueError: There is no copy.
-    """
+    """Takes a copy of a row out, if possible the copy with the same event time; ValueError if there is no copy."""
     count = counts.get(timed, 0)
     if not count:
         timed = _of_another_time(counts, timed[0])
@@ -226,16 +218,11 @@ def _of_another_time(counts: Any, value: Any) -> Timed:
             return own, micros
     what = f"a row of type {type(value).__name__} is taken back, but it is not there"
     hint = "steps before must make the same of a row when it comes and when it is taken back"
-    raise ValueError(three_parts(what, hint=hint))
+    raise refusal(ValueError, what, hint=hint)
 
 
 class JoinFn(DoFn):
-    """Joins the rows of a key and window.
-
-    Attributes:
-        takes_retractions: A row that is taken back is taken out.
-        gives_retractions: Whether rows may be taken back although none of the input is.
-    """
+    """Joins the rows of a key and window."""
 
     takes_retractions = True
 
@@ -256,7 +243,6 @@ class JoinFn(DoFn):
         lefts: Any = DoFn.StateParam(LEFTS),
         rights: Any = DoFn.StateParam(RIGHTS),
     ) -> Iterable[WindowedValue]:
-        """The changes of the result when a row comes or is taken back."""
         key, (side, value) = element
         if value is None:
             self._check(side)
@@ -271,13 +257,13 @@ class JoinFn(DoFn):
         return changes(key, undone, new, window) if new or undone else ()
 
     def _check(self, side: int) -> None:
-        """Refuses a row None where it would look as if the row were missing."""
+        """Refuses a row None if None means that a row is missing."""
         if self._kind.pairs and self._kind.unmatched[1 - side]:
             name = "left" if side == LEFT else "right"
             what = (
                 f"a {name} row is None, which in a join of the kind {self._name!r} means that there is none"
             )
-            raise ValueError(three_parts(what, hint="make a tuple of each row, or use 'inner'"))
+            raise refusal(ValueError, what, hint="make a tuple of each row, or use 'inner'")
 
 
 class JoinAtEndFn(JoinFn):
@@ -295,7 +281,7 @@ class JoinAtEndFn(JoinFn):
         lefts: Any = DoFn.StateParam(JoinFn.LEFTS),
         rights: Any = DoFn.StateParam(JoinFn.RIGHTS),
     ) -> Iterator[Any]:
-        """The rows of the side whose other one is empty."""
+        """The rows of a side, if the other side is empty."""
         sides = lefts, rights
         for side in (LEFT, RIGHT):
             if sides[1 - side].is_empty():
@@ -306,15 +292,7 @@ class JoinAtEndFn(JoinFn):
 def _effect(
     kind: _Kind, side: int, timed: Timed, own: Any, other: Any
 ) -> tuple[Sequence[Timed], Sequence[Timed]]:
-    """What the result has only with a row, and what it has only without it.
-
-    Args:
-        kind: The kind of join.
-        side: The row's side.
-        timed: The row.
-        own: The cell with the other rows of its side.
-        other: The cell with the rows of the other side.
-    """
+    """The rows that a row adds to the result, and the rows that it removes; `own` has the other rows of its side."""
     if other.is_empty():
         return _unmatched(kind, side, [timed]), ()
     if kind.pairs:
@@ -330,14 +308,14 @@ def _effect(
 
 
 def _unmatched(kind: _Kind, side: int, rows: Iterable[Timed]) -> Sequence[Timed]:
-    """Rows of a side as they are in the result if there are none on the other."""
+    """Rows of a side as they are in the result if the other side has no rows."""
     if not kind.unmatched[side]:
         return ()
     return [_pair(side, timed, None) for timed in rows] if kind.pairs else [*rows]
 
 
 def _pair(side: int, timed: Timed, other: Timed | None) -> Timed:
-    """A row of the result; its event time is the latest of its parts, so that it is the same when it is taken back."""
+    """A row of the result; its event time, the latest of its parts, is the same when it is taken back."""
     (value, micros), matching = timed, None
     if other is not None:
         matching, other_micros = other

@@ -17,7 +17,7 @@ from penstock.base.chunks import in_chunks
 from penstock.base.display import DisplayDataItem
 from penstock.coders import registry
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.typehints import KV, List, Tuple, with_input_types, with_output_types
@@ -36,21 +36,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SketchSettings:
-    """What all parts of one sketch share.
-
-    Attributes:
-        capacity: Half the number of entries that a level must have to be thinned; at least 2.
-        budget: The number of entries above which levels are thinned.
-        key: From a value to what is compared; None compares the values.
-        reverse: Whether the order is descending.
-        weighted: Whether entries are ``(value, weight)`` pairs rather than values.
-    """
+    """The settings of a sketch, the same for all parts of it."""
 
     capacity: int
+    """Half the number of entries that a level must have to be thinned; at least 2."""
     budget: int
+    """The number of entries above which levels are thinned."""
     key: Callable[[Any], Any] | None = None
+    """From a value to what is compared; None compares the values."""
     reverse: bool = False
     weighted: bool = False
+    """Whether entries are ``(value, weight)`` pairs rather than values."""
 
     def sort(self, entries: list[Any]) -> None:
         """Sorts entries in place by value."""
@@ -65,7 +61,7 @@ class SketchSettings:
         return (value for value, _ in entries) if self.weighted else entries
 
     def bounds(self, values: Iterable[Any]) -> tuple[Any, Any]:
-        """The first and the last value in the sketch's order; there must be one."""
+        """The first and the last value in the sketch's order; there must be a value."""
         held = list(values)
         ends = min(held, key=self.key), max(held, key=self.key)
         return ends[::-1] if self.reverse else ends
@@ -79,21 +75,18 @@ class Sketch:
     with ``2 * capacity`` of them is sorted and thinned to half, which goes up one level. Unweighted entries of
     level i stand for 2**i inputs each, and thinning keeps every other one; so a rank moves by at most 2**i per
     thinning, and by at most ``inputs / (2 * capacity)`` per level in all. Weighted entries carry their weights,
-    and thinning joins neighbours into groups of at most ``2 / (capacity - 1)`` of the weight at hand, each
+    and thinning joins neighbours into groups of at most ``2 / (capacity - 1)`` of the present weight, each
     represented by its weighted median; so a rank moves by at most ``weight / (capacity - 1)`` per level in all.
     After: Munro and Paterson 1980; Manku, Rajagopalan and Lindsay 1998, section 3.
 
     A summary changes in place.
-
-    Attributes:
-        levels: The entries of each level.
-        thinned: How often each level was thinned; it decides which half is kept, so that errors cancel.
-        bounds: The first and last value ever seen; () before the first.
     """
 
     levels: list[list[Any]] = field(default_factory=lambda: [[]])
     thinned: list[int] = field(default_factory=lambda: [0])
+    """How often each level was thinned; it decides which half is kept, so that errors cancel."""
     bounds: tuple[Any, ...] = ()
+    """The first and last value ever seen; () before the first."""
 
     def add(self, entries: Sequence[Any], settings: SketchSettings) -> None:
         """Adds inputs: values, or pairs of value and weight if the sketch is weighted.
@@ -109,7 +102,7 @@ class Sketch:
             self._thin(settings)
 
     def absorb(self, other: Sketch, settings: SketchSettings) -> None:
-        """Adds all that another sketch has seen; the other stays as it is."""
+        """Adds the entries of another sketch, which stays as it is."""
         if not other.bounds:
             return
         self.bounds = settings.bounds([*self.bounds, *other.bounds])
@@ -143,19 +136,19 @@ class Sketch:
             self.thinned[level] += 1
 
     def _push_up(self, entries: list[Any], level: int, settings: SketchSettings) -> list[Any]:
-        """Thins entries into the level above; what stays on this level is given back."""
+        """Thins entries into the level above, and returns the rest, which stays on this level."""
         settings.sort(entries)
         if settings.weighted:
             self.levels[level + 1].extend(joined(entries, max(settings.capacity, len(entries) // 2)))
             return []
-        # An odd entry out stays, or the weights would not add up.
+        # If the number is odd, one entry stays, or the weights would not add up.
         stays = entries[-1:] if len(entries) % 2 else []
         self.levels[level + 1].extend(entries[self.thinned[level] % 2 : len(entries) - len(stays) : 2])
         return stays
 
 
 def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[Any, Any]]:
-    """Sorted pairs of value and weight, neighbours joined so that at most `capacity` are left.
+    """Sorted pairs of value and weight, neighbours joined so that at most `capacity` remain.
 
     >>> list(joined([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
     [('a', 2), ('c', 8), ('d', 2)]
@@ -193,20 +186,17 @@ class ApproximateQuantilesCombineFn(CombineFn):
     """A list of quantiles: the least input, evenly spaced ones in between, and the greatest (Beam's name).
 
     An input of up to ``buffer_size * num_buffers`` elements gives exact quantiles. An empty input gives an
-    empty list. Use `create` to get the two sizes from a wished error.
+    empty list. Use `create` to get the two sizes from the error that you allow.
 
     Args:
         num_quantiles: The length of the output, at least 2.
         buffer_size: Half the number of entries that a level of the sketch must have to be thinned.
-        num_buffers: So many times `buffer_size` are the entries above which the sketch is thinned.
+        num_buffers: The sketch is thinned when it has more than `num_buffers` times `buffer_size` entries.
         key: From an element to what is compared, as in `sorted`.
         reverse: Whether the output descends.
         weighted: Whether inputs are pairs of an element and its weight.
         input_batched: Whether inputs are lists of elements, or, if weighted, pairs of a list of elements and
             a list of weights.
-
-    Raises:
-        ValueError: If `num_quantiles` is below 2.
 
     >>> ApproximateQuantilesCombineFn.create(5).apply(range(101))
     [0, 25, 50, 75, 100]
@@ -228,7 +218,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         if num_quantiles < 2:
             what = f"num_quantiles must be 2 or more, got {num_quantiles}"
             hint = "the least and the greatest element are two of them"
-            raise ValueError(three_parts(what, where="at ApproximateQuantiles", hint=hint))
+            raise refusal(ValueError, what, where="at ApproximateQuantiles", hint=hint)
         self.num_quantiles = num_quantiles
         self.num_buffers = num_buffers
         self._settings = SketchSettings(
@@ -250,14 +240,10 @@ class ApproximateQuantilesCombineFn(CombineFn):
         """The CombineFn whose error is at most `epsilon`.
 
         Args:
-            num_quantiles: The length of the output, at least 2.
-            epsilon: How far, as a share of all inputs (or weight), the rank of an output may be from the
-                wished rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
+            num_quantiles: This argument and all that are not described here are as in the constructor.
+            epsilon: The greatest distance, as a share of all inputs (or weight), of the rank of an output from the
+                wanted rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
             max_num_elements: Up to how many inputs the error must hold; by default 10**9.
-            key: As in the constructor.
-            reverse: As in the constructor.
-            weighted: As in the constructor.
-            input_batched: As in the constructor.
         """
         most = max_num_elements or cls._MAX_NUM_ELEMENTS
         wished = epsilon or (min(1e-2, 1 / num_quantiles) if weighted else 1 / num_quantiles)
@@ -273,18 +259,15 @@ class ApproximateQuantilesCombineFn(CombineFn):
         return Sketch()
 
     def add_input(self, accumulator: Sketch, element: Any) -> Sketch:
-        """Adds one element, or one batch."""
         accumulator.add(list(self._entries([element])), self._settings)
         return accumulator
 
     def add_inputs(self, accumulator: Sketch, elements: Iterable[Any]) -> Sketch:
-        """Adds many elements, or many batches, chunk by chunk."""
         for chunk in in_chunks(self._entries(elements)):
             accumulator.add(chunk, self._settings)
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Sketch]) -> Sketch:
-        """A sketch of all that the sketches have seen."""
         merged = Sketch()
         for accumulator in accumulators:
             merged.absorb(accumulator, self._settings)
@@ -308,8 +291,8 @@ class ApproximateQuantilesCombineFn(CombineFn):
         replace(self._settings, weighted=True).sort(pairs)
         total = sum(weight for _, weight in pairs)
         step = total / (self.num_quantiles - 1)
-        # Of n inputs that weigh 1, those before the wished rank weigh up to (total - 1) * share; lighter
-        # inputs are finer steps, so that less than 1 is taken off.
+        # Of n inputs that weigh 1, those before the wanted rank weigh up to (total - 1) * share; lighter
+        # inputs are finer steps, so that less than 1 is subtracted.
         offset = (total - min(1, total / len(pairs))) / (self.num_quantiles - 1)
         rest = iter(pairs)
         value, passed = next(rest)
@@ -324,8 +307,6 @@ class ApproximateQuantilesCombineFn(CombineFn):
 
 
 class _Quantiles(PTransform[Any, Any]):
-    """What the two transforms share: the arguments."""
-
     def __init__(
         self,
         num_quantiles: int,
@@ -377,13 +358,10 @@ class ApproximateQuantiles:
         input_batched: Whether elements are lists of values, or, if weighted, pairs of a list of values and a
             list of weights.
 
-    The rank of each output is within ``1 / num_quantiles`` of the wished one (within 0.01, if that is less,
+    The rank of each output is within ``1 / num_quantiles`` of the wanted one (within 0.01, if that is less,
     when weighted), as a share of all elements, for up to 10**9 of them.
 
     Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 gives ``[0, 25, 50, 75, 100]``.
-
-    >>> ApproximateQuantiles.PerKey(5).default_label()
-    'PerKey'
     """
 
     class Globally(_Quantiles):
@@ -420,10 +398,7 @@ class ApproximateUniqueCombineFn(CombineFn):
 
     Args:
         sample_size: How many hashes to keep.
-        coder: The coder of the inputs; its deterministic form is what is hashed.
-
-    Raises:
-        ValueError: If the coder has no deterministic form.
+        coder: The coder of the inputs, whose deterministic form is hashed; ValueError if it has none.
 
     >>> from penstock.coders import VarIntCoder
     >>> ApproximateUniqueCombineFn(16, VarIntCoder()).apply([7, 8, 7])
@@ -444,15 +419,10 @@ class ApproximateUniqueCombineFn(CombineFn):
         return set()
 
     def add_input(self, accumulator: set[int], element: Any) -> set[int]:
-        """Adds one hash.
-
-        Raises:
-            RuntimeError: If the coder cannot encode the element.
-        """
         return self.add_inputs(accumulator, [element])
 
     def add_inputs(self, accumulator: set[int], elements: Iterable[Any]) -> set[int]:
-        """Adds many hashes; now and then, drops those that cannot be among the least any more."""
+        """Adds many hashes; now and then, drops those that can no longer be among the least."""
         encode = self._coder.encode
         for chunk in in_chunks(elements):
             try:
@@ -463,7 +433,7 @@ class ApproximateUniqueCombineFn(CombineFn):
                     "at ApproximateUnique",
                     "give the step before it a type hint that fits its elements",
                 )
-                raise RuntimeError(three_parts(what, where=where, hint=hint)) from error
+                raise refusal(RuntimeError, what, where=where, hint=hint) from error
             if len(accumulator) > 4 * self.sample_size:
                 accumulator = self.compact(accumulator)
         return accumulator
@@ -476,7 +446,6 @@ class ApproximateUniqueCombineFn(CombineFn):
         return merged
 
     def compact(self, accumulator: set[int]) -> set[int]:
-        """Drops all but the least hashes."""
         if len(accumulator) <= self.sample_size:
             return accumulator
         return set(heapq.nsmallest(self.sample_size, accumulator))
@@ -484,7 +453,7 @@ class ApproximateUniqueCombineFn(CombineFn):
     def extract_output(self, accumulator: set[int]) -> int:
         """The estimate.
 
-        With s hashes within the lowest p of the hash space, p / space of all hashes are in the sample. The
+        With s hashes in the lowest p of the hash space, p / space of all hashes are in the sample. The
         logarithms allow for distinct elements that share a hash.
         """
         least = self.compact(accumulator)
@@ -500,21 +469,21 @@ class ApproximateUnique:
     """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
 
     Example: ``users | ApproximateUnique.Globally(error=0.02)`` gives one int.
-
-    >>> ApproximateUnique.parse_input_params(error=0.1)
-    400
     """
 
     @staticmethod
     def parse_input_params(size: int | None = None, error: float | None = None) -> int:
-        """The sample's size, from exactly one of the size itself and the wished error.
+        """The sample's size, from exactly one of the size itself and the wanted error.
 
         Args:
             size: How many hashes to keep, at least 16.
-            error: The wished relative error, from 0.01 to 0.5; the size is then ``4 / error²``.
+            error: The relative error, from 0.01 to 0.5; the size is then ``4 / error²``.
 
         Raises:
             ValueError: If both or none are given, or one is out of range.
+
+        >>> ApproximateUnique.parse_input_params(error=0.1)
+        400
         """
         if size is not None and error is not None:
             raise _wrong(f"Either size or error should be set. Received {{size = {size}, error = {error}}}.")
@@ -537,15 +506,7 @@ class ApproximateUnique:
     @with_input_types(T)
     @with_output_types(int)
     class Globally(PTransform[Any, Any]):
-        """The estimated number of distinct elements.
-
-        Args:
-            size: How many hashes to keep, at least 16.
-            error: Instead, the wished relative error, from 0.01 to 0.5.
-
-        Raises:
-            ValueError: If both or none are given, or one is out of range.
-        """
+        """The estimated number of distinct elements; arguments as in `parse_input_params`."""
 
         def __init__(self, size: int | None = None, error: float | None = None) -> None:
             super().__init__()
@@ -558,7 +519,7 @@ class ApproximateUnique:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
     class PerKey(PTransform[Any, Any]):
-        """For each key, the estimated number of its distinct values; arguments as in `Globally`."""
+        """For each key, the estimated number of its distinct values; arguments as in `parse_input_params`."""
 
         def __init__(self, size: int | None = None, error: float | None = None) -> None:
             super().__init__()
@@ -575,6 +536,6 @@ def _hash(encoded: bytes) -> int:
 
 
 def _wrong(what: str) -> ValueError:
-    return ValueError(
-        three_parts(what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5")
+    return refusal(
+        ValueError, what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5"
     )

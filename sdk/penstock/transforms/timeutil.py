@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from penstock.windows.timeutil import DependsOnlyOnWindow as DependsOnlyOnWindow
+from penstock.windows.timeutil import OutputAtEarliestInputTimestampImpl as OutputAtEarliestInputTimestampImpl
 from penstock.windows.timeutil import (
-    DependsOnlyOnWindow,
-    OutputAtEarliestInputTimestampImpl,
-    OutputAtEarliestTransformedInputTimestampImpl,
-    OutputAtEndOfWindowImpl,
-    OutputAtLatestInputTimestampImpl,
-    TimeDomain,
-    TimestampCombinerImpl,
+    OutputAtEarliestTransformedInputTimestampImpl as OutputAtEarliestTransformedInputTimestampImpl,
 )
-
-__all__ = [
-    "DependsOnlyOnWindow",
-    "OutputAtEarliestInputTimestampImpl",
-    "OutputAtEarliestTransformedInputTimestampImpl",
-    "OutputAtEndOfWindowImpl",
-    "OutputAtLatestInputTimestampImpl",
-    "TimeDomain",
-    "TimestampCombinerImpl",
-]
+from penstock.windows.timeutil import OutputAtEndOfWindowImpl as OutputAtEndOfWindowImpl
+from penstock.windows.timeutil import OutputAtLatestInputTimestampImpl as OutputAtLatestInputTimestampImpl
+from penstock.windows.timeutil import TimeDomain as TimeDomain
+from penstock.windows.timeutil import TimestampCombinerImpl as TimestampCombinerImpl

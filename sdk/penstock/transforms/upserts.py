@@ -1,4 +1,4 @@
-"""What a collection of pairs means for a table that has one row for each key: `Upserts`."""
+"""The changes of a table with one row for each key that a collection of pairs stands for: `Upserts`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
@@ -31,49 +31,39 @@ from penstock.windows.window_fn import GlobalWindows
 
 
 class Upsert(NamedTuple):
-    """What becomes of one row of a table.
-
-    Attributes:
-        key: The key of the row.
-        value: What is in the row from now on, in place of what was there; None if it is deleted.
-        is_deleted: Whether the key has no row any more. (A value may be None, too.)
-    """
+    """A change of one row of a table."""
 
     key: Any
     value: Any
+    """The new value of the row, which replaces any other; None if the row is deleted."""
     is_deleted: bool = False
+    """Whether the key no longer has a row. (A value may be None, too.)"""
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
-    """The last upsert of each key: several changes as one, for tables that take a key once per write.
-
-    >>> last_of_each([Upsert("amy", 1), Upsert("bob", 2), Upsert("amy", None, is_deleted=True)])
-    [Upsert(key='amy', value=None, is_deleted=True), Upsert(key='bob', value=2, is_deleted=False)]
-    """
+    """The last upsert of each key: several changes as one, for tables that take a key once per write."""
     return list({encode_key(upsert.key): upsert for upsert in upserts}.values())
 
 
 class Upserts(PTransform[Any, Any]):
-    """Turns KVs into what they change in a table with one row for each key: an `Upsert` each. (Penstock's own.)
+    """Turns KVs into the changes of a table with one row for each key: an `Upsert` each. (Penstock's own.)
 
-    A key gives one upsert at the end of each moment in which its row has changed: in a stream of the present once in
-    a micro-batch, in a recorded one whenever its clock moves on, in a batch once. Those of a key come in order.
+    A key gives one upsert at the end of each logical time in which its row has changed: in a stream of the present once
+    in a micro-batch, in a recorded one whenever its clock moves on, in a batch once. The upserts of a key come in
+    order.
 
-    If elements may take earlier ones back, the row is what is left. Otherwise each value replaces the one before it:
-    by event time, and of one event time by the number of the pane; with `by_window`, the other way round.
+    If elements may take earlier ones back, the row is the remaining value. Otherwise each value replaces the one before
+    it: by event time, and of one event time by the number of the pane; with `by_window`, the other way round.
 
     Args:
         by_window: Whether the row's key is the pair of the key and its window, so that each window has its own row.
 
     Raises:
         ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
-            merge, such as sessions, if nothing takes back what was given for a window that is gone.
+            merge, such as sessions, if nothing takes back the results of windows that have gone.
         TypeCheckError: When it is applied to elements that are not pairs.
 
     Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
-
-    >>> Upserts().label, Upserts(by_window=True).label
-    ('Upserts', 'Upserts(by_window)')
     """
 
     def __init__(self, by_window: bool = False) -> None:
@@ -81,11 +71,9 @@ class Upserts(PTransform[Any, Any]):
         self.by_window = by_window
 
     def default_label(self) -> str:
-        """The name, and whether windows have rows of their own."""
         return "Upserts(by_window)" if getattr(self, "by_window", False) else "Upserts"
 
     def expand(self, pcoll: Any) -> Any:
-        """Gathers the changes of each key until the watermark passes their timestamp."""
         self._check_pcollection(pcoll)
         retracts = may_retract(pcoll)
         self._check_windows(pcoll.windowing.windowfn, retracts)
@@ -96,7 +84,7 @@ class Upserts(PTransform[Any, Any]):
         return (
             pcoll
             | "Changes" >> changes.with_output_types(KV[row_key, AnyHint])
-            # What merges here has merged before: a window is only a part of the key from now on.
+            # All merging has happened before: a window is only a part of the key from now on.
             | "One table" >> WindowInto(GlobalWindows())
             | "Gather" >> ParDo(gather).with_output_types(Upsert)
         )
@@ -107,11 +95,11 @@ class Upserts(PTransform[Any, Any]):
             hint = "use Upserts(by_window=True)"
             if not retracts:
                 hint += "; or WindowInto(GlobalWindows()) before, to keep the latest value"
-            raise ValueError(three_parts(what, where=self._where(), hint=hint))
+            raise refusal(ValueError, what, where=self._where(), hint=hint)
         if windowfn.is_merging() and not retracts:
             what = f"windows of {windowfn} merge, and nothing takes back the rows of those that are gone"
             hint = "group in the mode ACCUMULATING_AND_RETRACTING"
-            raise ValueError(three_parts(what, where=self._where(), hint=hint))
+            raise refusal(ValueError, what, where=self._where(), hint=hint)
 
 
 def _change(
@@ -131,18 +119,14 @@ def _change_of_window(
 
 
 Change = tuple[bool, tuple[int, int], Any]
-"""Whether a value is taken back; what orders values of which none is; and the value."""
+"""Whether a value is taken back; the order of values if none is; and the value."""
 
 Settled = tuple[Any, Upsert | None]
-"""What is to be known of a key from now on, and what becomes of its row."""
+"""The knowledge to keep of a key, and the change of its row."""
 
 
 def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """The change at one timestamp where each value replaces the one before it; of a key, the highest order is known.
-
-    >>> newest("amy", (7, 0), [(False, (9, 0), "new"), (False, (8, 0), "old")])
-    ((9, 0), Upsert(key='amy', value='new', is_deleted=False))
-    """
+    """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
     upsert = None
     for _, order, value in changes:
         if known is None or order >= known:
@@ -151,10 +135,10 @@ def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
 
 
 def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """The change at one timestamp where elements take earlier ones back; of a key, the number of its values is known.
+    """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
 
     Raises:
-        ValueError: More than one value is left.
+        ValueError: More than one value remains.
 
     >>> balance("amy", 1, [(False, (0, 0), "new"), (True, (0, 0), "old")])
     (1, Upsert(key='amy', value='new', is_deleted=False))
@@ -166,14 +150,14 @@ def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
         counts[encoded] += -1 if takes_back else 1
         values[encoded] = value
     gone, come = (-counts).total(), list((+counts).elements())
-    # What is taken back may have been forgotten with its window.
+    # The value that is taken back may have been forgotten with its window.
     left = max(0, (known or 0) - gone) + len(come)
     if left > 1:
         what = (
             f"a key of type {type(key).__name__} has {left} values at once, and a table one row for each key"
         )
         hint = "make what tells the values apart a part of the key, or combine them"
-        raise ValueError(three_parts(what, hint=hint))
+        raise refusal(ValueError, what, hint=hint)
     if come:
         return left, Upsert(key, values[come[0]])
     return left or None, Upsert(key, None, is_deleted=True) if gone and not left else None
@@ -182,15 +166,8 @@ def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
 class UpsertFn(DoFn):
     """Gathers the changes of a key's row, and gives the resulting change when the timestamp is over.
 
-    Between moments only an order, or a number, is kept of a key, and not its value.
-
-    Args:
-        retracts: Whether elements may take earlier ones back.
-        lateness_micros: How long after the end of the window in its key a row may change; None if a key has no window.
-
-    Attributes:
-        takes_retractions: They are changes, too.
-        gives_insertions_only: That a row is deleted is told by the value of an element.
+    Between logical times it keeps only an order, or a number, of a key, and not its value. `lateness_micros` says how
+    long after the end of the window in its key a row may change; None if a key has no window.
     """
 
     takes_retractions = True
@@ -198,7 +175,7 @@ class UpsertFn(DoFn):
 
     CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
     KNOWN = ReadModifyWriteStateSpec("known", FastPrimitivesCoder())
-    MOMENT = TimerSpec("end of the moment", TimeDomain.REAL_TIME)
+    LOGICAL_TIME = TimerSpec("end of the logical time", TimeDomain.REAL_TIME)
     WINDOW = TimerSpec("end of the window", TimeDomain.WATERMARK)
 
     def __init__(self, retracts: bool, lateness_micros: int | None) -> None:
@@ -210,25 +187,25 @@ class UpsertFn(DoFn):
         element: Any,
         pane: Any = DoFn.PaneInfoParam,
         changes: Any = DoFn.StateParam(CHANGES),
-        moment: Any = DoFn.TimerParam(MOMENT),
+        time_end: Any = DoFn.TimerParam(LOGICAL_TIME),
         window_end: Any = DoFn.TimerParam(WINDOW),
     ) -> None:
         key, (order, value) = element
         changes.add((pane.kind.is_retraction, order, value))
-        moment.set_relative(0)
+        time_end.set_relative(0)
         if self._lateness_micros is not None:
             _, window = key
             end_micros = min(window.end_micros + self._lateness_micros, MAX_TIMESTAMP.micros)
             window_end.set(Timestamp.from_micros(end_micros))
 
-    @on_timer(MOMENT)
-    def end_of_moment(
+    @on_timer(LOGICAL_TIME)
+    def end_of_logical_time(
         self,
         key: Any = DoFn.KeyParam,
         changes: Any = DoFn.StateParam(CHANGES),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """What has become of the row."""
+        """The change of the row."""
         settled, upsert = self._settle(key, known.read(), changes.read())
         changes.clear()
         if settled is None:
@@ -245,8 +222,8 @@ class UpsertFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """The last of a row whose window is over; then it is forgotten."""
-        yield from self.end_of_moment(key, changes, known)
+        """The last change of a row whose window is over; then it is forgotten."""
+        yield from self.end_of_logical_time(key, changes, known)
         known.clear()
 
     @on_window_expiration
@@ -257,4 +234,4 @@ class UpsertFn(DoFn):
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The changes that no later timestamp has followed."""
-        yield from self.end_of_moment(key, changes, known)
+        yield from self.end_of_logical_time(key, changes, known)

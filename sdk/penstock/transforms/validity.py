@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.row_joins import (
     ROW_CODER,
+    JoinOfKind,
     Row,
     changes,
-    check_kind,
     check_windows,
-    checked_sides,
     sided,
 )
 from penstock.typehints import KV, Optional, Tuple, Union
@@ -34,18 +33,13 @@ _INSTANT = Duration(micros=1)
 
 
 class Valid(NamedTuple):
-    """A value and when it is valid.
-
-    Attributes:
-        value: The value.
-        start: From when on: the event time of its row.
-        end: Until when, without that moment: the event time of the next row of its key, or ``MAX_TIMESTAMP`` as long as
-            there is none.
-    """
+    """A value and the time in which it is valid."""
 
     value: Any
     start: Timestamp
+    """The event time of its row."""
     end: Timestamp
+    """When its time is over: the event time of the next row of its key, or ``MAX_TIMESTAMP`` if there is none."""
 
 
 Timed = tuple[Timestamp, Any]
@@ -53,11 +47,7 @@ Timed = tuple[Timestamp, Any]
 
 
 def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
-    """Each value with the time in which it is valid; of values of one moment, the last.
-
-    Args:
-        values: The values in the order of their times.
-        end: When the last one ends.
+    """Each value with the time in which it is valid, the last until `end`; of values of one time, the last.
 
     >>> [(one.value, float(one.end)) for one in validities([(Timestamp(1), "a"), (Timestamp(3), "b")], Timestamp(9))]
     [('a', 3.0), ('b', 9.0)]
@@ -70,7 +60,7 @@ def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[
 
 
 def difference(before: list[Row], after: list[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows that only the first or only the second list has; what both have is not touched.
+    """The rows that only the first list has, and those that only the second has.
 
     >>> difference([Row("a", 0), Row("b", 0)], [Row("b", 0), Row("c", 0)])
     ([Row(value='a', micros=0)], [Row(value='c', micros=0)])
@@ -97,70 +87,57 @@ def _encoded(row: Row) -> bytes:
 class ValidFrom(PTransform[Any, Any]):
     """Each value of a key with the time in which it is valid (Streaming Systems, chapter 9).
 
-    A value is valid from its event time on, until that of the next value of its key. When a value comes, the time of
-    the one before it shrinks: it is taken back, and given anew. The results are KVs of the key and a `Valid`, at the
-    start of its time; a window has a timeline of its own. (Penstock's own.)
+    A value is valid from its event time until the event time of the next value of its key. When a value comes, the time
+    of the previous value shrinks: it is taken back, and given anew. The results are KVs of the key and a `Valid`, at
+    the start of its time; a window has a timeline of its own. (Penstock's own.)
 
     Example: ``rates_by_currency | ValidFrom()``.
-
-    >>> ValidFrom().label
-    'ValidFrom'
     """
 
     def expand(self, pcoll: Any) -> Any:
-        """Keeps the values of each key in the order of their times."""
         self._check_pcollection(pcoll)
         key_type, _ = key_value_types(pcoll.element_type)
         return pcoll | ParDo(ValidFromFn()).with_output_types(KV[key_type, AnyHint])
 
 
-class ValidityJoin(PTransform[Any, Any]):
+class ValidityJoin(JoinOfKind):
     """Joins each row with the value that is valid at its event time (Streaming Systems, chapter 9).
 
     It is applied to a pair ``(rows, values)`` of KVs. Rows and values may come in any order: a result that no longer
     holds is taken back. It gives KVs of the key and a pair of the row and the value. (Penstock's own.)
 
     Args:
-        kind: ``"inner"``; or ``"left"`` to give rows for which no value is valid, too, with None as the value; or
+        kind: ``"inner"``; or ``"left"`` to give rows without a valid value, too, with None as the value; or
             ``"full"`` to give also values during whose time there is no row, with None as the row.
         with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is given anew
             whenever the time of the value shrinks.
         final: Whether a row is given once, when the watermark has passed its event time, so that all values that matter
-            are known. Nothing is taken back then, and nothing of the input may be.
+            are known. Nothing is taken back then, and no element of the input may be.
 
     Raises:
         ValueError: There is no such kind; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
-            have different windows, or those of a final join may hold elements that are taken back.
+            have different windows, or may hold retractions and the join is final.
         TypeError: When it is applied to something else than two PCollections.
 
     Example: ``(orders_by_currency, rates_by_currency) | ValidityJoin()``.
-
-    >>> ValidityJoin("left").label
-    'ValidityJoin(left)'
     """
 
+    noun = "validity join"
+    kinds = _KINDS
+
     def __init__(self, kind: str = "inner", with_validity: bool = False, final: bool = False) -> None:
-        super().__init__()
-        check_kind(self, "validity join", kind, _KINDS)
+        super().__init__(kind)
         if final and kind == "full":
             what = "a full validity join is never final: a row may still come for the last value"
-            raise ValueError(three_parts(what, where=self._where(), hint="use the kind 'left'"))
-        self.kind = kind
+            raise refusal(ValueError, what, where=self._where(), hint="use the kind 'left'")
         self.with_validity = with_validity
         self.final = final
 
-    def default_label(self) -> str:
-        return f"ValidityJoin({getattr(self, 'kind', '')})"
-
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-        return checked_sides(self, pvalueish)
-
     def expand(self, pcolls: Any) -> Any:
-        """Marks rows and values, and joins them by key."""
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
             what = "a final validity join takes nothing back, and its input may hold elements that do"
-            raise ValueError(three_parts(what, where=self._where(), hint="leave final out"))
+            raise refusal(ValueError, what, where=self._where(), hint="leave final out")
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         (key, row), (other_key, value) = types
         make = ValidAtWatermarkFn if self.final else ValidityFn
@@ -173,7 +150,7 @@ class ValidityJoin(PTransform[Any, Any]):
 
 
 def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
-    """The stretch of time that a value at a moment may change: from the value before it to the value after it."""
+    """The stretch of time that a value at an instant may change: from the value before it to the value after it."""
     first, limit = MIN_TIMESTAMP, MAX_TIMESTAMP
     for time, _ in values.read():
         if time < at:
@@ -193,8 +170,8 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool) -> None:
     wanted = ROW_CODER.encode(row)
     if wanted not in encoded:
         what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
-        hint = "steps before must make the same of a row, and of its time, when it comes and when it is taken back"
-        raise ValueError(three_parts(what, hint=hint))
+        hint = "let the steps before give the same row and time for a row and for its retraction"
+        raise refusal(ValueError, what, hint=hint)
     del rows[encoded.index(wanted)]
     cell.clear_range(at, at + _INSTANT)
     for each in rows:
@@ -202,12 +179,7 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool) -> None:
 
 
 class ValidFromFn(DoFn):
-    """From values to values with their times.
-
-    Attributes:
-        takes_retractions: A value that is taken back leaves its time to the one before.
-        gives_retractions: The time of a value shrinks when another comes.
-    """
+    """From values to values with their times."""
 
     takes_retractions = True
     gives_retractions = True
@@ -235,16 +207,7 @@ class ValidFromFn(DoFn):
 
 
 class ValidityFn(DoFn):
-    """Joins the rows and values of a key and window.
-
-    Args:
-        kind: The kind of join.
-        with_validity: Whether values come with their times.
-
-    Attributes:
-        takes_retractions: What is taken back is taken out.
-        gives_retractions: Another value may turn out to be valid.
-    """
+    """Joins the rows and values of a key and window."""
 
     takes_retractions = True
     gives_retractions = True
@@ -265,7 +228,6 @@ class ValidityFn(DoFn):
         rows: Any = DoFn.StateParam(ROWS),
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterable[WindowedValue]:
-        """What a row or a value changes."""
         key, (side, row) = element
         _check_none(self._kind, side, row)
         first, limit = stretch = _around(values, at)
@@ -283,20 +245,14 @@ class ValidityFn(DoFn):
 
 
 def _check_none(kind: str, side: int, row: Any) -> None:
-    """Refuses None where it would look as if there were nothing."""
+    """Refuses None if None means that a row or a value is missing."""
     if row is None and kind in (("full",), ("left", "full"))[side]:
-        what = f"a {('row', 'value')[side]} is None, which in a join of the kind {kind!r} means that there is none"
-        raise ValueError(three_parts(what, hint="make a tuple of it, or use 'inner'"))
+        what = f"a {('row', 'value')[side]} is None, which means a missing one in a join of the kind {kind!r}"
+        raise refusal(ValueError, what, hint="make a tuple of it, or use 'inner'")
 
 
 def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[Row]:
-    """The result of a join.
-
-    Args:
-        kind: The kind.
-        with_validity: Whether values come with their times.
-        rows: Rows in the order of their times.
-        valid: Values in the order of theirs.
+    """The result of a join of rows and values, both in the order of their times.
 
     >>> a = Valid("a", Timestamp(2), Timestamp(9))
     >>> [row.value for row in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
@@ -319,12 +275,7 @@ def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid
 
 
 class ValidAtWatermarkFn(DoFn):
-    """Joins each row when the watermark has passed its event time.
-
-    Args:
-        kind: The kind of join.
-        with_validity: Whether values come with their times.
-    """
+    """Joins each row when the watermark has passed its event time."""
 
     ROWS = OrderedListStateSpec("rows", ROW_CODER)
     VALUES = OrderedListStateSpec("values", ROW_CODER)
@@ -342,12 +293,11 @@ class ValidAtWatermarkFn(DoFn):
         values: Any = DoFn.StateParam(VALUES),
         passed: Any = DoFn.TimerParam(PASSED),
     ) -> None:
-        """Keeps a row or a value."""
         _, (side, row) = element
         _check_none(self._kind, side, row)
         (rows, values)[side].add((at, row))
         if side == ROWS:
-            # At the row's own time, values of that very moment may still come.
+            # When the watermark is at the row's own time, values of that time may still come.
             passed.set(at + _INSTANT, dynamic_timer_tag=str(at.micros), output_timestamp=at)
 
     @on_timer(PASSED)
@@ -358,7 +308,7 @@ class ValidAtWatermarkFn(DoFn):
         rows: Any = DoFn.StateParam(ROWS),
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterator[Any]:
-        """The rows of a moment, with the value that is valid then."""
+        """The rows of one event time, with the value that is valid then."""
         until = at + _INSTANT
         first, limit = _around(values, until)
         valid = validities(values.read_range(first, limit), limit)

@@ -1,4 +1,4 @@
-"""The transforms that answer anew where, when and how: `WindowInto` and `SetTrigger`."""
+"""The transforms that change where, when and how results are given: `WindowInto` and `SetTrigger`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn, MapDoFn, identity
 from penstock.functions.expressions import Field
 from penstock.functions.field_functions import StampedBy
@@ -33,7 +33,6 @@ class WindowIntoFn(DoFn):
     def process(
         self, element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
     ) -> Any:
-        """The element in its new windows."""
         context = WindowFn.AssignContext(timestamp, element=element, window=window)
         yield WindowedValue(element, context.timestamp, tuple(self.windowing.windowfn.assign(context)))
 
@@ -47,19 +46,14 @@ class WindowInto(PTransform[Any, Any]):
     Args:
         windowfn: A ``WindowFn``, or a `Windowing` whose parts the other arguments replace.
         trigger: When results are given.
-        accumulation_mode: What a later pane has to do with earlier ones.
+        accumulation_mode: Whether a later pane contains, takes back, or leaves out earlier ones.
         timestamp_combiner: The timestamp of a result.
         allowed_lateness: In seconds; after a `Windowing`, 0 leaves its own.
         on_time_behavior: Whether there is a pane at the window's end although nothing is new; by default there is.
-        closing_behavior: The same for the moment at which the window closes; by default there is none.
+        closing_behavior: The same for the time at which the window closes; by default there is none.
 
     Raises:
         ValueError: If a trigger other than the default comes without an accumulation mode.
-        TypeError: If an argument is of another type.
-
-    >>> from penstock.transforms.window import GlobalWindows
-    >>> WindowInto(GlobalWindows()).label
-    'WindowInto(WindowIntoFn)'
     """
 
     WindowIntoFn = WindowIntoFn
@@ -87,12 +81,11 @@ class WindowInto(PTransform[Any, Any]):
             on_time_behavior = on_time_behavior or base.on_time_behavior
             closing_behavior = closing_behavior or base.closing_behavior
         elif not isinstance(windowfn, WindowFn):
-            raise TypeError(
-                three_parts(
-                    f"WindowInto takes a WindowFn, not {windowfn!r}",
-                    where=self._where(),
-                    hint="e.g. FixedWindows(60)",
-                )
+            raise refusal(
+                TypeError,
+                f"WindowInto takes a WindowFn, not {windowfn!r}",
+                where=self._where(),
+                hint="e.g. FixedWindows(60)",
             )
         self.windowing = Windowing(
             function,
@@ -115,7 +108,6 @@ class WindowInto(PTransform[Any, Any]):
         return graph.AssignWindows()
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        """A PCollection with the new windowing."""
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)
 
@@ -129,23 +121,11 @@ class WindowInto(PTransform[Any, Any]):
 class SetTrigger(PTransform[Any, Any]):
     """Sets when results are given in what follows, and leaves the windows as they are (the paper's ``Window.trigger``).
 
-    Elements keep their windows, those that have merged too. Each argument that is left out keeps what there is.
-
-    Args:
-        trigger: When results are given.
-        accumulation_mode: What a later pane has to do with earlier ones.
-        allowed_lateness: In seconds.
-        timestamp_combiner: The timestamp of a result.
-        on_time_behavior: Whether there is a pane at the window's end although nothing is new.
-        closing_behavior: The same for the moment at which the window closes.
+    Elements keep their windows, merged ones too. The arguments are as in `WindowInto`; one that is left out changes
+    nothing.
 
     Raises:
         ValueError: If there is no argument, or one makes no sense.
-        TypeError: If an argument is of another type.
-
-    >>> from penstock.transforms.trigger import AfterCount, Repeatedly
-    >>> SetTrigger(Repeatedly(AfterCount(100))).label
-    'SetTrigger'
     """
 
     def __init__(
@@ -169,8 +149,8 @@ class SetTrigger(PTransform[Any, Any]):
         self._changes = {name: value for name, value in arguments.items() if value is not None}
         if not self._changes:
             what = "SetTrigger has nothing to set"
-            raise ValueError(three_parts(what, where=self._where(), hint="e.g. SetTrigger(AfterWatermark())"))
-        # What makes no sense in this windowing makes none in any.
+            raise refusal(ValueError, what, where=self._where(), hint="e.g. SetTrigger(AfterWatermark())")
+        # Arguments that make no sense in this windowing make none in any.
         replace(default_windowing(), **self._changes)
 
     def display_data(self) -> dict[str, Any]:
@@ -181,7 +161,6 @@ class SetTrigger(PTransform[Any, Any]):
         return graph.ParDo(MapDoFn(identity))
 
     def expand(self, pcoll: Any) -> Any:
-        """A PCollection with the changed windowing."""
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)
 
@@ -193,29 +172,24 @@ class SetTrigger(PTransform[Any, Any]):
 
 
 class WithTimestamps(PTransform[Any, Any]):
-    """Gives each element a timestamp that is computed of it (the name is Beam Java's).
+    """Gives each element a timestamp that is computed from it (the name is Beam Java's).
 
     Args:
         moment: The name of a field, an expression, or any function of an element. It gives seconds since the epoch, a
             Timestamp, or an aware ``datetime`` in UTC.
 
     Raises:
-        TypeError: If `moment` is neither a text nor callable.
-        ValueError: For an element of which it gives None, when the pipeline runs.
-
-    >>> WithTimestamps("at").label
-    'WithTimestamps(at)'
+        ValueError: If it gives None for an element, when the pipeline runs.
     """
 
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
         super().__init__()
         if not (isinstance(moment, str) or callable(moment)):
-            raise TypeError(
-                three_parts(
-                    f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
-                    where=here(),
-                    hint="write WithTimestamps('at')",
-                )
+            raise refusal(
+                TypeError,
+                f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
+                where=here(),
+                hint="write WithTimestamps('at')",
             )
         self._moment = Field(moment) if isinstance(moment, str) else moment
 
@@ -223,7 +197,6 @@ class WithTimestamps(PTransform[Any, Any]):
         return f"WithTimestamps({label_from_callable(self._moment)})"
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The input type: only the timestamp changes."""
         return input_type
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:

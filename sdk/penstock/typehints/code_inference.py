@@ -1,8 +1,8 @@
 """The type a plain Python function returns or yields, by running its byte code on types instead of values.
 
-It follows every branch, every turn of a loop and every handler until nothing new is learned. An operation that
-is not known ends the attempt with the answer ``Any``: a wrong type would do harm, an unknown one does not. It
-knows the byte code of Python 3.11 to 3.13. Nothing of the user's runs.
+It follows every branch, every turn of a loop and every handler until nothing new is learned. An unknown operation
+ends the attempt with the answer ``Any``: a wrong type would do harm, an unknown one does not. It
+knows the byte code of Python 3.11 to 3.13. None of the user's code runs.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from penstock.typehints.known_values import (
 from penstock.typehints.operator_inference import arithmetic, attribute, comparison, item, negative, unpacked
 from penstock.typehints.unions import union_of
 
-# The numbers since Python 3.12 of what were operations of their own before.
+# The numbers since Python 3.12 of two former operations.
 _UNARY_POSITIVE, _LIST_TO_TUPLE = 5, 6
 
 
 class GiveUp(Exception):
-    """The function does something that is not followed here."""
+    """The function contains something that inference does not follow."""
 
 
 class State:
-    """What is known at one place of a function: its stack and its local names."""
+    """The knowledge at one place of a function: its stack and its local names."""
 
     def __init__(self, stack: list[Value], local: dict[str, Value]) -> None:
         self.stack, self.local = stack, local
@@ -72,7 +72,7 @@ class State:
         return self.stack.pop()
 
     def pop_type(self) -> Hint:
-        """Takes a value off the stack, and tells its type."""
+        """Takes a value off the stack, and returns its type."""
         return hint_of(self.stack.pop())
 
     def pop_many(self, count: int) -> list[Value]:
@@ -82,7 +82,7 @@ class State:
         return taken
 
     def pop_types(self, count: int) -> list[Hint]:
-        """Takes some values off the stack, and tells their types."""
+        """Takes some values off the stack, and returns their types."""
         return [hint_of(value) for value in self.pop_many(count)]
 
     def store(self, name: str, value: Value) -> None:
@@ -93,17 +93,15 @@ class State:
             self.local[name] = loosened(value)
 
     def push_local(self, name: str, missing: Value = UNBOUND) -> bool:
-        """Puts the value of a local name on the stack; False if it has none, which raises an error."""
+        """Puts the value of a local name on the stack; False if it has no value, which raises an error."""
         value = self.local.get(name, missing)
         self.stack.append(value)
         return value is not UNBOUND
 
     def absorb(self, other: State, impatient: bool) -> bool:
-        """Whether this changes by what is known on another way to the same place.
+        """Adds the knowledge from another way to the same place, and tells whether anything changes.
 
-        Args:
-            other: The state on the other way.
-            impatient: Whether to take for Any what changes.
+        If `impatient`, values that change become Any.
         """
         if len(self.stack) != len(other.stack):
             raise GiveUp
@@ -169,7 +167,7 @@ def _merge(state: State, depth: int) -> None:
     if isinstance(added, DictConstraint):
         pair = added.parameters
     elif isinstance(added, ListConstraint):
-        # Python raises an error, so that every answer is right.
+        # Python raises an error, so any answer is right.
         pair = key_value_types(added.inner_type)
     else:
         pair = Any, Any
@@ -338,12 +336,12 @@ STEPS: dict[str, Callable[[State, typing.Any], object]] = {
     "UNPACK_SEQUENCE": _unpack,
     "WITH_EXCEPT_START": _give(Any),
 }
-"""By the name of an operation, what it does; False if it surely raises an error."""
+"""The effect of each operation, by its name; False if it surely raises an error."""
 
 
 Call = Callable[[Value, Sequence[Value], Mapping[str, Value]], Value]
 
-# From then on what still changes at one place is taken for Any, so that every attempt ends.
+# After so many turns, values that still change at one place become Any, so that every attempt ends.
 _PATIENCE = 6
 _NO_EFFECT = frozenset(
     {
@@ -361,23 +359,19 @@ class Budget:
         self.left = operations
 
     def spend(self) -> None:
-        """Takes one operation off.
-
-        Raises:
-            GiveUp: If none is left.
-        """
+        """Takes one operation off; GiveUp if none is left."""
         self.left -= 1
         if self.left < 0:
             raise GiveUp
 
 
 class Frame(typing.NamedTuple):
-    """What a function finds by name, besides its local names."""
+    """The names that a function finds, besides its local names."""
 
     code: types.CodeType
     namespace: Mapping[str, object]
     outer: Mapping[str, Value]
-    """The names that it takes from the function around it."""
+    """The names of the enclosing function."""
 
 
 def frame_of(function: types.FunctionType) -> Frame:
@@ -395,12 +389,12 @@ def frame_of(function: types.FunctionType) -> Frame:
 
 
 def infer_code(frame: Frame, local: Mapping[str, Value], call: Call, budget: Budget) -> Value:
-    """The type of what a function returns; for a generator, an Iterable of what it yields.
+    """The type of the result of a function, which is not a coroutine; for a generator, an Iterable of what it yields.
 
     Args:
-        frame: No coroutine's.
-        local: What is known of each parameter.
-        call: Gives the type of a call from what is called, the arguments and the keyword arguments.
+        frame: The function.
+        local: The knowledge of each parameter.
+        call: Gives the type of a call from the callee, the arguments and the keyword arguments.
         budget: How much work it may be.
 
     >>> function = lambda x: (x, 1)
@@ -425,7 +419,7 @@ def _stored_inside(code: types.CodeType) -> frozenset[str]:
 
 
 def _first_cells(code: types.CodeType, local: Mapping[str, Value]) -> dict[str, Value]:
-    """What is known at first of the names that inner functions share."""
+    """The first knowledge of the names that inner functions share."""
     if not code.co_cellvars:
         return {}
     stored = _stored_inside(code)
@@ -433,7 +427,7 @@ def _first_cells(code: types.CodeType, local: Mapping[str, Value]) -> dict[str, 
 
 
 class _Run:
-    """One attempt: the states in which each place of the code is reached, and what has come out."""
+    """One attempt: the states in which each place of the code is reached, and the types of the results."""
 
     def __init__(self, frame: Frame, local: Mapping[str, Value], call: Call, budget: Budget) -> None:
         self.frame, self.call, self.budget = frame, call, budget
@@ -445,7 +439,7 @@ class _Run:
         self._first_local = dict(local)
 
     def result(self) -> Value:
-        # A cell may be read before the code that gives it another value: again, until that changes nothing.
+        # A cell may be read before the code that gives it another value, so this repeats until nothing changes.
         for turn in range(_PATIENCE):
             cells = dict(self.own_cells)
             self.returned, self.yielded = None, NOTHING
@@ -483,7 +477,7 @@ class _Run:
         self._arrive(handler.position, State([*state.stack[: handler.depth], *place, Any], state.local))
 
     def _follow(self, position: int, state: State) -> None:
-        """Runs until the path ends or meets a place that others jump to."""
+        """Follows a path until it ends or meets a place that others jump to."""
         reading, stored = self.reading, True
         start = position
         while True:

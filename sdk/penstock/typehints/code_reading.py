@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Mapping
 
-# A function that names one of these may put other elements into what it was given.
+# A function that names one of these may put other elements into its arguments.
 _CHANGES = frozenset(
     {
         *("append", "extend", "insert", "add", "update", "setdefault", "appendleft", "extendleft"),
@@ -43,7 +43,7 @@ class Reading(typing.NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def read(code: types.CodeType) -> Reading:
-    """The operations of a function, without those that only make room.
+    """The operations of a function, without those that only reserve space.
 
     >>> [operation.opname for operation in read((lambda x: x).__code__).operations]
     ['RESUME', 'LOAD_FAST', 'RETURN_VALUE']
@@ -53,7 +53,7 @@ def read(code: types.CodeType) -> Reading:
     position_of = {operation.offset: position for position, operation in enumerate(operations)}
     arrivals = {position_of[each.argval] for each in operations if _jumps(each)}
     handlers: list[Handler | None] = [None] * len(operations)
-    # The first entry for an offset is the one that counts, and they do not overlap.
+    # The first entry for an offset counts, and entries do not overlap.
     for entry in getattr(byte_code, "exception_entries", ()) if code.co_exceptiontable else ():
         handler = Handler(position_of[entry.target], entry.depth, entry.lasti)
         if _only_raises(operations, handler.position):
@@ -76,7 +76,7 @@ def _jumps(operation: dis.Instruction) -> bool:
 
 
 def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
-    """Whether a handler raises the error again whatever it is, as the one around a whole generator does."""
+    """Whether a handler raises every error again, as the handler around a whole generator does."""
     quiet = ("SWAP", "POP_TOP", "STORE_FAST", "CALL_INTRINSIC_1", "COPY", "POP_EXCEPT")
     while operations[position].opname in quiet:
         position += 1
@@ -85,11 +85,7 @@ def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def stored_names(code: types.CodeType, operation: str) -> frozenset[str]:
-    """The names that a function, or one inside of it, changes with an operation or deletes.
-
-    Args:
-        code: The function.
-        operation: ``STORE_DEREF``, ``STORE_GLOBAL`` or ``STORE_ATTR``.
+    """The names that a function, or one inside of it, stores or deletes with an operation such as ``STORE_ATTR``.
 
     >>> def change(self):
     ...     self.total = 1

@@ -1,4 +1,4 @@
-"""Hints for what columns of a table hold, where the Python class of the values says less than the column does."""
+"""Hints for columns of a table that know more than the Python class of their values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ from penstock.typehints.unions import union_of
 
 
 class ValueTypeConstraint(TypeConstraint):
-    """Values of a class, with what only their column knows; consistent with the class, both ways (penstock's own).
+    """Values of a class, with facts that only their column knows; consistent with the class, both ways.
 
-    Attributes:
-        value_class: The class of the values.
-        kind: What the column calls its type.
-        parameters: The numbers that belong to the type.
+    `kind` is the column's name of the type, such as "Decimal", and `parameters` are its numbers. (Penstock's own.)
     """
 
     def __init__(self, value_class: type, kind: str, *parameters: int) -> None:
@@ -44,11 +41,6 @@ class ValueTypeConstraint(TypeConstraint):
         return issubclass(self.value_class, base)
 
     def type_check(self, instance: object) -> None:
-        """Checks the class of a value.
-
-        Raises:
-            SimpleTypeHintError: If it is of another class.
-        """
         check_constraint(self.value_class, instance)
 
     def _mismatch(self, instance: object) -> str | None:
@@ -71,11 +63,7 @@ class ValueTypeConstraint(TypeConstraint):
 
 
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
-    """Decimals with at most so many digits, and so many of them behind the point.
-
-    >>> decimal_of(10, 2)
-    Decimal(10, 2)
-    """
+    """Decimals with at most so many digits, and so many of them behind the point."""
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 
 
@@ -96,9 +84,6 @@ class PairsConstraint(ListConstraint):
 
 class RecordConstraint(DictConstraint):
     """Dicts with these items, in an order; one that is absent is None (penstock's own).
-
-    Args:
-        fields: Pairs of name and type.
 
     >>> RecordConstraint([("team", str), ("points", int)])
     Dict(team=<class 'str'>, points=<class 'int'>)

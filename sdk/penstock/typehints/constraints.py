@@ -1,4 +1,4 @@
-"""The base of type hints: what a constraint is, and which values satisfy it."""
+"""The base of type hints: constraints, and the questions whether values and types satisfy them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from penstock.base.late_binding import LateBinding
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 
 Hint = typing.Any
 """A type hint: a class, a `TypeConstraint`, or a native hint such as ``list[int]``."""
 
-# The built-in containers that a hint should give element types for.
+# The built-in containers for which a hint should give element types.
 DISALLOWED_PRIMITIVE_TYPES = (list, set, frozenset, tuple, dict)
 
 _NATIVE_MODULES = frozenset({"typing", "typing_extensions", "collections", "collections.abc"})
@@ -22,7 +22,7 @@ NUMERIC_TOWER: dict[object, tuple[type, ...]] = {float: (int,), complex: (int, f
 
 
 class _HintError(TypeError):
-    """An error whose first argument is the sentence by which Beam's programs know it; the text adds what to do."""
+    """An error whose first argument is Beam's sentence, by which programs know it; the text adds what to do."""
 
     def __str__(self) -> str:
         what, *hints = self.args or ("",)
@@ -38,12 +38,7 @@ class CompositeTypeHintError(_HintError):
 
 
 class NotAHintError(_HintError):
-    """What was written as a type hint is none.
-
-    >>> print(NotAHintError("5 is not a type.", "write int"))
-    5 is not a type.
-      hint: write int
-    """
+    """Something that is not a type hint was written as one."""
 
 
 class GetitemConstructor(type):
@@ -61,11 +56,7 @@ class TypeConstraint:
         raise NotImplementedError
 
     def type_check(self, instance: object) -> None:
-        """Checks a value.
-
-        Raises:
-            TypeError: If the value does not satisfy the constraint.
-        """
+        """Raises TypeError if a value does not satisfy the constraint."""
         raise NotImplementedError
 
     def _mismatch(self, instance: object) -> str | None:
@@ -77,15 +68,15 @@ class TypeConstraint:
         return None
 
     def native_class(self) -> typing.Any:
-        """The class of Python's that the constraint stands for; None if there is none, as for most."""
+        """Python's class for the constraint; None if there is none, as for most."""
         return None
 
     def one_for(self, members: Sequence[Hint]) -> Hint | None:
-        """One constraint for several in a union, of which this is the first; None where they stay several."""
+        """One constraint for several in a union, of which this is the first; None if they stay separate."""
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """What each type variable in this constraint stands for, if it is to be `concrete_type`."""
+        """The type for each type variable in this constraint, if the whole stands for `concrete_type`."""
         return {}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
@@ -103,15 +94,11 @@ class TypeConstraint:
 
 
 class IndexableTypeConstraint(TypeConstraint):
-    """A constraint on values that an index can be taken of (Beam's name)."""
+    """A constraint on values that support indexes (Beam's name)."""
 
 
 class AnyTypeConstraint(TypeConstraint):
-    """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name).
-
-    >>> Any, Any == typing.Any
-    (Any, True)
-    """
+    """The type that is consistent with every type, both ways, and that every value satisfies (Beam's name)."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) or other is typing.Any
@@ -144,8 +131,8 @@ class TypeVariable(AnyTypeConstraint):
     """A name for a type that is not known yet; where unbound it means ``Any`` (Beam's name).
 
     Args:
-        name: What to show, and by default what makes two variables equal.
-        use_name_in_eq: False makes the variable equal to any other whatever the names.
+        name: The name to show; by default, equal names make variables equal.
+        use_name_in_eq: False makes the variable equal to any other, whatever the names.
 
     >>> bind_type_variables(TypeVariable("T"), {TypeVariable("T"): int})
     <class 'int'>
@@ -161,7 +148,7 @@ class TypeVariable(AnyTypeConstraint):
         return not (self.use_name_in_eq and other.use_name_in_eq) or self.name == other.name
 
     def __hash__(self) -> int:
-        # Not of the name: variables with different names can be equal.
+        # Without the name, since variables with different names can be equal.
         return hash(TypeVariable)
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
@@ -171,7 +158,6 @@ class TypeVariable(AnyTypeConstraint):
         return f"TypeVariable[{self.name}]"
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variable stands for the whole concrete type."""
         return {self: concrete_type}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
@@ -180,7 +166,7 @@ class TypeVariable(AnyTypeConstraint):
 
 
 class ParameterizedConstraint(TypeConstraint):
-    """A constraint that is its class and its type parameters, and nothing else; equal if these are."""
+    """A constraint that consists of its class and its type parameters; equal if these are."""
 
     label: typing.ClassVar[str] = ""
 
@@ -206,11 +192,7 @@ class ParameterizedConstraint(TypeConstraint):
         return f"{self.label}[{', '.join(map(show_type, self.parameters))}]"
 
     def type_check(self, instance: object) -> None:
-        """Checks a value and everything inside it.
-
-        Raises:
-            CompositeTypeHintError: If it does not satisfy the constraint; the text shows types, not values.
-        """
+        """Raises CompositeTypeHintError if a value, or a part of it, does not fit; the text shows only types."""
         reason = self._mismatch(instance)
         if reason is not None:
             raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
@@ -233,7 +215,6 @@ class ParameterizedConstraint(TypeConstraint):
         return bindings
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
-        """This constraint with type variables replaced in all its parameters."""
         bound = tuple(bind_type_variables(item, bindings) for item in self.parameters)
         return self if bound == self.parameters else self._with_parameters(bound)
 
@@ -245,24 +226,14 @@ def _rebuild(cls: type[ParameterizedConstraint], parameters: tuple[Hint, ...]) -
 
 
 def show_type(hint: Hint) -> str:
-    """A hint as errors show it: a class as Python shows it, with its module.
-
-    >>> print(show_type(int), show_type(Any))
-    <class 'int'> Any
-    """
+    """A hint as errors show it: a class as Python shows it, with its module."""
     return repr(hint)
 
 
 def visit_inner_types(
     type_constraint: Hint, visitor: Callable[[Hint, typing.Any], object], visitor_arg: typing.Any
 ) -> None:
-    """Calls ``visitor(node, visitor_arg)`` for a hint and every hint inside it (Beam's name).
-
-    >>> seen = []
-    >>> visit_inner_types(int, lambda hint, into: into.append(hint), seen)
-    >>> seen
-    [<class 'int'>]
-    """
+    """Calls ``visitor(node, visitor_arg)`` for a hint and every hint inside it (Beam's name)."""
     if isinstance(type_constraint, TypeConstraint):
         type_constraint.visit(visitor, visitor_arg)
     else:
@@ -270,7 +241,7 @@ def visit_inner_types(
 
 
 def match_type_variables(type_constraint: Hint, concrete_type: Hint) -> dict[typing.Any, Hint]:
-    """What each type variable of a hint stands for, if the hint is to be `concrete_type` (Beam's name).
+    """The type for each type variable of a hint, if the hint stands for `concrete_type` (Beam's name).
 
     >>> match_type_variables(TypeVariable("T"), int)
     {TypeVariable[T]: <class 'int'>}
@@ -297,11 +268,7 @@ def is_typing_generic(type_param: Hint) -> bool:
 
 
 def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> None:
-    """Refuses what cannot be a parameter of a hint, as in ``List[5]`` (Beam's name).
-
-    Raises:
-        TypeError: If `type_param` is not a type; the text begins with `error_msg_prefix`.
-    """
+    """Raises TypeError if `type_param` cannot be a parameter of a hint, as in ``List[5]`` (Beam's name)."""
     if isinstance(type_param, (type, TypeConstraint, types.UnionType)) or type_param is None:
         return
     if is_typing_generic(type_param) or isinstance(type_param, (typing.NewType, typing.TypeVar)):
@@ -316,7 +283,7 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
 
 
 _CONVERTER = "penstock.typehints.native_type_compatibility"
-# These know all constraints.
+# The functions behind these know all constraints.
 bare_container: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
 convert_to_beam_type: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
 
@@ -325,7 +292,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
     """A hint as penstock works with it: bare and native containers become constraints (Beam's name).
 
     Args:
-        x: Any hint. What penstock cannot express, such as ``Callable``, becomes ``Any``.
+        x: Any hint. One that penstock cannot express, such as ``Callable``, becomes ``Any``.
         none_as_type: Whether None means the type of None.
 
     >>> normalize(list[int]), normalize(dict), normalize(None, none_as_type=True)
@@ -344,21 +311,13 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
 
 
 def not_an_instance(what: str, expected: str, instance: object) -> str:
-    """The sentence that a value is not an instance of a container's class.
-
-    >>> print(not_an_instance("No list", "list", 1))
-    No list. Valid object instance must be of type 'list'. Instead, an instance of 'int' was received.
-    """
+    """The sentence that a value is not an instance of a container's class."""
     found = f"Instead, an instance of '{type(instance).__name__}' was received."
     return f"{what}. Valid object instance must be of type '{expected}'. {found}"
 
 
 def is_composite(hint: Hint) -> bool:
-    """Whether a hint is more than a class.
-
-    >>> is_composite(list[int]), is_composite(int)
-    (True, False)
-    """
+    """Whether a hint is more than a class."""
     return isinstance(normalize(hint), TypeConstraint)
 
 
@@ -375,7 +334,7 @@ def mismatch(type_constraint: Hint, instance: object) -> str | None:
         return hint._mismatch(instance)
     hint = typing.get_origin(hint) or hint
     if not isinstance(hint, type):
-        raise RuntimeError(three_parts(f"{hint!r} is not a type", hint="give a class or a type hint"))
+        raise refusal(RuntimeError, f"{hint!r} is not a type", hint="give a class or a type hint")
     if isinstance(instance, (hint, *NUMERIC_TOWER.get(hint, ()))):
         return None
     expected, found = show_type(hint), type(instance).__name__
@@ -388,10 +347,6 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
     Raises:
         SimpleTypeHintError: If the hint is a class and the value is not an instance of it.
         CompositeTypeHintError: If the hint is a constraint and the value does not satisfy it.
-
-    >>> check_constraint(int, "a")
-    Traceback (most recent call last):
-    penstock.typehints.constraints.SimpleTypeHintError: Expected an instance of type <class 'int'>, instead received ...
     """
     if isinstance(type_constraint, TypeConstraint):
         type_constraint.type_check(object_instance)
@@ -403,15 +358,10 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
 
 
 def is_consistent_with(sub: Hint, base: Hint, use_beartype: bool | None = None) -> bool:
-    """Whether a value of type `sub` may go where a `base` is asked for (Beam's name).
+    """Whether a value of type `sub` may stand for a `base` (Beam's name).
 
     Like ``issubclass``, but with hints; ``Any`` is consistent with all, both ways; an int may stand for a
-    float (PEP 483 and 484). The answers for hashable hints are remembered.
-
-    Args:
-        sub: The type there is.
-        base: The type asked for.
-        use_beartype: Beam's argument; there is only one way to decide here, so it changes nothing.
+    float (PEP 483 and 484). The answers for hashable hints are remembered. `use_beartype` is Beam's, and has no effect.
 
     >>> is_consistent_with(list[bool], list[int]), is_consistent_with(str, int)
     (True, False)
@@ -459,5 +409,5 @@ def regex_consistency(sub: Hint, base: Hint) -> bool:
     try:
         return issubclass(sub_class, base_class)
     except TypeError:
-        # A protocol that cannot be checked at run time is the user's affair: nothing contradicts it.
+        # Nothing contradicts a protocol that cannot be checked at run time.
         return inspect.isclass(base_class) and getattr(base_class, "_is_protocol", False)

@@ -22,11 +22,7 @@ from penstock.utils.windowed_value import WindowedValue
 
 
 class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
-    """The base of constraints on containers of any length whose elements have one type (Beam's name).
-
-    Attributes:
-        inner_type: The type of the elements.
-    """
+    """The base of constraints on containers of any length whose elements have one type (Beam's name)."""
 
     _sequence_type: type = abc.Iterable
 
@@ -74,40 +70,28 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
 
 
 class ListConstraint(SequenceTypeConstraint):
-    """What ``List[X]`` makes (Beam's name).
-
-    >>> ListConstraint(int)
-    List[<class 'int'>]
-    """
+    """The result of ``List[X]`` (Beam's name)."""
 
     label = "List"
     _sequence_type = list
 
 
 class SetTypeConstraint(SequenceTypeConstraint):
-    """What ``Set[X]`` makes (Beam's name).
-
-    >>> SetTypeConstraint(int)
-    Set[<class 'int'>]
-    """
+    """The result of ``Set[X]`` (Beam's name)."""
 
     label = "Set"
     _sequence_type = set
 
 
 class FrozenSetTypeConstraint(SequenceTypeConstraint):
-    """What ``FrozenSet[X]`` makes (Beam's name).
-
-    >>> FrozenSetTypeConstraint(int)
-    FrozenSet[<class 'int'>]
-    """
+    """The result of ``FrozenSet[X]`` (Beam's name)."""
 
     label = "FrozenSet"
     _sequence_type = frozenset
 
 
 class TupleSequenceConstraint(SequenceTypeConstraint):
-    """What ``Tuple[X, ...]`` makes: a tuple of any length (Beam's name).
+    """The result of ``Tuple[X, ...]``: a tuple of any length (Beam's name).
 
     >>> TupleSequenceConstraint(int)
     Tuple[<class 'int'>, ...]
@@ -124,11 +108,7 @@ class TupleSequenceConstraint(SequenceTypeConstraint):
 
 
 class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
-    """What ``Tuple[X, Y]`` and ``KV[X, Y]`` make: a tuple of exactly these (Beam's name).
-
-    >>> TupleConstraint((str, int))
-    Tuple[<class 'str'>, <class 'int'>]
-    """
+    """The result of ``Tuple[X, Y]`` and ``KV[X, Y]``: a tuple of exactly these (Beam's name)."""
 
     label = "Tuple"
 
@@ -163,7 +143,7 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
 
 
 class CollectionTypeConstraint(SequenceTypeConstraint):
-    """What ``Collection[X]`` makes: anything with a length, iteration and ``in`` (Beam's name).
+    """The result of ``Collection[X]``: anything with a length, iteration and ``in`` (Beam's name).
 
     >>> CollectionTypeConstraint(int)
     Collection[<class 'int'>]
@@ -187,7 +167,7 @@ class CollectionTypeConstraint(SequenceTypeConstraint):
 
 
 class ABCSequenceTypeConstraint(SequenceTypeConstraint):
-    """What ``Sequence[X]`` makes: anything with a length and indexes (Beam's name).
+    """The result of ``Sequence[X]``: anything with a length and indexes (Beam's name).
 
     >>> ABCSequenceTypeConstraint(int)
     Sequence[<class 'int'>]
@@ -201,7 +181,7 @@ class ABCSequenceTypeConstraint(SequenceTypeConstraint):
 
 
 class IterableTypeConstraint(SequenceTypeConstraint):
-    """What ``Iterable[X]`` makes (Beam's name).
+    """The result of ``Iterable[X]`` (Beam's name).
 
     >>> is_consistent_with(ListConstraint(int), IterableTypeConstraint(int))
     True
@@ -215,12 +195,9 @@ class IterableTypeConstraint(SequenceTypeConstraint):
 
 
 class IteratorTypeConstraint(ParameterizedConstraint):
-    """What ``Iterator[X]`` and ``Generator[X]`` make (Beam's name).
+    """The result of ``Iterator[X]`` and ``Generator[X]`` (Beam's name).
 
     A check of a value does not look at the elements: that would use them up.
-
-    >>> IteratorTypeConstraint(int)
-    Iterator[<class 'int'>]
     """
 
     label = "Iterator"
@@ -245,7 +222,7 @@ class IteratorTypeConstraint(ParameterizedConstraint):
 
 
 class MappingTypeConstraint(ParameterizedConstraint):
-    """What ``Mapping[K, V]`` makes (Beam's name).
+    """The result of ``Mapping[K, V]`` (Beam's name).
 
     >>> is_consistent_with(DictConstraint(str, bool), MappingTypeConstraint(str, int))
     True
@@ -295,11 +272,7 @@ class MappingTypeConstraint(ParameterizedConstraint):
 
 
 class DictConstraint(MappingTypeConstraint):
-    """What ``Dict[K, V]`` makes (Beam's name).
-
-    >>> DictConstraint(str, int)
-    Dict[<class 'str'>, <class 'int'>]
-    """
+    """The result of ``Dict[K, V]`` (Beam's name)."""
 
     label = "Dict"
     _mapping_type = dict
@@ -309,7 +282,7 @@ class DictConstraint(MappingTypeConstraint):
 
 
 class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstructor):
-    """What ``WindowedValue[X]`` makes (Beam's name).
+    """The result of ``WindowedValue[X]`` (Beam's name).
 
     >>> WindowedTypeConstraint[int]
     WindowedValue[<class 'int'>]
@@ -344,12 +317,12 @@ def _of_element(constraint: ParameterizedConstraint, index: int) -> str:
 
 
 def _is_container_class(hint: Hint) -> bool:
-    """Whether a hint is a class whose instances are containers; but no text and no mapping."""
+    """Whether a hint is a class of containers other than texts and mappings."""
     return isinstance(hint, type) and not issubclass(hint, (str, bytes, abc.Mapping))
 
 
 def element_types(hint: Hint) -> tuple[Hint, ...]:
-    """The types of what iteration over a hint gives; () if it says nothing.
+    """The types of the elements that iteration over a hint gives; () if they are unknown.
 
     >>> element_types(TupleConstraint((str, int))), element_types(int)
     ((<class 'str'>, <class 'int'>), ())

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, get_args
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.constraints import Hint, validate_composite_type_param
 from penstock.typehints.io_hints import (
@@ -25,7 +25,7 @@ WithTypeHintsT = typing.TypeVar("WithTypeHintsT", bound="WithTypeHints")
 
 
 class WithTypeHints:
-    """What has type hints that a user can set: transforms, DoFns and CombineFns (Beam's name).
+    """The base of objects with type hints that a user can set: transforms, DoFns and CombineFns (Beam's name).
 
     >>> WithTypeHints().with_output_types(int).get_type_hints().simple_output_type("it")
     <class 'int'>
@@ -43,12 +43,12 @@ class WithTypeHints:
         self._type_hints = type_hints
 
     def get_type_hints(self) -> IOTypeHints:
-        """The hints set on the object, or else `default_type_hints`, or else those set on the class."""
+        """The hints set on the object, or else `default_type_hints`, or else the hints set on the class."""
         own = self._get_or_create_type_hints().with_defaults(self.default_type_hints())
         return own.with_defaults(get_type_hints(type(self)))
 
     def default_type_hints(self) -> IOTypeHints | None:
-        """The hints that count where the user set none; a subclass may override this."""
+        """The hints to use if the user set none; a subclass may override this."""
         return None
 
     def with_input_types(self: WithTypeHintsT, *arg_hints: Hint, **kwarg_hints: Hint) -> WithTypeHintsT:
@@ -59,7 +59,7 @@ class WithTypeHints:
         return self
 
     def with_output_types(self: WithTypeHintsT, *arg_hints: Hint, **kwarg_hints: Hint) -> WithTypeHintsT:
-        """Sets the output hint, and by keyword those of tagged outputs; returns the object itself."""
+        """Sets the output hint, and by keyword the hints of tagged outputs; returns the object itself."""
         self._type_hints = self._get_or_create_type_hints().with_output_types(
             *convert_to_beam_types(arg_hints), **convert_to_beam_types(kwarg_hints)
         )
@@ -78,9 +78,6 @@ def with_input_types(*positional_hints: Hint, **keyword_hints: Hint) -> Callable
     Args:
         positional_hints: One for each argument, in order.
         keyword_hints: By the name of the argument.
-
-    Raises:
-        TypeError: If a hint on a function is not a type.
 
     >>> @with_input_types(str)
     ... def upper(text):
@@ -108,10 +105,6 @@ def with_output_types(*return_type_hint: Hint, **tagged_type_hints: Hint) -> Cal
         return_type_hint: Exactly one; several return values are a ``Tuple``.
         tagged_type_hints: By tag.
 
-    Raises:
-        ValueError: If there is not exactly one positional hint.
-        TypeError: If a hint is not a type.
-
     >>> @with_output_types(bool)
     ... def negate(p):
     ...     return not p
@@ -119,11 +112,10 @@ def with_output_types(*return_type_hint: Hint, **tagged_type_hints: Hint) -> Cal
     <class 'bool'>
     """
     if len(return_type_hint) != 1:
-        raise ValueError(
-            three_parts(
-                "'returns' accepts only a single positional argument.",
-                hint="In order to specify multiple return types, use the 'Tuple' type-hint.",
-            )
+        raise refusal(
+            ValueError,
+            "'returns' accepts only a single positional argument.",
+            hint="In order to specify multiple return types, use the 'Tuple' type-hint.",
         )
     main = convert_to_beam_type(return_type_hint[0])
     validate_composite_type_param(main, error_msg_prefix="All type hint arguments")
@@ -159,13 +151,9 @@ _ANNOTATIONS = ("TimestampedValue", "WindowedValue")
 
 
 def strip_output_annotations(type_hint: Any, strip_tagged_output: bool = True) -> Any:
-    """The type of the elements of a type hint that may speak of timestamps, windows or tags, which are not elements.
+    """The type of the elements, from a hint that may mention timestamps, windows or tags, which are not elements.
 
-    ``TimestampedValue[T]`` is T; any other such hint says nothing, so that it is `Any`.
-
-    Args:
-        type_hint: The type hint.
-        strip_tagged_output: Whether tags count.
+    ``TimestampedValue[T]`` is T; any other such hint is `Any`. Tags count if `strip_tagged_output`.
     """
     names = (*_ANNOTATIONS, "TaggedOutput") if strip_tagged_output else _ANNOTATIONS
     found = False

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
@@ -126,7 +126,7 @@ class IOTypeHints(typing.NamedTuple):
         return IOTypeHints(self.input_types, other.output_types, self._origin("with_output_types_from"))
 
     def with_defaults(self, hints: IOTypeHints | None) -> IOTypeHints:
-        """These hints, and those of `hints` where these say nothing."""
+        """These hints, or `hints` where these are empty."""
         if not hints:
             return self
         if not self:
@@ -137,22 +137,14 @@ class IOTypeHints(typing.NamedTuple):
         return self if merged == self else merged
 
     def simple_output_type(self, context: object) -> Hint:
-        """The hint of the main output; None if there is none.
-
-        Args:
-            context: What to name in the error.
-
-        Raises:
-            TypeError: If there is more than one hint.
-        """
+        """The hint of the main output, None if there is none; TypeError, with `context`, if there are several."""
         if not self._has_output_types() or self.output_types is None:
             return None
         positional = self.output_types[0]
         if len(positional) != 1:
-            raise TypeError(
-                three_parts(
-                    f"Expected single output type hint for {context} but got: {_shown(self.output_types)}"
-                )
+            raise refusal(
+                TypeError,
+                f"Expected single output type hint for {context} but got: {_shown(self.output_types)}",
             )
         return positional[0]
 
@@ -174,10 +166,10 @@ class IOTypeHints(typing.NamedTuple):
         return IOTypeHints(inputs, outputs, self.origin)
 
     def strip_iterable(self) -> IOTypeHints:
-        """The hints of a callable that returns many elements, of one element: ``list[int]`` becomes ``int``.
+        """The hints of a callable that returns many elements, as hints of one element: ``list[int]`` becomes ``int``.
 
-        ``Optional`` around the iterable is taken off too. None alone says that nothing comes, or that it comes from
-        timers, of which the hint says nothing: that is Any, as in Beam.
+        It ignores ``Optional`` around the iterable. None alone means that no elements come, or that they come from
+        timers, about which the hint says nothing: that is Any, as in Beam.
 
         Raises:
             ValueError: If the output hint is not iterable.
@@ -246,7 +238,7 @@ def _annotation(annotation: Hint) -> Hint:
 def _origin_of(fn: Callable[..., typing.Any]) -> str:
     code = getattr(fn, "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-    # A callable without a name may show its arguments, which are none of an error's.
+    # The repr of a callable without a name may show its arguments, which errors must not.
     return f"annotations of {getattr(fn, '__qualname__', 'an unknown callable')}{place}"
 
 
@@ -288,7 +280,7 @@ def _without_pcollection(hints: TypesOf | None, side: str) -> TypesOf | None:
 
 
 def _split_tagged(hint: Hint) -> tuple[Hint, dict[str, Hint]]:
-    """The part of a hint that is the main output's (``Any`` if none is left), and the tagged outputs'."""
+    """The part of a hint for the main output (``Any`` if none is left), and the tagged outputs."""
     main, tagged = [], {}
     for member in hint.union_types if isinstance(hint, UnionConstraint) else [hint]:
         origin: Hint = typing.get_origin(member)
@@ -307,10 +299,9 @@ def _split_tagged(hint: Hint) -> tuple[Hint, dict[str, Hint]]:
 def _tag_and_type(hint: Hint) -> tuple[str, Hint]:
     args = typing.get_args(hint)
     if len(args) != 2 or typing.get_origin(args[0]) is not typing.Literal:
-        raise TypeError(
-            three_parts(
-                f"TaggedOutput takes Literal['tag'] and a type, got {hint}",
-                hint="write TaggedOutput[Literal['errors'], str]",
-            )
+        raise refusal(
+            TypeError,
+            f"TaggedOutput takes Literal['tag'] and a type, got {hint}",
+            hint="write TaggedOutput[Literal['errors'], str]",
         )
     return typing.get_args(args[0])[0], convert_to_beam_type(args[1])

@@ -1,4 +1,4 @@
-"""What inference knows of a value, and how two such pieces of knowledge are joined."""
+"""The knowledge of inference about a value, and how two pieces of it are joined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import UnionConstraint, union_of
 
 NOTHING = UnionConstraint(())
-"""The type of the elements of an empty container, until it is known what else may be in it."""
+"""The type of the elements of an empty container, until other elements are known."""
 
 _HOMOGENEOUS: dict[type, typing.Any] = {
     list: ListConstraint,
@@ -38,18 +38,14 @@ _ELEMENTS_OF_CLASSES: dict[Hint, type] = {str: str, bytes: int, range: int}
 
 
 class Const:
-    """A value that is known before anything runs, and its type (Beam's name).
-
-    >>> Const("a").type
-    <class 'str'>
-    """
+    """A value that is known before anything runs, and its type (Beam's name)."""
 
     def __init__(self, value: typing.Any) -> None:
         self.value = value
         self.type = instance_to_type(value)
 
     def __eq__(self, other: object) -> bool:
-        # The types too: 1 and True and 1.0 are equal.
+        # The types differ too: 1 and True and 1.0 are equal.
         return isinstance(other, Const) and self.type == other.type and bool(self.value == other.value)
 
     def __hash__(self) -> int:
@@ -70,11 +66,7 @@ class Const:
 
 
 def instance_to_type(o: object) -> Hint:
-    """The hint that describes a value (Beam's name).
-
-    >>> instance_to_type(("a", [1, 2.5])), instance_to_type({})
-    (Tuple[<class 'str'>, List[Union[<class 'float'>, <class 'int'>]]], Dict[Any, Any])
-    """
+    """The hint that describes a value (Beam's name)."""
     cls = type(o)
     if cls in _HOMOGENEOUS:
         return _HOMOGENEOUS[cls](_union_of_values(typing.cast("Iterable[object]", o)))
@@ -97,11 +89,7 @@ def _union_of_values(values: Iterable[object]) -> Hint:
 
 
 def union(a: typing.Any, b: typing.Any) -> typing.Any:
-    """The union of two types or constants; an empty container takes the elements of another (Beam's name).
-
-    >>> union(int, str)
-    Union[<class 'int'>, <class 'str'>]
-    """
+    """The union of two types or constants; an empty container takes the elements of another (Beam's name)."""
     if type(a) is type(b) and a == b:
         return a
     if a is None or a == NOTHING:
@@ -136,7 +124,7 @@ def finalize_hints(type_hint: Hint) -> Hint:
 
 
 def element_type(hint: typing.Any) -> Hint:
-    """The type of what iteration gives; ``Any`` if it is not known (Beam's name).
+    """The type of the elements that iteration gives; ``Any`` if it is not known (Beam's name).
 
     >>> element_type(ListConstraint(int)), element_type(str), element_type(float)
     (<class 'int'>, <class 'str'>, Any)
@@ -153,11 +141,7 @@ def element_type(hint: typing.Any) -> Hint:
 
 
 def key_value_types(kv_type: Hint) -> tuple[Hint, ...]:
-    """The types of the key and of the value of a pair; twice ``Any`` for another hint (Beam's name).
-
-    >>> key_value_types(TupleConstraint((str, int)))
-    (<class 'str'>, <class 'int'>)
-    """
+    """The types of the key and of the value of a pair; twice ``Any`` for another hint (Beam's name)."""
     if isinstance(kv_type, TupleConstraint) and len(kv_type.tuple_types) == 2:
         return kv_type.tuple_types
     if kv_type == NOTHING:
@@ -166,7 +150,7 @@ def key_value_types(kv_type: Hint) -> tuple[Hint, ...]:
 
 
 Value = typing.Any
-"""What inference knows of a value: a hint, a `Const`, or one of the classes of this module."""
+"""The knowledge of inference about a value: a hint, a `Const`, or one of the classes of this module."""
 
 BUILT_IN: dict[type, type] = {
     ListConstraint: list,
@@ -176,7 +160,7 @@ BUILT_IN: dict[type, type] = {
     SetTypeConstraint: set,
     FrozenSetTypeConstraint: frozenset,
 }
-"""The class of the values that a hint is for."""
+"""The class of the values of each hint."""
 _CHANGEABLE = (ListConstraint, SetTypeConstraint, DictConstraint)
 _KEPT_CLASSES = frozenset({bool, int, float, complex, str, bytes})
 _COMPARED_BY_VALUE = frozenset({*_KEPT_CLASSES, type(None)})
@@ -202,7 +186,7 @@ class Bound(typing.NamedTuple):
 
 
 class Exact(typing.NamedTuple):
-    """An instance of just this class, and not of one that inherits from it."""
+    """An instance of just this class, and not of a derived class."""
 
     cls: type
 
@@ -223,13 +207,13 @@ class Spread(typing.NamedTuple):
 
 
 class _Nothing:
-    """The place of a value that is not there."""
+    """The place of a missing value."""
 
 
 NULL = _Nothing()
-"""What Python puts on the stack beside a callable that has no receiver."""
+"""Python's entry on the stack beside a callable without a receiver."""
 UNBOUND = _Nothing()
-"""The value of a name that has none."""
+"""The value of a name without a value."""
 
 
 def hint_of(value: Value) -> Hint:
@@ -246,10 +230,10 @@ def hint_of(value: Value) -> Hint:
 
 
 def fixed(value: object) -> Value:
-    """What is known of a value that the function finds by a name, and that may change before it is read.
+    """The knowledge of a value that the function finds by a name, and that may change before it is read.
 
-    A module, class or function stays what it is. A number or a text keeps its class. Other data may do
-    anything, and None most likely stands for what comes later.
+    A module, class or function stays the same. A number or a text keeps its class. Other data may change in any
+    way, and None most likely stands for a later value.
 
     >>> fixed(len), fixed(5), fixed([5]), fixed(None)
     (Const[<class 'builtin_function_or_method'>], <class 'int'>, Any, Any)
@@ -282,7 +266,7 @@ def same(first: Value, second: Value) -> bool:
 
 
 def joined(first: Value, second: Value) -> Value:
-    """What is known of a value that is one or the other.
+    """The knowledge of a value that is one or the other.
 
     >>> joined(Const(1), Const("a")), joined(UNBOUND, int)
     (Union[<class 'int'>, <class 'str'>], <class 'int'>)
@@ -290,13 +274,13 @@ def joined(first: Value, second: Value) -> Value:
     if same(first, second):
         return first
     if first is UNBOUND or second is UNBOUND:
-        # Reading a name without a value raises an error, so that what follows has the other one.
+        # Reading a name without a value raises an error, so that the code after it has the other value.
         return second if first is UNBOUND else first
     return union(hint_of(first), hint_of(second))
 
 
 def loosened(value: Value) -> Value:
-    """A value once it has a name: a list, set or dictionary may since have got other elements.
+    """The knowledge of a value once it has a name: a list, set or dictionary may have got other elements since.
 
     >>> loosened(TupleConstraint((ListConstraint(int), str)))
     Tuple[List[Any], <class 'str'>]

@@ -1,4 +1,4 @@
-"""Turns Python's own hints, such as ``list[int]`` and ``int | None``, into penstock's, and back."""
+"""Converts Python's own hints, such as ``list[int]`` and ``int | None``, to penstock's, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import typing_extensions
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import constraints
 from penstock.typehints.constraints import (
     Any,
@@ -40,7 +40,7 @@ from penstock.typehints.unions import UnionConstraint, union_of
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")
 
-# Each class that hints are made of: how many parameters it takes and what they make.
+# For each class of native hints, the number of its parameters and the constructor of ours.
 _CONSTRUCTORS: dict[Hint, tuple[int, Callable[..., Hint]]] = {
     list: (1, ListConstraint),
     set: (1, SetTypeConstraint),
@@ -78,17 +78,13 @@ class TypedWindowedValue(typing.Generic[T]):
     """Stands for ``WindowedValue`` in annotations: ``TypedWindowedValue[int]`` (Beam's name)."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise NotImplementedError(
-            three_parts("TypedWindowedValue has no instances", hint="use it in annotations only")
+        raise refusal(
+            NotImplementedError, "TypedWindowedValue has no instances", hint="use it in annotations only"
         )
 
 
 def bare_container(cls: type) -> Hint:
-    """The hint for a built-in container without parameters.
-
-    >>> bare_container(list)
-    List[Any]
-    """
+    """The hint for a built-in container without parameters."""
     return _BARE_CONTAINERS[cls]
 
 
@@ -125,9 +121,8 @@ def _is_union(typ: Hint) -> bool:
 def convert_to_beam_type(typ: Hint) -> Hint:
     """A native hint as a penstock hint (Beam's name).
 
-    Args:
-        typ: Any hint. Classes of the user and penstock's own hints stay as they are. What has no counterpart
-            (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
+    Classes of the user and penstock's own hints stay as they are. A hint without a counterpart
+    (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
 
     Raises:
         ValueError: If a hint has the wrong number of parameters, or is a ``Union`` without any.
@@ -136,7 +131,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     Dict[<class 'str'>, Union[<class 'NoneType'>, List[<class 'int'>]]]
     """
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
-        # A collection of hints is not a hint: who asked for one says what is wrong with it.
+        # A collection of hints is not a hint; the caller reports that.
         return typ
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
         if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
@@ -170,7 +165,7 @@ def _convert_generic(typ: Hint) -> Hint:
     if cls is TypedWindowedValue:
         return WindowedTypeConstraint(convert_to_beam_type(args[0]) if args else Any)
     if cls is typing.Union:
-        raise ValueError(three_parts("Unsupported Union with no arguments.", hint="write Union[int, str]"))
+        raise refusal(ValueError, "Unsupported Union with no arguments.", hint="write Union[int, str]")
     if cls in _CONSTRUCTORS:
         return _construct(typ, cls, args)
     if getattr(cls, "__module__", None) in _NATIVE_MODULES or getattr(typ, "__module__", None) == "typing":
@@ -189,8 +184,8 @@ def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
         # Since Python 3.13 the sent and the returned type may be left out.
         args = (*args, type(None), type(None))[:3]
     if len(args) != arity:
-        raise ValueError(
-            three_parts(f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead")
+        raise refusal(
+            ValueError, f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead"
         )
     return constructor(*map(convert_to_beam_type, args))
 
@@ -212,11 +207,7 @@ def convert_to_beam_types(args: Iterable[Hint]) -> list[Hint]: ...
 
 
 def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
-    """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name).
-
-    >>> convert_to_beam_types({"x": list[int]})
-    {'x': List[<class 'int'>]}
-    """
+    """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name)."""
     if isinstance(args, dict):
         return {name: convert_to_beam_type(hint) for name, hint in args.items()}
     return [convert_to_beam_type(hint) for hint in args]
@@ -261,7 +252,7 @@ def convert_to_python_type(typ: Hint) -> Hint:
     if isinstance(typ, TypeConstraint) and (native_class := typ.native_class()) is not None:
         return native_class
     if isinstance(typ, TypeConstraint):
-        raise ValueError(three_parts(f"Failed to convert Beam type: {typ}", hint="Python has no such hint"))
+        raise refusal(ValueError, f"Failed to convert Beam type: {typ}", hint="Python has no such hint")
     return typ
 
 

@@ -1,6 +1,6 @@
 """The type of an expression from the types of its parts: arithmetic, comparison, index, slice and attribute.
 
-Each function gives ``Any`` whenever a value of the parts' types could give something else.
+Each function gives ``Any`` whenever values of the parts' types could give something else.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def negative(operand: Value) -> Hint:
 
 
 def comparison(left: Value, right: Value) -> Hint:
-    """The type of comparisons such as ``left < right``: other classes may answer with something that is not a bool.
+    """The type of comparisons such as ``left < right``; objects of other classes may not return a bool.
 
     >>> comparison(int, Const(1)), comparison(object, int)
     (<class 'bool'>, Any)
@@ -139,7 +139,7 @@ def item(container: Value, index: Value) -> Hint:
 
 
 def one_of(members: Hint) -> Hint:
-    """The type of a member that is asked for: which of several types it has, is known to who asks.
+    """The type of a member of a container; Any if there are several types, since only the program knows which.
 
     A row as a dictionary has numbers and texts, and ``row["price"]`` is always a number. A union would be refused.
 
@@ -150,11 +150,7 @@ def one_of(members: Hint) -> Hint:
 
 
 def part(container: Value, bounds: slice | None = None) -> Hint:
-    """The type of a slice.
-
-    Args:
-        container: What is cut.
-        bounds: From where to where, if that is known.
+    """The type of a slice, whose `bounds` may be known.
 
     >>> part(str), part(TupleConstraint((str, int))), part(TupleConstraint((str, int)), slice(1, None))
     (<class 'str'>, Tuple[Union[<class 'int'>, <class 'str'>], ...], Tuple[<class 'int'>])
@@ -170,7 +166,7 @@ def part(container: Value, bounds: slice | None = None) -> Hint:
 
 
 def attribute(receiver: Value, name: str) -> Value:
-    """What is known of ``receiver.name``. It looks the name up without running anything of the user's.
+    """The knowledge of ``receiver.name``, found without running any of the user's code.
 
     >>> attribute(str, "lower"), attribute(RowTypeConstraint.from_fields([("x", int)]), "x")
     (Method(receiver=<class 'str'>, name='lower'), <class 'int'>)
@@ -236,7 +232,7 @@ def unpacked(hint: Value, count: int) -> list[Hint]:
     if isinstance(known, TupleConstraint):
         if len(known.tuple_types) == count:
             return list(known.tuple_types)
-        # It raises an error for a tuple of this length. A hint may be wrong about the length, a constant is not.
+        # Python raises an error for a tuple of this length. A hint may be wrong about the length, a constant is not.
         return [Any if isinstance(hint, Const) else union_of(known.tuple_types)] * count
     if isinstance(known, SequenceTypeConstraint):
         return [known.inner_type] * count

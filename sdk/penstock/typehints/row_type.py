@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     Any,
     CompositeTypeHintError,
@@ -34,12 +34,7 @@ _MISSING = object()
 class RowTypeConstraint(TypeConstraint):
     """A row: named fields in an order (Beam's name). Make one with `from_user_type` or `from_fields`.
 
-    Args:
-        fields: Pairs of name and type; native hints are converted and row classes become row hints.
-        user_type: The class whose instances are such rows.
-        schema_options: Pairs kept with the schema.
-        field_options: Pairs kept with each field.
-        field_descriptions: A text for each field.
+    Native hints of fields are converted, and row classes become row hints. `user_type` is the class of the rows.
 
     >>> RowTypeConstraint.from_fields([("name", str), ("age", int)])
     Row(name=<class 'str'>, age=<class 'int'>)
@@ -91,7 +86,7 @@ class RowTypeConstraint(TypeConstraint):
             schema_id: The name under which `schema_registry` keeps the class of the rows.
             schema_options: Pairs kept with the schema.
             field_options: Pairs kept with each field.
-            schema_registry: The `SchemaTypeRegistry` to enter the class into, if any.
+            schema_registry: The `SchemaTypeRegistry` that gets the class, if any.
             field_descriptions: A text for each field.
         """
         return GeneratedClassRowTypeConstraint(
@@ -133,11 +128,7 @@ class RowTypeConstraint(TypeConstraint):
         return self._field_options.get(field_name, [])
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of a field; ``Any`` if there is no such field.
-
-        >>> RowTypeConstraint.from_fields([("age", int)]).get_type_for("age")
-        <class 'int'>
-        """
+        """The type of a field; ``Any`` if there is no such field."""
         return dict(self._fields).get(name, Any)
 
     def _inner_types(self) -> list[Hint]:
@@ -157,11 +148,6 @@ class RowTypeConstraint(TypeConstraint):
         return self._user_type is not None and issubclass(self._user_type, base)
 
     def type_check(self, instance: object) -> None:
-        """Checks a row and its fields.
-
-        Raises:
-            CompositeTypeHintError: If the value has not these fields with these types.
-        """
         reason = self._mismatch(instance)
         if reason is not None:
             raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
@@ -286,12 +272,9 @@ def merge_rows(members: Sequence[Hint]) -> Hint | None:
 
 
 def named_tuple_for_fields(fields: Iterable[tuple[str, Hint]]) -> typing.Any:
-    """A NamedTuple with these fields; the same class each time for the same fields.
+    """A NamedTuple, the same for the same fields; ValueError if a name cannot be an attribute.
 
     Its instances are pickled by their fields, since the class is in no module.
-
-    Raises:
-        ValueError: If a name cannot be an attribute's.
 
     >>> named_tuple_for_fields([("x", int)]) is named_tuple_for_fields([("x", int)])
     True
@@ -307,10 +290,10 @@ def _hint_of(hint: Hint) -> Hint:
 def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
     for name, _hint in fields:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise ValueError(
-                three_parts(
-                    f"{name!r} cannot name a field of a NamedTuple", hint="rename the field of the row"
-                )
+            raise refusal(
+                ValueError,
+                f"{name!r} cannot name a field of a NamedTuple",
+                hint="rename the field of the row",
             )
     make: typing.Any = typing.NamedTuple
     cls = make("PenstockRow", list(fields))

@@ -8,19 +8,13 @@ from penstock.base.identifiers import uuid_text
 
 
 class SchemaTypeRegistry:
-    """Classes and their schemas, by the schema's name (Beam's name).
-
-    >>> registry = SchemaTypeRegistry()
-    >>> schema_id = registry.register(int, "the schema of int")
-    >>> registry.get_typing_by_id(schema_id)
-    <class 'int'>
-    """
+    """Classes and their schemas, by the schema's name (Beam's name)."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, tuple[typing.Any, typing.Any]] = {}
 
     def generate_new_id(self) -> str:
-        """A name that no schema has."""
+        """A new name."""
         return uuid_text()
 
     def register(self, typing_: typing.Any, schema: typing.Any) -> str:

@@ -1,7 +1,7 @@
 """Schemas: the fields of a type, and the class for given fields (Beam's ``typehints.schemas``).
 
-A schema is a `RowTypeConstraint`. What Beam has here to turn schemas into protocol messages, logical types
-among it, is left out: nothing would read them.
+A schema is a `RowTypeConstraint`. Beam's functions that turn schemas into protocol messages, and logical types,
+are left out: nothing would read the messages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import Hint
 from penstock.typehints.row_type import RowTypeConstraint, named_tuple_for_fields
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY, SchemaTypeRegistry
@@ -19,13 +19,7 @@ Fields = Iterable[tuple[str, Hint]]
 
 
 def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
-    """The schema of a type (Beam's name).
-
-    Args:
-        element_type: A row hint, a NamedTuple or a dataclass.
-
-    Raises:
-        TypeError: If the type has no fields.
+    """The schema of a row hint, a NamedTuple or a dataclass; TypeError if the type has no fields (Beam's name).
 
     >>> schema_from_element_type(typing.NamedTuple("Point", [("x", int)]))
     Row(x=<class 'int'>)
@@ -34,24 +28,16 @@ def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
         return element_type
     row = RowTypeConstraint.from_user_type(element_type)
     if row is None:
-        raise TypeError(
-            three_parts(
-                f"Could not determine schema for type hint {element_type!r}",
-                hint="make Row values, or give a NamedTuple or a dataclass as type hint",
-            )
+        raise refusal(
+            TypeError,
+            f"Could not determine schema for type hint {element_type!r}",
+            hint="make Row values, or give a NamedTuple or a dataclass as type hint",
         )
     return row
 
 
 def named_fields_from_element_type(element_type: Hint) -> list[tuple[str, Hint]]:
-    """The fields of a type, in order, as pairs of name and type (Beam's name).
-
-    Raises:
-        TypeError: If the type has no fields.
-
-    >>> named_fields_from_element_type(RowTypeConstraint.from_fields([("x", int)]))
-    [('x', <class 'int'>)]
-    """
+    """The fields of a type, in order, as pairs of name and type; TypeError if it has none (Beam's name)."""
     return list(schema_from_element_type(element_type).fields)
 
 
@@ -61,11 +47,7 @@ def named_fields_from_schema(schema: RowTypeConstraint) -> list[tuple[str, Hint]
 
 
 def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowTypeConstraint:
-    """The schema with these fields (Beam's name).
-
-    >>> named_fields_to_schema({"x": int})
-    Row(x=<class 'int'>)
-    """
+    """The schema with these fields (Beam's name)."""
     pairs = names_and_types.items() if isinstance(names_and_types, dict) else names_and_types
     return RowTypeConstraint.from_fields(pairs)
 
@@ -73,11 +55,7 @@ def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowType
 def named_tuple_to_schema(
     named_tuple: type, schema_registry: SchemaTypeRegistry = SCHEMA_REGISTRY
 ) -> RowTypeConstraint:
-    """The schema of a NamedTuple or a dataclass, entered into the registry (Beam's name).
-
-    Raises:
-        TypeError: If the type has no fields.
-    """
+    """The schema of a NamedTuple or a dataclass, entered into the registry (Beam's name)."""
     row = schema_from_element_type(named_tuple)
     if row.schema_id is None:
         row.set_schema_id(schema_registry.register(named_tuple, row))
@@ -103,17 +81,14 @@ def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
 
     Raises:
         TypeError: If the types do not all have the same field names in the same order.
-
-    >>> union_schema_type([named_fields_to_schema({"x": int}), named_fields_to_schema({"x": str})])
-    Row(x=Union[<class 'int'>, <class 'str'>])
     """
     rows = [named_fields_from_element_type(item) for item in element_types]
     names = [[name for name, _hint in row] for row in rows]
     if any(row != names[0] for row in names):
-        raise TypeError(
-            three_parts(
-                f"Could not determine schema: inconsistent names {names}", hint="give all the same fields"
-            )
+        raise refusal(
+            TypeError,
+            f"Could not determine schema: inconsistent names {names}",
+            hint="give all the same fields",
         )
     return RowTypeConstraint.from_fields(
         (column[0][0], union_of(hint for _name, hint in column)) for column in zip(*rows, strict=True)

@@ -16,11 +16,7 @@ from penstock.utils.sharded_key import ShardedKey
 
 
 class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstructor):
-    """What ``ShardedKeyType[K]`` makes (Beam's name).
-
-    >>> ShardedKeyType[int]
-    ShardedKey[<class 'int'>]
-    """
+    """The result of ``ShardedKeyType[K]`` (Beam's name)."""
 
     label = "ShardedKey"
 

@@ -1,4 +1,4 @@
-"""What a callable's signature says about types, and how hints are bound to its parameters."""
+"""The types in a callable's signature, and the binding of hints to its parameters."""
 
 from __future__ import annotations
 
@@ -85,11 +85,6 @@ class TypeCheckError(BeamError):
     """The types of a pipeline do not fit together (Beam's name).
 
     Its first argument is what is wrong, by which Beam's programs know it; the text adds where, and what to do.
-
-    >>> print(TypeCheckError("expected int, got str", where="at step 'Add'", hint="parse it first"))
-    expected int, got str
-      at step 'Add'
-      hint: parse it first
     """
 
     def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
@@ -101,7 +96,7 @@ class TypeCheckError(BeamError):
 
 
 def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
-    """``inspect.signature`` with what penstock knows besides (Beam's name).
+    """``inspect.signature`` with penstock's further knowledge (Beam's name).
 
     Annotations written as text are looked up. A callable without a signature gets one that takes anything. A
     class returns its own instances. A method of a built-in class takes an instance of it.
@@ -145,9 +140,9 @@ def _native_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
 def getcallargs_forhints(
     func: Callable[..., typing.Any], *type_args: Hint, **type_kwargs: Hint
 ) -> dict[str, Hint]:
-    """Which hint each parameter gets if `func` is called with arguments of these types (Beam's name).
+    """The hint of each parameter if `func` is called with arguments of these types (Beam's name).
 
-    A parameter that gets none has its annotation, or else ``Any``.
+    A parameter without an argument has its annotation, or else ``Any``.
 
     Raises:
         TypeCheckError: If there are too few or too many hints.

@@ -1,6 +1,6 @@
-"""What a callable returns, as far as it can be known without running it (Beam's ``trivial_inference``).
+"""The type that a callable returns, as far as it can be known without running it (Beam's ``trivial_inference``).
 
-The answer comes from decorators and annotations, from what is known of Python's built-ins, and, for plain
+The answer comes from decorators and annotations, from tables of Python's built-ins, and, for plain
 functions without annotations, from their byte code. Whatever is not certain is ``Any``.
 """
 
@@ -66,7 +66,7 @@ _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>
 
 
 class Limits(typing.NamedTuple):
-    """How far to look."""
+    """How far inference looks."""
 
     depth: int
     budget: Budget
@@ -74,18 +74,15 @@ class Limits(typing.NamedTuple):
     """Whether all arguments of the call are given, so that other parameters have their defaults."""
 
     def inside(self) -> Limits:
-        """The limits for what a function calls."""
+        """The limits for the functions that a function calls."""
         return Limits(self.depth - 1, self.budget, True)
 
 
 def result_of_call(callee: Value, arguments: Arguments, keywords: Keywords, depth: int) -> Hint:
     """The type of ``callee(*arguments, **keywords)``.
 
-    Args:
-        callee: A `Const`, a `Method` or a hint.
-        arguments: What is known of each positional argument. There may be more that are not given.
-        keywords: What is known of each keyword argument.
-        depth: How many functions deep to look into what it calls.
+    The callee is a `Const`, a `Method` or a hint. There may be more positional arguments than are given here. `depth`
+    is how many functions deep to look.
 
     >>> result_of_call(Const(len), [str], {}, 5), result_of_call(Method(str, "split"), [], {}, 5)
     (<class 'int'>, List[<class 'str'>])
@@ -108,7 +105,7 @@ def _result(callee: Value, arguments: Arguments, keywords: Keywords, limits: Lim
 
 
 def _simple(value: Value) -> Value:
-    """A constant or a hint: what the rules for built-in functions know."""
+    """A constant or a hint, as the rules for built-in functions need it."""
     return value if isinstance(value, Const) else hint_of(value)
 
 
@@ -170,7 +167,7 @@ def _result_of_closure(closure: Closure, arguments: Arguments, keywords: Keyword
     if closure.code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return Any
     if closure.code.co_name in _COMPREHENSIONS:
-        # It is a part of the function that it stands in.
+        # It is a part of the enclosing function.
         limits = limits._replace(depth=limits.depth + 1)
     if limits.depth < 0:
         return Any
@@ -209,7 +206,7 @@ def _look_inside(
 def _bound(
     code: types.CodeType, arguments: Arguments, keywords: Keywords, defaults: Keywords
 ) -> dict[str, Value]:
-    """What is known of each parameter; one that gets no argument has its default, if that is known."""
+    """The knowledge of each parameter; one without an argument has its default, if that is known."""
     count = code.co_argcount
     parameters = code.co_varnames[: count + code.co_kwonlyargcount]
     before = list(itertools.takewhile(lambda each: not isinstance(each, Spread), arguments))
@@ -293,7 +290,7 @@ def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Value:
     if any(base.__name__ in _WRAPPERS and base.__module__.startswith("penstock.") for base in cls.__mro__):
         return Any
     named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    # A metaclass or a __new__ of the user's may give something else than an instance.
+    # A metaclass or a __new__ of the user's may return something other than an instance.
     if type(cls).__call__ is not type.__call__ or (
         isinstance(cls.__new__, types.FunctionType) and not named_tuple
     ):
@@ -372,7 +369,7 @@ def infer_return_type(
     Args:
         c: Any callable.
         input_types: The type of each positional argument, or a `Const`.
-        debug: Whether to print what went wrong.
+        debug: Whether to print errors.
         depth: How many functions deep to look.
 
     >>> infer_return_type(lambda word: (word.lower(), 1), [str])

@@ -7,7 +7,7 @@ import typing
 from collections import abc
 from collections.abc import Iterable as NativeIterable
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     DISALLOWED_PRIMITIVE_TYPES,
     Any,
@@ -132,11 +132,7 @@ class CompositeTypeHint:
     """The base of the hints that take parameters in square brackets (Beam's name)."""
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
-        """The constraint for these parameters.
-
-        Raises:
-            TypeError: If a parameter is not a type, or there are too few or too many.
-        """
+        """The constraint for these parameters; TypeError if one is not a type, or their number is wrong."""
         raise NotImplementedError
 
 
@@ -180,11 +176,7 @@ class UnionHint(CompositeTypeHint):
 
 
 class OptionalHint(UnionHint):
-    """``Optional[X]``: an X or None (Beam's name).
-
-    >>> Optional[int]
-    Union[<class 'NoneType'>, <class 'int'>]
-    """
+    """``Optional[X]``: an X or None (Beam's name)."""
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
         if isinstance(parameters, (tuple, list, str)):
@@ -217,11 +209,7 @@ class TupleHint(CompositeTypeHint):
 
 
 class KVHint(CompositeTypeHint):
-    """``KV[K, V]``: the same as ``Tuple[K, V]`` (Beam's name).
-
-    >>> KV[str, int] == Tuple[str, int]
-    True
-    """
+    """``KV[K, V]``: the same as ``Tuple[K, V]`` (Beam's name)."""
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
         return TupleConstraint(_pair(parameters, "KV"))
@@ -342,13 +330,9 @@ WindowedValue = WindowedTypeConstraint
 
 
 def get_yielded_type(type_hint: Hint) -> Hint:
-    """The type of the elements that a ``for`` loop over a value gets (Beam's name).
+    """The type of the elements that a ``for`` loop gets; ValueError if no loop is possible (Beam's name).
 
-    Args:
-        type_hint: Any hint; strings and dictionaries do not count as iterables here.
-
-    Raises:
-        ValueError: If a value of this type cannot be iterated over.
+    Strings and dictionaries do not count as iterables here.
 
     >>> get_yielded_type(list[int]), get_yielded_type(TupleConstraint((int, str)))
     (<class 'int'>, Union[<class 'int'>, <class 'str'>])
@@ -363,8 +347,8 @@ def get_yielded_type(type_hint: Hint) -> Hint:
         return union_of(types_inside)
     if _is_iterable_class(hint):
         return Any
-    raise ValueError(
-        three_parts(f"{type_hint} is not iterable", hint="return a list, or a hint such as Iterable[int]")
+    raise refusal(
+        ValueError, f"{type_hint} is not iterable", hint="return a list, or a hint such as Iterable[int]"
     )
 
 
@@ -386,18 +370,10 @@ def key_value_types(kv: Hint) -> tuple[Hint, ...]:
 def coerce_to_kv_type(
     element_type: Hint, label: str | None = None, side_input_producer: str | None = None
 ) -> TupleConstraint:
-    """The ``KV`` hint for elements that a step needs keys of (Beam's name).
+    """The ``KV`` hint for the elements of a step that needs keys; ValueError if they cannot be pairs (Beam's name).
 
-    Args:
-        element_type: The hint there is; ``Any`` and None become ``KV[Any, Any]``.
-        label: The step, for the error.
-        side_input_producer: The step that makes the side input, for the error.
-
-    Raises:
-        ValueError: If no element of this type can be a pair.
-
-    >>> coerce_to_kv_type(Any, "Group")
-    Tuple[Any, Any]
+    ``Any`` and None become ``KV[Any, Any]``. The other arguments name the step, or the producer of its side input, in
+    the error.
     """
     if element_type is None or isinstance(element_type, AnyTypeConstraint):
         return TupleConstraint((Any, Any))
@@ -407,18 +383,16 @@ def coerce_to_kv_type(
     if side_input_producer:
         consumer = f"side-input of {label!r} (producer: {side_input_producer!r})"
     if isinstance(element_type, TupleConstraint):
-        raise ValueError(
-            three_parts(
-                f"Tuple input to {consumer} must have two components. Found {element_type}.",
-                hint="make the elements (key, value) pairs first",
-            )
+        raise refusal(
+            ValueError,
+            f"Tuple input to {consumer} must have two components. Found {element_type}.",
+            hint="make the elements (key, value) pairs first",
         )
     if isinstance(element_type, UnionConstraint):
         pairs = [coerce_to_kv_type(item, label, side_input_producer) for item in element_type.union_types]
         return TupleConstraint(union_of(pair.tuple_types[index] for pair in pairs) for index in (0, 1))
-    raise ValueError(
-        three_parts(
-            f"Input to {consumer} must be compatible with KV[Any, Any]. Found {element_type}.",
-            hint="make the elements (key, value) pairs first",
-        )
+    raise refusal(
+        ValueError,
+        f"Input to {consumer} must be compatible with KV[Any, Any]. Found {element_type}.",
+        hint="make the elements (key, value) pairs first",
     )

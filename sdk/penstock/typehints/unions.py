@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.constraints import (
     Any,
     AnyTypeConstraint,
@@ -23,11 +23,7 @@ from penstock.typehints.containers import DictConstraint
 
 
 class UnionConstraint(ParameterizedConstraint):
-    """What ``Union[X, Y]`` makes (Beam's name); members are in the order of their names.
-
-    >>> UnionConstraint([str, int])
-    Union[<class 'int'>, <class 'str'>]
-    """
+    """The result of ``Union[X, Y]`` (Beam's name); members are in the order of their names."""
 
     label = "Union"
 
@@ -52,7 +48,7 @@ class UnionConstraint(ParameterizedConstraint):
 
     @property
     def _certain_types(self) -> list[Hint]:
-        """The members that all have to fit where this is given."""
+        """The members, which all have to fit where a value of the union goes."""
         return self.union_types
 
     def _with_members(self, members: Iterable[Hint]) -> Hint:
@@ -90,14 +86,13 @@ class UnionConstraint(ParameterizedConstraint):
         return {variable: union_of(match[variable] for match in matches) for variable in common}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
-        """The union of the members with type variables replaced."""
         return self._with_members(bind_type_variables(item, bindings) for item in self.parameters)
 
 
 class ColumnUnionConstraint(UnionConstraint):
-    """Values of a column that may have no value: a union with None that may go where None may not (penstock's own).
+    """Values of a column that may be null: a union with None that may go where None may not (penstock's own).
 
-    Nearly all columns are declared so, and nearly all programs know where there is none. So this is an ``Optional`` to
+    Nearly all columns are declared nullable, and nearly all programs know which are. So this is an ``Optional`` to
     sinks, but a function that takes no None is not refused.
 
     >>> [is_consistent_with(kind([int, None]), int) for kind in (ColumnUnionConstraint, UnionConstraint)]
@@ -126,7 +121,7 @@ class ColumnUnionConstraint(UnionConstraint):
 
 
 def column_of(typehint: Hint) -> Hint:
-    """The hint for values of a column that may have no value; ``Any`` stays.
+    """The hint for values of a column that may be null; ``Any`` stays.
 
     >>> column_of(int), column_of(Any)
     (Union[<class 'NoneType'>, <class 'int'>], Any)
@@ -178,11 +173,7 @@ def _one_row(members: tuple[Hint, ...]) -> Hint | None:
 
 
 def is_nullable(typehint: Hint) -> bool:
-    """Whether a hint is ``Optional[X]`` (Beam's name).
-
-    >>> is_nullable(UnionConstraint([int, None])), is_nullable(int)
-    (True, False)
-    """
+    """Whether a hint is ``Optional[X]`` (Beam's name)."""
     return (
         isinstance(typehint, UnionConstraint)
         and len(typehint.parameters) == 2
@@ -191,16 +182,9 @@ def is_nullable(typehint: Hint) -> bool:
 
 
 def get_concrete_type_from_nullable(typehint: Hint) -> Hint:
-    """The X of ``Optional[X]`` (Beam's name).
-
-    Raises:
-        TypeError: If the hint is not of that form.
-
-    >>> get_concrete_type_from_nullable(UnionConstraint([int, None]))
-    <class 'int'>
-    """
+    """The X of ``Optional[X]``; TypeError for any other hint (Beam's name)."""
     if not is_nullable(typehint):
-        raise TypeError(three_parts(f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]"))
+        raise refusal(TypeError, f"Typehint is not of nullable type: {typehint}", hint="use Optional[X]")
     return next(item for item in typehint.inner_types() if item is not type(None))
 
 

@@ -1,1 +1,1 @@
-"""Values that the rest of the SDK is written with, such as moments and lengths of time, and small helpers of DoFns."""
+"""Values that the rest of the SDK uses, such as timestamps and durations, and small helpers of DoFns."""

@@ -1,4 +1,4 @@
-"""A copy of this process that answers requests, so that what ends it, ends nothing else."""
+"""A copy of this process that answers requests, so that a crash ends only the copy."""
 
 from __future__ import annotations
 
@@ -28,13 +28,10 @@ class ProcessEnded(Exception):
 
 
 class ChildProcess:
-    """A fork of this process, which knows all that this one knows at that moment.
+    """A fork of this process, with all its data; `answer` runs in the child, and turns a request into its answer.
 
     It ends with `end`, when this object is collected, and when this process ends, however that happens: it holds
     the reading end of a pipe, and the kernel signals it when the writing end is closed.
-
-    Args:
-        answer: From the bytes of a request to those of its answer. It runs in the child.
 
     >>> child = ChildProcess(lambda request: request.upper())
     >>> child.ask(b"hello")
@@ -50,14 +47,14 @@ class ChildProcess:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         with warnings.catch_warnings():
-            # Since Python 3.12 a fork beside threads is warned of. The child uses none of those threads' locks.
+            # Since Python 3.12 a fork beside threads gives a warning. The child uses none of those threads' locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = os.fork()
         if self.pid == 0:
             _live(self, theirs, life, answer)
         theirs.close()
         os.close(life)
-        # It fails if the child has done it already, or has ended.
+        # This fails if the child has done it already, or has ended.
         with contextlib.suppress(OSError):
             os.setpgid(self.pid, self.pid)
         _open.add(self)
@@ -95,7 +92,7 @@ class ChildProcess:
             raise ProcessEnded(self._say_how_it_ended()) from error
 
     def end(self) -> None:
-        """Ends the child, and what it has started, at once."""
+        """Ends the child, and the processes that it has started, at once."""
         _open.discard(self)
         self._end()
 
@@ -105,7 +102,7 @@ class ChildProcess:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
             except ChildProcessError:
-                # Somebody else has asked for it before.
+                # Other code has already asked for the status.
                 pid, status = self.pid, 0
             if pid == 0:
                 return None
@@ -113,7 +110,7 @@ class ChildProcess:
         return self._ended
 
     def _say_how_it_ended(self) -> str:
-        # The connection closes a moment before the process has ended.
+        # The connection closes shortly before the process has ended.
         deadline = clock.monotonic_seconds() + _SECONDS_BETWEEN_LOOKS
         while self._status() is None and clock.monotonic_seconds() < deadline:
             clock.sleep(0.001)
@@ -138,7 +135,7 @@ def _kill(pid: int, connection: Connection, life: int) -> None:
             send(pid, signal.SIGKILL)
             break
         except (ProcessLookupError, PermissionError):
-            # There is no such group any more; the process itself may still wait to be asked for.
+            # The group no longer exists; the process itself may still wait for ``waitpid``.
             continue
     connection.close()
     os.close(life)
@@ -147,7 +144,7 @@ def _kill(pid: int, connection: Connection, life: int) -> None:
 
 
 def _live(child: ChildProcess, connection: Connection, life: int, answer: Callable[[bytes], bytes]) -> None:
-    """What the child does until it ends; it never returns."""
+    """The life of the child until it ends; it never returns."""
     try:
         import fcntl
 
@@ -171,5 +168,5 @@ def _live(child: ChildProcess, connection: Connection, life: int, answer: Callab
     except BaseException:
         traceback.print_exc()
     finally:
-        # Nothing of what the parent has planned for its own end may happen here.
+        # None of the parent's exit handlers may run here.
         os._exit(1)

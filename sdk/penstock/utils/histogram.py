@@ -1,4 +1,4 @@
-"""Beam's path for histograms by bucket: one that numbers are recorded in, over the immutable counts of metrics."""
+"""Beam's path for histograms by bucket: one that records numbers, over the immutable counts of metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Mapping
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.histogram import BucketType, HistogramData, LinearBucket
 
 __all__ = ["BucketType", "Histogram", "LinearBucket"]
@@ -15,10 +15,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Histogram:
-    """How many numbers fell into each bucket (Beam's ``Histogram``).
-
-    Args:
-        bucket_type: The buckets, such as a `LinearBucket`.
+    """The number of numbers in each bucket, such as a `LinearBucket` (Beam's ``Histogram``).
 
     >>> histogram = Histogram(LinearBucket(0, 10, 5))
     >>> histogram.record(3, 4, 12)
@@ -34,7 +31,7 @@ class Histogram:
         return self._data.counts
 
     def record(self, *args: float) -> None:
-        """Counts numbers; one outside of the buckets is counted and warned of."""
+        """Counts numbers, with a warning for each outside of the buckets."""
         for value in args:
             bounds = self._data.bucket_type
             if value >= bounds.range_to():
@@ -48,19 +45,15 @@ class Histogram:
         self._data = HistogramData(self._data.bucket_type)
 
     def copy(self) -> Histogram:
-        """Another one with the same counts."""
+        """Another histogram with the same counts."""
         return self._with(self._data)
 
     def combine(self, other: Histogram | None) -> Histogram:
-        """The two counts combined.
-
-        Raises:
-            ValueError: If the buckets differ.
-        """
+        """The two counts combined; ValueError if the buckets differ."""
         return self._with(self._data.combine(None if other is None else other._data))
 
     def total_count(self) -> int:
-        """How many numbers there are."""
+        """The number of numbers."""
         return self._data.total_count()
 
     def p50(self) -> float:
@@ -76,20 +69,19 @@ class Histogram:
         return self.get_linear_interpolation(0.99)
 
     def get_linear_interpolation(self, percentile: float) -> float:
-        """The number that a share of the numbers lies below, as if each bucket were evenly filled.
+        """The number below which a share of the numbers lies, as if each bucket were evenly filled.
 
         Args:
             percentile: The share, from 0 to 1.
 
         Returns:
-            Minus or plus infinity where it lies outside of the buckets.
+            Minus or plus infinity if it lies outside of the buckets.
 
         Raises:
-            ValueError: If the share is out of range.
             RuntimeError: If there are no numbers.
         """
         if not 0 <= percentile <= 1:
-            raise ValueError(three_parts(f"the percentile is {percentile}", hint="use a number from 0 to 1"))
+            raise refusal(ValueError, f"the percentile is {percentile}", hint="use a number from 0 to 1")
         if not self.total_count():
             raise RuntimeError("histogram has no record.")
         return self._data.percentile(percentile)

@@ -1,4 +1,4 @@
-"""Functions that are called again after an error, as calls of services are (Beam's ``apache_beam.utils.retry``)."""
+"""Functions that are called again after an error, like calls of services (Beam's ``apache_beam.utils.retry``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from penstock.base import clock
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = [
     "Clock",
@@ -41,7 +41,7 @@ class PermanentException(Exception):
 
 
 class Clock:
-    """What waits between two calls (Beam's name)."""
+    """Waits between two calls (Beam's name)."""
 
     def sleep(self, value: float) -> None:
         """Waits for some seconds."""
@@ -49,18 +49,15 @@ class Clock:
 
 
 class FuzzedExponentialIntervals:
-    """Seconds to wait, each time more, and not the same for everybody (Beam's name).
+    """Seconds to wait: each delay is longer than the one before, and shortened by chance (Beam's name).
 
     Args:
-        initial_delay_secs: The first.
-        num_retries: How many there are at most.
-        factor: How much longer each is than the one before.
-        fuzz: Up to which share of it a delay is shortened, by chance: from 0 to 1.
-        max_delay_secs: The longest.
-        stop_after_secs: How long all of them are at most; None for no limit.
-
-    Raises:
-        ValueError: If there are more than 10 000, or `fuzz` is none.
+        initial_delay_secs: The first delay.
+        num_retries: The greatest number of delays, at most 10 000.
+        factor: How much longer each delay is than the one before.
+        fuzz: The share by which a delay is shortened at most, by chance: from 0 to 1.
+        max_delay_secs: The longest delay.
+        stop_after_secs: The greatest sum of all delays; None for no limit.
 
     >>> list(FuzzedExponentialIntervals(5, 4, fuzz=0, max_delay_secs=15))
     [5.0, 10.0, 15.0, 15.0]
@@ -77,9 +74,9 @@ class FuzzedExponentialIntervals:
     ) -> None:
         if num_retries > _RETRIES_MAX:
             what = f"num_retries parameter cannot exceed {_RETRIES_MAX}"
-            raise ValueError(three_parts(what, hint="use max_delay_secs to wait for longer"))
+            raise refusal(ValueError, what, hint="use max_delay_secs to wait for longer")
         if not 0 <= fuzz <= 1:
-            raise ValueError(three_parts(f"fuzz parameter expected to be in [0, 1] range, not {fuzz!r}"))
+            raise refusal(ValueError, f"fuzz parameter expected to be in [0, 1] range, not {fuzz!r}")
         self._first = initial_delay_secs
         self._count = num_retries
         self._factor = factor
@@ -99,8 +96,7 @@ class FuzzedExponentialIntervals:
 
 
 def retry_on_server_errors_filter(exception: BaseException) -> bool:
-    """Whether to try again: after an error of a service if it is the server's, 500 and above; after every other error
-    but a `PermanentException` (Beam's name).
+    """Whether to try again: after any error but a `PermanentException`, and a service's error below 500 (Beam's name).
 
     >>> retry_on_server_errors_filter(TimeoutError()), retry_on_server_errors_filter(PermanentException())
     (True, False)
@@ -134,21 +130,18 @@ def with_exponential_backoff(
     max_delay_secs: float = _HOUR,
     stop_after_secs: float | None = None,
 ) -> Callable[[_FunctionT], _FunctionT]:
-    """A decorator of functions that are called again after an error (Beam's name).
+    """A decorator of functions that are called again after an error; they raise the last error, as it is (Beam's name).
 
     Args:
         num_retries: How often, at most.
         initial_delay_secs: The seconds before the second call.
-        logger: What reports an error, with the signature of ``logging.warning``.
-        retry_filter: Tells of an error whether to try again.
-        clock: What waits: its ``sleep`` takes seconds.
+        logger: Reports an error, with the signature of ``logging.warning``.
+        retry_filter: From an error to whether to try again.
+        clock: Its ``sleep`` waits for some seconds.
         fuzz: Whether delays are shortened by chance, to half at most.
         factor: How much longer each delay is than the one before.
         max_delay_secs: The longest delay.
-        stop_after_secs: How long all delays are at most; None for no limit.
-
-    Returns:
-        The decorator. The function that it gives raises the last error, as it is.
+        stop_after_secs: The greatest sum of all delays; None for no limit.
 
     >>> answers = iter([OSError("busy"), "done"])
     >>> @with_exponential_backoff(initial_delay_secs=0.01, logger=lambda *_: print("again"))
@@ -190,7 +183,7 @@ def with_exponential_backoff(
                         "".join(traceback.format_exception_only(error)),
                         "".join(traceback.format_tb(error.__traceback__)),
                     )
-                # Outside of the handler, so that the error is not kept while this waits.
+                # Outside of the handler, so that the error can be freed while this waits.
                 clock.sleep(delay)
 
         return wrapper  # type: ignore[return-value]
@@ -199,5 +192,5 @@ def with_exponential_backoff(
 
 
 def no_retries(fun: _FunctionT) -> _FunctionT:
-    """A decorator that says that a function is called once (Beam's name)."""
+    """A decorator of functions that are called once (Beam's name)."""
     return with_exponential_backoff(retry_filter=lambda _: False)(fun)

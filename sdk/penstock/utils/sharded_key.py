@@ -1,4 +1,4 @@
-"""A key together with the shard of it that some of its values are in."""
+"""A key together with one of its shards."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ShardedKey:
-    """A key and one of its shards (Beam's ``ShardedKey``).
-
-    Attributes:
-        key: The user's key.
-        shard_id: Which shard, as bytes that mean nothing else.
-
-    >>> ShardedKey("amy", b"3").key
-    'amy'
-    """
+    """A key and one of its shards, whose bytes mean nothing else (Beam's ``ShardedKey``)."""
 
     key: Any
     shard_id: bytes

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.base.identifiers import identifier
-from penstock.error import three_parts
+from penstock.error import refusal
 
 __all__ = ["Shared"]
 
@@ -17,7 +17,7 @@ class Shared:
     """A handle of an object that is made once in each process (Beam's ``Shared``).
 
     The handle travels with the DoFn that holds it; every copy of it means the same object of a process. The object
-    lives as long as somebody uses it, and on until the process acquires the object of another handle: so it is not
+    lives while it is in use, and until the process acquires the object of another handle: so it is not
     made anew for each task. A step that uses several handles keeps those objects itself, as attributes of its DoFn.
 
     >>> class Table(dict):
@@ -31,21 +31,20 @@ class Shared:
         self._key = identifier()
 
     def acquire(self, constructor_fn: Callable[[], Any], tag: Any = None) -> Any:
-        """The object, made if it is not there.
+        """The object, which is made if there is none.
 
         Args:
-            constructor_fn: Makes it; one thread at a time calls it, the others wait. It may give None, which is not
-                kept.
-            tag: What the object was made for, such as the version of a model: with another tag than last time it is
-                made anew.
+            constructor_fn: Makes it; one thread at a time calls it, the others wait. A result None is not kept.
+            tag: The purpose of the object, such as the version of a model; another tag than last time makes a new
+                object.
 
         Raises:
-            TypeError: If the object cannot be referred to weakly, as a list and a dict cannot.
+            TypeError: If the object cannot be referred to weakly, such as a list or a dict.
         """
         with _lock:
             place = _places.setdefault(self._key, _Place())
         found = place.acquire(constructor_fn, tag)
-        # What was kept before ends here, if nobody uses it. No lock is held: its end may acquire something in turn.
+        # An unused previous object ends here. No lock is held, since its end may acquire another object.
         _kept[0] = found
         return found
 
@@ -74,12 +73,10 @@ def _weakly(found: Any) -> Callable[[], Any]:
     except TypeError as error:
         name = type(found).__name__
         hint = f"give an object of a class of your own: class Table({name}): pass"
-        raise TypeError(
-            three_parts(f"an object of type {name} cannot be shared: {error}", hint=hint)
-        ) from error
+        raise refusal(TypeError, f"an object of type {name} cannot be shared: {error}", hint=hint) from error
 
 
 _lock = threading.Lock()
 _places: dict[str, _Place] = {}
 _kept: list[Any] = [None]
-"""The object that was acquired last, which lives on although nobody uses it."""
+"""The object that was acquired last, which lives on while it is not in use."""

@@ -1,7 +1,6 @@
-"""Moments in event time as whole microseconds, with Beam's names and arithmetic.
+"""Times and lengths of time as whole microseconds, with Beam's names and arithmetic.
 
-Floats lose precision when added up, so a moment is a Python integer. Moments of other precisions are in
-`penstock.utils.timestamp`.
+Floats lose precision when added up, so a Timestamp holds an integer.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, overload
 
 from penstock.base import clock
-from penstock.error import three_parts
+from penstock.error import refusal
 
-# Protobuf is imported where a message is made: a pipeline that has none does not wait for it.
+# Protobuf is imported when a message is made, so that other pipelines do not wait for it.
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from google.protobuf import duration_pb2, timestamp_pb2
 
 
@@ -35,15 +32,13 @@ def micros_of(number: Any, unit_micros: int, noun: str) -> int:
     try:
         return index(number) * unit_micros
     except TypeError:
-        raise TypeError(
-            three_parts(
-                f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
-            )
+        raise refusal(
+            TypeError, f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
         ) from None
 
 
 class Micros:
-    """An immutable number of microseconds: what `Timestamp` and `Duration` share."""
+    """An immutable number of microseconds, the base of `Timestamp` and `Duration`."""
 
     __slots__ = ("micros",)
     micros: int
@@ -60,8 +55,8 @@ class Micros:
         return value
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(
-            three_parts(f"{type(self).__name__} is immutable", hint="make a new one by arithmetic")
+        raise refusal(
+            AttributeError, f"{type(self).__name__} is immutable", hint="make a new one by arithmetic"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -95,7 +90,7 @@ class Micros:
         return NotImplemented if micros is None else self.exact_micros() >= micros
 
     def exact_micros(self) -> int | Fraction:
-        """Microseconds, with a fraction if a `Timestamp` is finer than they are (penstock's own)."""
+        """Microseconds, with a fraction if a `Timestamp` is finer than that (penstock's own)."""
         return self.micros
 
     def __float__(self) -> float:
@@ -116,7 +111,7 @@ set_micros: Callable[[Micros, int], None] = Micros.__dict__["micros"].__set__
 
 
 def _comparable(other: object) -> int | Fraction | None:
-    """The microseconds that a comparison sees in `other`; None if it is neither time nor number."""
+    """The microseconds of `other` in a comparison; None if it is neither time nor number."""
     if isinstance(other, Micros):
         return other.exact_micros()
     if isinstance(other, (int, float)):
@@ -128,11 +123,8 @@ class Duration(Micros):
     """A length of time in microseconds, of either sign (Beam's ``Duration``).
 
     Args:
-        seconds: Seconds; what a float has below a microsecond is cut off towards zero.
+        seconds: Seconds; a fraction of a microsecond is cut off towards zero.
         micros: Microseconds to add.
-
-    Raises:
-        TypeError: An argument is not a number.
 
     >>> Duration(90) - 30, Duration(2) * 1.5, -Duration(micros=250_000), Duration(7) % 4
     (Duration(60), Duration(3), Duration(-0.25), Duration(3))
@@ -146,24 +138,13 @@ class Duration(Micros):
 
     @staticmethod
     def of(seconds: DurationTypes) -> Duration:
-        """The length of a number of seconds; a Duration stays itself.
-
-        Raises:
-            TypeError: `seconds` is of another type, such as a `Timestamp`.
-
-        >>> Duration.of(0.5)
-        Duration(0.5)
-        """
+        """The length of a number of seconds; a Duration stays itself, and a `Timestamp` is a TypeError."""
         if isinstance(seconds, Duration):
             return seconds
         return Duration.from_micros(micros_of(seconds, MICROS_PER_SECOND, "a Duration"))
 
     def to_proto(self) -> duration_pb2.Duration:
-        """The protocol message ``google.protobuf.Duration`` of this length.
-
-        >>> Duration(-1.5).to_proto().seconds, Duration(-1.5).to_proto().nanos
-        (-2, 500000000)
-        """
+        """The protocol message ``google.protobuf.Duration`` of this length."""
         from google.protobuf import duration_pb2
 
         seconds, micros = divmod(self.micros, MICROS_PER_SECOND)
@@ -171,15 +152,11 @@ class Duration(Micros):
 
     @staticmethod
     def from_proto(duration_proto: duration_pb2.Duration) -> Duration:
-        """The length that a protocol message ``google.protobuf.Duration`` holds.
-
-        Raises:
-            ValueError: It is finer than a microsecond.
-        """
+        """The length in a protocol message ``google.protobuf.Duration``; ValueError if finer than a microsecond."""
         micros, finer = divmod(duration_proto.nanos, 1000)
         if finer:
             what = "cannot convert a protocol message to a Duration: it is finer than a microsecond"
-            raise ValueError(three_parts(what, hint="round its nanos to thousands first"))
+            raise refusal(ValueError, what, hint="round its nanos to thousands first")
         return Duration.from_micros(duration_proto.seconds * MICROS_PER_SECOND + micros)
 
     def __neg__(self) -> Duration:
@@ -218,20 +195,16 @@ _LONG_FRACTION = re.compile(r"[0-9]{2}[.,][0-9]{6}([0-9]+)")
 
 
 class Timestamp(Micros):
-    """A moment: microseconds since the Unix epoch, or another decimal part of a second (Beam's ``Timestamp``).
+    """A point in time: microseconds since the Unix epoch, or another decimal part of a second (Beam's ``Timestamp``).
 
     Any size is held exactly; windows, not timestamps, stop at `MIN_TIMESTAMP` and `MAX_TIMESTAMP`. The times of
     elements are microseconds: a Timestamp that is finer can be a value or a key, but gives no `micros`.
 
     Args:
-        seconds: Seconds since the epoch; what a float has below the precision is cut off towards zero.
-        subseconds: Parts of a second to add, in units of the precision: microseconds if none is given.
+        seconds: Seconds since the epoch; a float is cut off towards zero, to the precision.
+        subseconds: Parts of a second to add, in units of the precision: microseconds by default.
         precision: Decimal digits of a second, 0 to 9.
-        micros: Another name for `subseconds`, where the precision is 6.
-
-    Raises:
-        TypeError: An argument is not a number.
-        ValueError: The precision is not 0 to 9, or both `subseconds` and `micros` are given.
+        micros: Another name for `subseconds`, if the precision is 6.
 
     >>> Timestamp(1.5) + 2, Timestamp(10) - Timestamp(4), Timestamp(-1) % 60
     (Timestamp(3.5), Duration(6), Duration(59))
@@ -253,7 +226,7 @@ class Timestamp(Micros):
         *,
         micros: int | float | None = None,
     ) -> Timestamp:
-        """A Timestamp; one of a class of its own where the precision is not microseconds."""
+        """A Timestamp, or a `PreciseTimestamp` if the precision is not microseconds."""
         if precision == 6 and isinstance(precision, int):
             return object.__new__(cls)
         return object.__new__(PreciseTimestamp)
@@ -268,11 +241,10 @@ class Timestamp(Micros):
     ) -> None:
         if micros is not None:
             if subseconds:
-                raise ValueError(
-                    three_parts(
-                        f"micros={micros!r} and subseconds={subseconds!r} are both given",
-                        hint="they mean the same; give one",
-                    )
+                raise refusal(
+                    ValueError,
+                    f"micros={micros!r} and subseconds={subseconds!r} are both given",
+                    hint="they mean the same; give one",
                 )
             subseconds = micros
         whole = micros_of(seconds, MICROS_PER_SECOND, "seconds")
@@ -280,16 +252,7 @@ class Timestamp(Micros):
 
     @staticmethod
     def of(seconds: TimestampTypes | datetime.datetime) -> Timestamp:
-        """The moment a number of seconds after the epoch, or of an aware UTC ``datetime``.
-
-        A Timestamp stays itself.
-
-        Raises:
-            TypeError: `seconds` is of another type, such as a `Duration`.
-
-        >>> Timestamp.of(3)
-        Timestamp(3)
-        """
+        """The time of a number of seconds since the epoch, or of an aware UTC ``datetime``, or the Timestamp itself."""
         if isinstance(seconds, Timestamp):
             return seconds
         if isinstance(seconds, datetime.datetime):
@@ -298,39 +261,28 @@ class Timestamp(Micros):
 
     @staticmethod
     def now() -> Timestamp:
-        """The time of the machine's clock.
-
-        >>> Timestamp.now() > Timestamp.from_rfc3339("2020-01-01T00:00:00Z")
-        True
-        """
+        """The time of the machine's clock."""
         return Timestamp(clock.seconds())
 
     @classmethod
     def from_utc_datetime(cls, dt: datetime.datetime) -> Timestamp:
-        """The moment of an aware ``datetime`` whose zone is UTC.
-
-        Raises:
-            ValueError: `dt` has no zone, or its zone is not UTC.
-
-        >>> Timestamp.from_utc_datetime(datetime.datetime(1970, 1, 2, tzinfo=datetime.timezone.utc))
-        Timestamp(86400)
-        """
+        """The time of an aware ``datetime`` whose zone is UTC; ValueError for any other zone."""
         if dt.tzinfo is None:
             what = "dt has no timezone info"
-            raise ValueError(three_parts(what, hint="add tzinfo=datetime.timezone.utc if it is in UTC"))
+            raise refusal(ValueError, what, hint="add tzinfo=datetime.timezone.utc if it is in UTC")
         if dt.tzname() != "UTC" or dt.utcoffset():
             hint = "convert it with dt.astimezone(datetime.timezone.utc)"
-            raise ValueError(three_parts("dt not in UTC", hint=hint))
+            raise refusal(ValueError, "dt not in UTC", hint=hint)
         return cls.from_micros((dt - _EPOCH) // datetime.timedelta(microseconds=1))
 
     @classmethod
     def from_rfc3339(cls, rfc3339: str) -> Timestamp:
-        """The moment that an RFC 3339 string names, whatever its offset from UTC.
+        """The time of an RFC 3339 string, whatever its offset from UTC.
 
-        A fraction of seven to nine digits gives a Timestamp of that precision, any other one of microseconds.
+        A fraction of seven to nine digits gives a Timestamp of that precision, any other one microseconds.
 
         Raises:
-            ValueError: The string is not such a string, lacks an offset (Beam would silently take the machine's
+            ValueError: The string has another format, lacks an offset (Beam would silently take the machine's
                 own zone), or is finer than a nanosecond.
 
         >>> Timestamp.from_rfc3339("1970-01-01T01:00:00.25+01:00")
@@ -365,11 +317,11 @@ class Timestamp(Micros):
         return self.micros // MICROS_PER_SECOND
 
     def subseconds(self) -> int:
-        """Microseconds since the last whole second: 0 to 999999; in units of the `precision`, if it is another."""
+        """Microseconds since the last whole second, 0 to 999999, or another unit if the `precision` is another."""
         return self.micros % MICROS_PER_SECOND
 
     def precision(self) -> int:
-        """The decimal digits of a second that are held: 6, if no other number was asked for."""
+        """The number of decimal digits of a second: by default 6."""
         return self.MICROS_PRECISION
 
     @property
@@ -378,11 +330,11 @@ class Timestamp(Micros):
         return self.micros * 1000
 
     def to_precision(self, precision: int, allow_lossy_conversion: bool = False) -> Timestamp:
-        """This moment with another number of decimal digits of a second.
+        """This time with another number of decimal digits of a second.
 
         Args:
             precision: The number of digits, 0 to 9.
-            allow_lossy_conversion: Whether digits that do not fit may be cut off, towards the past.
+            allow_lossy_conversion: Whether further digits may be cut off, towards the past.
 
         Raises:
             ValueError: Digits would be lost, or the precision is not 0 to 9.
@@ -395,63 +347,42 @@ class Timestamp(Micros):
         unit = 10 ** max(0, self.NANOS_PRECISION - precision)
         if self.nanos % unit and not allow_lossy_conversion:
             what = f"{self!r} has more digits than a Timestamp of precision {precision} holds"
-            raise ValueError(three_parts(what, hint="pass allow_lossy_conversion=True to cut them off"))
+            raise refusal(ValueError, what, hint="pass allow_lossy_conversion=True to cut them off")
         return Timestamp(subseconds=self.nanos // unit, precision=precision)
 
     def predecessor(self) -> Timestamp:
-        """The moment a microsecond earlier; one unit of the `precision`, if it is another.
-
-        >>> Timestamp(1).predecessor(), Timestamp(1).successor()
-        (Timestamp(0.999999), Timestamp(1.000001))
-        """
+        """The time one unit of the `precision` earlier: by default a microsecond."""
         return Timestamp.from_micros(self.micros - 1)
 
     def successor(self) -> Timestamp:
-        """The moment a microsecond later; one unit of the `precision`, if it is another."""
+        """The time one unit of the `precision` later: by default a microsecond."""
         return Timestamp.from_micros(self.micros + 1)
 
     def to_utc_datetime(
         self, has_tz: bool = False, allow_lossy_conversion: bool = False
     ) -> datetime.datetime:
-        """The ``datetime`` of this moment in UTC; aware if `has_tz`, else naive as Beam's default is.
+        """The ``datetime`` of this time in UTC; aware if `has_tz`, else naive as Beam's default is.
 
         Raises:
-            ValueError: The moment has digits below a microsecond, and `allow_lossy_conversion` is not set.
+            ValueError: The time has digits below a microsecond, and `allow_lossy_conversion` is not set.
             OverflowError: The year is not between 1 and 9999.
-
-        >>> Timestamp(0.5).to_utc_datetime(has_tz=True).isoformat()
-        '1970-01-01T00:00:00.500000+00:00'
         """
         moment = _EPOCH + datetime.timedelta(microseconds=self.micros)
         return moment if has_tz else moment.replace(tzinfo=None)
 
     def to_rfc3339(self) -> str:
-        """The RFC 3339 string of this moment, in UTC.
-
-        Raises:
-            OverflowError: The year is not between 1 and 9999.
-
-        >>> Timestamp(1234567890).to_rfc3339()
-        '2009-02-13T23:31:30Z'
-        """
+        """The RFC 3339 string of this time, in UTC; OverflowError if the year is not between 1 and 9999."""
         return self.to_utc_datetime().isoformat() + "Z"
 
     def to_proto(self) -> timestamp_pb2.Timestamp:
-        """The protocol message ``google.protobuf.Timestamp`` of this moment.
-
-        >>> Timestamp(-1.5).to_proto().seconds, Timestamp(-1.5).to_proto().nanos
-        (-2, 500000000)
-        """
+        """The protocol message ``google.protobuf.Timestamp`` of this time."""
         from google.protobuf import timestamp_pb2
 
         return timestamp_pb2.Timestamp(seconds=self.seconds(), nanos=self.nanos % 1_000_000_000)
 
     @staticmethod
     def from_proto(timestamp_proto: timestamp_pb2.Timestamp) -> Timestamp:
-        """The moment that a protocol message ``google.protobuf.Timestamp`` holds.
-
-        It has microseconds, or nanoseconds where the message is finer.
-        """
+        """The time in a ``google.protobuf.Timestamp``, in microseconds, or nanoseconds if the message is finer."""
         micros, finer = divmod(timestamp_proto.nanos, 1000)
         if finer:
             return Timestamp(timestamp_proto.seconds, timestamp_proto.nanos, Timestamp.NANOS_PRECISION)
@@ -478,9 +409,9 @@ class Timestamp(Micros):
 
 
 def _unreadable(rfc3339: str, why: str, hint: str) -> ValueError:
-    # The string is data, mostly, and is not shown.
+    # The string is mostly data, so it is not shown.
     what = f"could not parse the RFC 3339 string of {len(rfc3339)} characters: {why}"
-    return ValueError(three_parts(what, hint=hint))
+    return refusal(ValueError, what, hint=hint)
 
 
 MIN_TIMESTAMP = Timestamp(micros=-9223372036854775 * 1000)
@@ -488,13 +419,13 @@ MAX_TIMESTAMP = Timestamp(micros=9223372036854775 * 1000)
 
 
 _POWERS: tuple[int, ...] = tuple(10**digits for digits in range(10))
-"""What a second has of each precision."""
+"""The number of units in a second, by precision."""
 
 
 class PreciseTimestamp(Timestamp):
-    """What ``Timestamp(precision=...)`` makes if the precision is not 6; it has no other constructor.
+    """A ``Timestamp(precision=...)`` whose precision is not 6; it has no other constructor.
 
-    What it adds, subtracts and compares is exact. A `Duration` has microseconds, so what is finer is refused.
+    Its sums, differences and comparisons are exact. A `Duration` has microseconds, so a finer difference is refused.
 
     >>> Timestamp(1, 999_999_999, precision=9) < Timestamp(2)
     True
@@ -516,13 +447,13 @@ class PreciseTimestamp(Timestamp):
     ) -> None:
         if not isinstance(precision, int):
             what = f"cannot interpret {precision!r} as precision"
-            raise TypeError(three_parts(what, hint="give a whole number from 0 to 9"))
+            raise refusal(TypeError, what, hint="give a whole number from 0 to 9")
         if not 0 <= precision <= self.NANOS_PRECISION:
             what = f"the precision of a Timestamp is between 0 and 9, not {precision}"
-            raise ValueError(three_parts(what, hint="give 9 for nanoseconds"))
+            raise refusal(ValueError, what, hint="give 9 for nanoseconds")
         if micros is not None:
             what = f"micros={micros!r} are given, and precision={precision}"
-            raise ValueError(three_parts(what, hint="use subseconds, which are in units of the precision"))
+            raise refusal(ValueError, what, hint="use subseconds, which are in units of the precision")
         total = micros_of(seconds, _POWERS[precision], "seconds") + micros_of(subseconds, 1, "subseconds")
         _set_total(self, total)
         _set_digits(self, precision)
@@ -533,7 +464,6 @@ class PreciseTimestamp(Timestamp):
         return self._whole(self.exact_micros(), f"{self!r}")
 
     def exact_micros(self) -> int | Fraction:
-        """Microseconds since the epoch, with a fraction if there is one."""
         micros = Fraction(self._total * MICROS_PER_SECOND, _POWERS[self._digits])
         return micros.numerator if micros.denominator == 1 else micros
 
@@ -541,22 +471,19 @@ class PreciseTimestamp(Timestamp):
     def _whole(micros: int | Fraction, what: str) -> int:
         if micros.denominator == 1:
             return micros.numerator
-        raise ValueError(
-            three_parts(
-                f"{what} is finer than a microsecond",
-                hint="cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos",
-            )
+        raise refusal(
+            ValueError,
+            f"{what} is finer than a microsecond",
+            hint="cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos",
         )
 
     def seconds(self) -> int:
         return self._total // _POWERS[self._digits]
 
     def subseconds(self) -> int:
-        """What is left of a second, in units of the precision."""
         return self._total % _POWERS[self._digits]
 
     def precision(self) -> int:
-        """The decimal digits of a second that are held."""
         return self._digits
 
     @property
@@ -564,29 +491,25 @@ class PreciseTimestamp(Timestamp):
         return self._total * _POWERS[self.NANOS_PRECISION - self._digits]
 
     def predecessor(self) -> Timestamp:
-        """The moment one unit of the precision earlier."""
         return _of_total(self._total - 1, self._digits)
 
     def successor(self) -> Timestamp:
-        """The moment one unit of the precision later."""
         return _of_total(self._total + 1, self._digits)
 
     def to_utc_datetime(
         self, has_tz: bool = False, allow_lossy_conversion: bool = False
     ) -> datetime.datetime:
-        """As for any Timestamp; digits below a microsecond are cut off if that is allowed."""
         micros = self.to_precision(self.MICROS_PRECISION, allow_lossy_conversion)
         return micros.to_utc_datetime(has_tz)
 
     def to_rfc3339(self) -> str:
-        """The RFC 3339 string of this moment, in UTC, with the digits of its precision."""
         if self._digits <= self.MICROS_PRECISION:
             return super().to_rfc3339()
         fraction = f".{self.subseconds():0{self._digits}d}" if self.subseconds() else ""
         return Timestamp(self.seconds()).to_rfc3339()[:-1] + fraction + "Z"
 
     def __add__(self, other: DurationTypes) -> Timestamp:
-        # What is coarser than microseconds becomes microseconds, since a Duration has them.
+        # A coarser time becomes microseconds, since a Duration has them.
         digits = max(self._digits, self.MICROS_PRECISION)
         micros = Duration.of(other).micros * _POWERS[digits - self.MICROS_PRECISION]
         return _of_total(self._total * _POWERS[digits - self._digits] + micros, digits)
@@ -601,12 +524,12 @@ class PreciseTimestamp(Timestamp):
         return _between(self, other) if isinstance(other, Timestamp) else self + -Duration.of(other)
 
     def __rsub__(self, other: Timestamp) -> Duration:
-        # Python asks a subclass first, so this is also where a Timestamp of microseconds is on the left.
+        # Python asks a subclass first, so a Timestamp of microseconds may also be on the left.
         return _between(other, self) if isinstance(other, Timestamp) else NotImplemented
 
     def __mod__(self, other: DurationTypes) -> Duration:
         micros = self.exact_micros() % Duration.of(other).micros
-        return Duration.from_micros(self._whole(micros, f"what {self!r} is modulo {other!r}"))
+        return Duration.from_micros(self._whole(micros, f"{self!r} modulo {other!r}"))
 
     def __float__(self) -> float:
         return self.nanos / _POWERS[self.NANOS_PRECISION]

@@ -1,4 +1,4 @@
-"""An element together with its timestamp, its windows and the pane it belongs to."""
+"""An element together with its timestamp, its windows and its pane."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
 
 if TYPE_CHECKING:
@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 class PaneInfoTiming:
-    """When a pane fired, relative to the watermark: before, at or after its window's end (Beam's names).
-
-    >>> PaneInfoTiming.to_string(PaneInfoTiming.LATE), PaneInfoTiming.from_string("EARLY")
-    ('LATE', 0)
-    """
+    """When a pane fired, relative to the watermark: before, at or after its window's end (Beam's names)."""
 
     EARLY = 0
     ON_TIME = 1
@@ -42,13 +38,10 @@ _TIMING_NAMES = {timing: name for name, timing in _TIMINGS.items()}
 
 
 class ValueKind(IntEnum):
-    """What an element does to the collection it is in: adds to it, or takes back what an earlier element added.
+    """The effect of an element on its collection: it adds its value, or takes back an earlier element.
 
     A pane that replaces another comes as two elements, `UPDATE_BEFORE` with the old value and `UPDATE_AFTER` with
-    the new one. `DELETE` takes a value back that nothing replaces. (The four names of Flink and of Beam's Java SDK.)
-
-    >>> [kind.name for kind in ValueKind if kind.is_retraction]
-    ['UPDATE_BEFORE', 'DELETE']
+    the new one. `DELETE` takes a value back without a new one. (The four names of Flink and of Beam's Java SDK.)
     """
 
     INSERT = 0
@@ -58,7 +51,7 @@ class ValueKind(IntEnum):
 
     @property
     def is_retraction(self) -> bool:
-        """Whether the element takes something back."""
+        """Whether the element takes an earlier one back."""
         return self in (ValueKind.UPDATE_BEFORE, ValueKind.DELETE)
 
 
@@ -92,21 +85,14 @@ class PaneInfo:
 
     @staticmethod
     def from_encoded_byte(encoded_byte: int) -> PaneInfo:
-        """The well-known pane of an `encoded_byte`.
-
-        Raises:
-            ValueError: No pane has that byte.
-
-        >>> PaneInfo.from_encoded_byte(15) is PANE_INFO_UNKNOWN
-        True
-        """
+        """The well-known pane of an `encoded_byte`; ValueError if no pane has that byte."""
         if not 0 <= encoded_byte < len(_WELL_KNOWN):
             what = f"no pane is encoded as the byte {encoded_byte}"
-            raise ValueError(three_parts(what, hint="pass what PaneInfo.encoded_byte returned"))
+            raise refusal(ValueError, what, hint="pass the encoded_byte of a PaneInfo")
         return _WELL_KNOWN[encoded_byte]
 
     def __reduce__(self) -> tuple[Callable[..., PaneInfo], tuple[int, ...]]:
-        # A well-known pane stays the one object it is, and takes a byte.
+        # A well-known pane stays one object, and takes a byte.
         if self == _WELL_KNOWN[self.encoded_byte]:
             return PaneInfo.from_encoded_byte, (self.encoded_byte,)
         fields = (self.is_first, self.is_last, self.timing, self.index, self.nonspeculative_index)
@@ -122,7 +108,7 @@ class PaneInfo:
 
 
 def _well_known(byte: int) -> PaneInfo:
-    """A first pane has index 0, any other an unknown one; only early panes lack a nonspeculative index."""
+    """The pane of a byte: the first one has index 0, others an unknown one; only early ones lack the other index."""
     is_first, timing = bool(byte & 1), byte >> 2
     nonspeculative_index = -1 if timing == PaneInfoTiming.EARLY else 0
     return PaneInfo(is_first, bool(byte & 2), timing, 0 if is_first else -1, nonspeculative_index)
@@ -134,22 +120,14 @@ _UNKNOWN_PANES = (PANE_INFO_UNKNOWN, *(replace(PANE_INFO_UNKNOWN, kind=kind) for
 
 
 def unknown_pane(kind: ValueKind) -> PaneInfo:
-    """The pane of an element of which only the kind is known.
-
-    >>> unknown_pane(ValueKind.INSERT) is PANE_INFO_UNKNOWN, unknown_pane(ValueKind.DELETE).kind.name
-    (True, 'DELETE')
-    """
+    """The pane of an element of which only the kind is known."""
     return _UNKNOWN_PANES[kind]
 
 
 class WindowedValue:
     """An element with its timestamp, windows and pane (Beam's ``WindowedValue``).
 
-    Args:
-        value: The element.
-        timestamp: Its event time; a number is in seconds since the epoch.
-        windows: The windows it is in.
-        pane_info: The pane it comes from.
+    A `timestamp` that is a number is in seconds since the epoch.
 
     >>> WindowedValue("a", 1.5, ()).timestamp_micros
     1500000
@@ -179,11 +157,7 @@ class WindowedValue:
         return self._timestamp
 
     def with_value(self, new_value: Any) -> WindowedValue:
-        """Another element with the same timestamp, windows and pane.
-
-        >>> WindowedValue("a", 5, ()).with_value("b") == WindowedValue("b", 5, ())
-        True
-        """
+        """Another element with the same timestamp, windows and pane."""
         return create(new_value, self.timestamp_micros, self.windows, self.pane_info)
 
     def __repr__(self) -> str:
@@ -285,7 +259,7 @@ class HomogeneousWindowedBatch(WindowedBatch):
     def from_batch_and_windowed_value(
         *, batch: Any, windowed_value: WindowedValue
     ) -> HomogeneousWindowedBatch:
-        """A batch whose timestamp, windows and pane are those of `windowed_value`."""
+        """A batch with the timestamp, windows and pane of `windowed_value`."""
         return HomogeneousWindowedBatch(windowed_value.with_value(batch))
 
     @property
@@ -313,7 +287,6 @@ class HomogeneousWindowedBatch(WindowedBatch):
         self._whole.windows = value
 
     def with_values(self, new_values: Any) -> HomogeneousWindowedBatch:
-        """Another batch of elements with the same timestamp, windows and pane."""
         return HomogeneousWindowedBatch(self._whole.with_value(new_values))
 
     def as_windowed_values(self, explode_fn: Callable[[Any], Iterable[Any]]) -> Iterator[WindowedValue]:
