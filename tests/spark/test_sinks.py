@@ -10,6 +10,7 @@ import json
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,30 +48,28 @@ def write(spark: SparkSession) -> Callable[..., list[Any]]:
 
     def run(sink: Any, values: list[Any], partitions: int = 2, batch: int = 3) -> list[Any]:
         plan = plan_sink(getattr(sink, "sink", sink), WHERE)
-        pickled = [(number, cloudpickle.dumps(value)) for number, value in enumerate(values)]
         parts = plan.partitions or partitions
-        frame = (
-            spark.createDataFrame(pickled, "n int, v binary").repartitionByRange(parts, "n")
-            if pickled
-            else None
-        )
-        frame = spark.createDataFrame([], "n int, v binary").repartition(parts) if frame is None else frame
-        rows = frame.sortWithinPartitions("n").mapInArrow(_stage(plan, batch), plan.schema)
-        return plan.commit(rows, MicroBatch())
+        # The first tasks have one value more where the values do not come out even.
+        ends = [-(-len(values) * number // parts) for number in range(parts + 1)]
+        shares = [cloudpickle.dumps(values[begin:end]) for begin, end in pairwise(ends)]
+        tasks = spark.range(0, parts, 1, parts)
+        return plan.commit(tasks.mapInArrow(_stage(plan, shares, batch), plan.schema), MicroBatch())
 
     return run
 
 
-def _stage(plan: SinkPlan, size: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _stage(plan: SinkPlan, shares: list[bytes], size: int) -> Callable[[Iterator[pa.RecordBatch]], Any]:
+    """What each task does: encodes its share of the values, whose number it is given."""
     make_encoder = plan.make_encoder
 
     def encode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         encoder = make_encoder()
         yield from filter(None, [encoder.start()])
         for batch in batches:
-            values = [cloudpickle.loads(value) for value in batch.column("v").to_pylist()]
-            for at in range(0, len(values), size):
-                yield encoder.encode(values[at : at + size])
+            for number in batch.column("id").to_pylist():
+                values = cloudpickle.loads(shares[number])
+                for at in range(0, len(values), size):
+                    yield encoder.encode(values[at : at + size])
         yield from filter(None, [encoder.finish()])
 
     return encode
