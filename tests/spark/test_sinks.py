@@ -83,25 +83,33 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-@SCHEMES
+NAMES_AND_CONTENT: list[tuple[list[Any], dict[str, Any], dict[str, bytes]]] = [
+    (["a", "b"], {"num_shards": 1}, {"o-00000-of-00001": b"a\nb\n"}),
+    ([b"\xff", 1, None, "é"], {"num_shards": 1}, {"o-00000-of-00001": b"\xff\n1\nNone\n\xc3\xa9\n"}),
+    (["a"], {"shard_name_template": "", "file_name_suffix": ".txt"}, {"o.txt": b"a\n"}),
+    (["a"], {"shard_name_template": "_SS_NNN", "num_shards": 1}, {"o_00_001": b"a\n"}),
+    ([], {}, {"o-00000-of-00001": b""}),
+    ([], {"header": "h", "footer": b"f"}, {"o-00000-of-00001": b"h\nf\n"}),
+    ([], {"skip_if_empty": True, "num_shards": 2}, {}),
+    (["a"], {"header": "h", "footer": "f", "num_shards": 1}, {"o-00000-of-00001": b"h\na\nf\n"}),
+    (
+        ["a"],
+        {"header": "h", "num_shards": 2},
+        {"o-00000-of-00002": b"h\na\n", "o-00001-of-00002": b"h\n"},
+    ),
+    (["", ""], {"num_shards": 1}, {"o-00000-of-00001": b"\n\n"}),
+    ([300], {"coder": coders.VarIntCoder(), "num_shards": 1}, {"o-00000-of-00001": b"\xac\x02\n"}),
+]
+
+
 @pytest.mark.parametrize(
-    ("values", "arguments", "expected"),
+    ("scheme", "values", "arguments", "expected"),
     [
-        (["a", "b"], {"num_shards": 1}, {"o-00000-of-00001": b"a\nb\n"}),
-        ([b"\xff", 1, None, "é"], {"num_shards": 1}, {"o-00000-of-00001": b"\xff\n1\nNone\n\xc3\xa9\n"}),
-        (["a"], {"shard_name_template": "", "file_name_suffix": ".txt"}, {"o.txt": b"a\n"}),
-        (["a"], {"shard_name_template": "_SS_NNN", "num_shards": 1}, {"o_00_001": b"a\n"}),
-        ([], {}, {"o-00000-of-00001": b""}),
-        ([], {"header": "h", "footer": b"f"}, {"o-00000-of-00001": b"h\nf\n"}),
-        ([], {"skip_if_empty": True, "num_shards": 2}, {}),
-        (["a"], {"header": "h", "footer": "f", "num_shards": 1}, {"o-00000-of-00001": b"h\na\nf\n"}),
-        (
-            ["a"],
-            {"header": "h", "num_shards": 2},
-            {"o-00000-of-00002": b"h\na\n", "o-00001-of-00002": b"h\n"},
+        *(("" if number % 2 else "file://", *case) for number, case in enumerate(NAMES_AND_CONTENT)),
+        *(
+            pytest.param("file://" if number % 2 else "", *case, marks=pytest.mark.soak)
+            for number, case in enumerate(NAMES_AND_CONTENT)
         ),
-        (["", ""], {"num_shards": 1}, {"o-00000-of-00001": b"\n\n"}),
-        ([300], {"coder": coders.VarIntCoder(), "num_shards": 1}, {"o-00000-of-00001": b"\xac\x02\n"}),
     ],
 )
 def test_text_files_have_the_names_and_the_content_that_beam_gives(
