@@ -59,6 +59,7 @@ def in_few_queries():
         pytest.param("streaming", lambda: SCENARIOS, 339, marks=pytest.mark.soak),
         pytest.param("micro_batch", without_lonely_joins, 70, marks=pytest.mark.soak),
     ],
+    ids=["half of the streams", "crowded rounds", "batches", "all streams", "rounds"],
 )
 def test_spark_does_as_the_transcripts_say(spark, mode, choose, number):
     scenarios = choose()
