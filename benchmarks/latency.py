@@ -22,7 +22,6 @@ from penstock_spark.session.session import SessionOptions, session_for
 from processes import tree_cpu_seconds
 from stream_report import markdown
 
-_WARMING_RUNS = 30
 _PROFILE_LINES = 40
 
 Run = Callable[[], None]
@@ -45,13 +44,13 @@ def timed(run: Run) -> tuple[float, float]:
     return time.perf_counter() - wall, tree_cpu_seconds(os.getpid()) - cpu
 
 
-def measure(contenders: dict[str, tuple[str, Run]], runs: int) -> dict[str, Any]:
+def measure(contenders: dict[str, tuple[str, Run]], warming_runs: int, runs: int) -> dict[str, Any]:
     """All runs, in turns, after some that do not count."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    for turn in range(_WARMING_RUNS + runs):
+    for turn in range(warming_runs + runs):
         for name, (_, run) in contenders.items():
             times = timed(run)
-            if turn >= _WARMING_RUNS:
+            if turn >= warming_runs:
                 found[name].append(times)
     return {name: summary(contenders[name][0], each) for name, each in found.items()}
 
@@ -87,6 +86,7 @@ def main(given: Sequence[str] | None = None) -> None:
     """Prints the table and writes every run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="how many runs to count")
+    parser.add_argument("--warming-runs", type=int, default=30, help="how many runs not to count before them")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument(
         "--profile", action="store_true", help="show where the driver's time goes in one more run"
@@ -94,7 +94,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=FOLDER / "latency.json")
     settings = parser.parse_args(given)
     contenders = entrants(session_for(SessionOptions(master=f"local[{settings.cores}]")))
-    numbers = measure(contenders, settings.runs)
+    numbers = measure(contenders, settings.warming_runs, settings.runs)
     print(table(numbers))
     write_numbers(settings.results, settings.cores, {"contenders": numbers})
     if settings.profile:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -25,6 +26,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Ten thousand tests that all stay: to look for garbage among them took a third of the time of the collection.
+    gc.disable()
     if tuple(map(int, version("pyspark").split(".")[:2])) < (4, 2):
         # Such a PySpark leaves the sockets to its workers open.
         config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -43,13 +46,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="only with --beam-suite: it takes long"))
     if "soak" not in config.getoption("markexpr"):
         # The long forms of tests that have a short one, which always runs.
-        soaks = [item for item in items if item.get_closest_marker("soak")]
-        config.hook.pytest_deselected(items=soaks)
-        items[:] = [item for item in items if item not in set(soaks)]
+        soaks = {item for item in items if item.get_closest_marker("soak")}
+        config.hook.pytest_deselected(items=[*soaks])
+        items[:] = [item for item in items if item not in soaks]
     for item in items:
         # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):
             item.add_marker(pytest.mark.spark)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,6 +77,57 @@ def _no_java_without_the_mark(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+LOCAL_FILES = """
+package penstock;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
+
+public class LocalFiles extends RawLocalFileSystem {
+    public void setPermission(Path path, FsPermission permission) throws IOException {
+        if (permission.getStickyBit()) {
+            super.setPermission(path, permission);
+            return;
+        }
+        String user = permission.getUserAction().SYMBOL;
+        String group = permission.getGroupAction().SYMBOL;
+        String other = permission.getOtherAction().SYMBOL;
+        Files.setPosixFilePermissions(
+            pathToFile(path).toPath(), PosixFilePermissions.fromString(user + group + other));
+    }
+}
+"""
+"""Hadoop's local file system, but it sets permissions itself.
+
+Hadoop's own starts a ``chmod`` for each file and folder that it makes, which are seventy processes in a small stream.
+"""
+
+
+def _set_permissions_without_processes(spark: SparkSession) -> None:
+    """Has the session use `LOCAL_FILES`, compiled by the compiler that Spark brings for its generated code."""
+    context: Any = spark.sparkContext
+    java, new_array = context._jvm.java, context._gateway.new_array
+    hadoop = context._jvm.org.apache.hadoop.fs
+    compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(LOCAL_FILES)
+    constructor = compiler.getClassLoader().loadClass("penstock.LocalFiles").getDeclaredConstructors()[0]
+    files = hadoop.LocalFileSystem(constructor.newInstance(new_array(java.lang.Object, 0)))
+    root, conf = java.net.URI("file:///"), context._jsc.hadoopConfiguration()
+    files.initialize(root, conf)
+    # Hadoop keeps one file system for each scheme; this is its only way to say which, and not a public one.
+    of = java.lang.Class.forName
+    types, values = new_array(java.lang.Class, 3), new_array(java.lang.Object, 3)
+    types[0], types[1], types[2] = root.getClass(), conf.getClass(), of("org.apache.hadoop.fs.FileSystem")
+    values[0], values[1], values[2] = root, conf, files
+    keep = types[2].getDeclaredMethod("addFileSystemForTesting", types)
+    keep.setAccessible(True)
+    keep.invoke(None, values)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
@@ -82,5 +142,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         fast_start=True,
     )
     session = session_for(options)
+    _set_permissions_without_processes(session)
     yield session
     session.stop()

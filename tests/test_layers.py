@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -88,10 +89,12 @@ def imports_of(texts: Mapping[str, str], *, for_types: bool) -> Imports:
         texts: The modules.
         for_types: Whether imports under TYPE_CHECKING count.
     """
-    return {name: set(_imported(name, text, texts, for_types)) for name, text in texts.items()}
+    return {name: set(_known(name, _imported(text, for_types), texts)) for name, text in texts.items()}
 
 
-def _imported(name: str, text: str, known: Mapping[str, str], for_types: bool) -> Iterator[str]:
+@cache
+def _imported(text: str, for_types: bool) -> tuple[str, ...]:
+    """What a module imports, as dotted names; the tests ask for the same modules many times."""
     tree = ast.parse(text)
     left_out: set[int] = set()
     if not for_types:
@@ -101,21 +104,24 @@ def _imported(name: str, text: str, known: Mapping[str, str], for_types: bool) -
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         )
         left_out = {id(inside) for guard in guarded for inside in ast.walk(guard)}
+    asked: list[str] = []
     for node in ast.walk(tree):
         if id(node) in left_out:
             continue
         if isinstance(node, ast.Import):
-            asked = [each.name for each in node.names]
+            asked += [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):
-            asked = [f"{node.module}.{each.name}" for each in node.names]
-        else:
-            continue
-        for path in asked:
-            while path and path not in known:
-                path = path.rpartition(".")[0]
-            # The package itself stands for what a program imports from it.
-            if path and path != name and "." in path:
-                yield path
+            asked += [f"{node.module}.{each.name}" for each in node.names]
+    return tuple(asked)
+
+
+def _known(name: str, asked: Iterable[str], known: Mapping[str, str]) -> Iterator[str]:
+    for path in asked:
+        while path and path not in known:
+            path = path.rpartition(".")[0]
+        # The package itself stands for what a program imports from it.
+        if path and path != name and "." in path:
+            yield path
 
 
 def _layer(module: str) -> int:

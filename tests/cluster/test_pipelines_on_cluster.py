@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-_JOBS = Path(__file__).parent / "jobs"
-
-
-@pytest.fixture(scope="session")
-def outcomes(
-    run_on_cluster: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
-    """What each pipeline of the one job came to: a start of the program costs more than all of them."""
-    shared = tmp_path_factory.mktemp("shared")
-    done = run_on_cluster(_JOBS / "public_pipelines.py", str(shared))
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def test_words_are_counted_from_file_to_file(outcomes: dict[str, Any]) -> None:

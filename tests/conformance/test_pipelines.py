@@ -137,8 +137,8 @@ def check_ways(scenario: Scenario, mode: str, ways: Iterable[Callable[[Case, Any
 
 @pytest.mark.parametrize(("scenario", "mode"), cases("streaming"))
 def test_the_same_input_cut_in_other_ways_gives_the_same_panes(scenario: Scenario, mode: str) -> None:
-    # Two ways for each scenario; with the mark all four.
-    check_ways(scenario, mode, WAYS[SCENARIOS.index(scenario) % 2 :: 2])
+    # One way for each scenario; with the mark all four.
+    check_ways(scenario, mode, [WAYS[SCENARIOS.index(scenario) % 4]])
 
 
 @pytest.mark.soak

@@ -1,4 +1,6 @@
-"""A program that tests interrupt or whose Java they kill. Arguments: batch or stream, a folder, further options."""
+"""A program that tests interrupt or whose Java they kill. Arguments: batch or stream, the URL or
+the path of a folder, further options.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from penstock.transforms.window import FixedWindows
 
 def main(kind: str, folder: str, *options: str) -> None:
     """Runs until somebody ends it."""
-    begun = f"{folder}/begun"
+    begun = f"{folder.removeprefix('file://')}/begun"
 
     def slow(value: int) -> int:
         Path(begun).touch()

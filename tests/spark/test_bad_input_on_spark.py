@@ -196,6 +196,9 @@ def test_elements_that_cannot_be_pickled_are_refused_where_they_would_have_to_tr
         p.run()
     assert "The step" in text_of(caught.value)
     assert "hint: " in text_of(caught.value)
+
+
+def test_elements_that_cannot_be_pickled_may_stay_where_they_are():
     with TestPipeline() as p:
         stays = (
             p

@@ -70,8 +70,15 @@ def thirteen_files(folder: Path) -> None:
         add(folder, f"{number:02}.txt", f"red {number}")
 
 
-@pytest.mark.parametrize("grouped", [False, True], ids=["without a grouping", "with a grouping"])
-@pytest.mark.parametrize("parse", [failing, dying])
+@pytest.mark.parametrize(
+    ("parse", "grouped"),
+    [
+        (failing, True),
+        (dying, False),
+        pytest.param(failing, False, marks=pytest.mark.soak),
+        pytest.param(dying, True, marks=pytest.mark.soak),
+    ],
+)
 def test_a_finite_stream_that_fails_does_not_say_that_it_is_done(spark, tmp_path, parse, grouped) -> None:
     thirteen_files(tmp_path / "in")
     checkpoint = tmp_path / "checkpoint"

@@ -14,15 +14,13 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).parent / "interruptible.py"
-SIGNALS = pytest.mark.parametrize(
-    ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")], ids=["int", "term"]
-)
+NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 @contextmanager
-def _started(kind: str, folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def _started(kind: str, folder: Path, *options: str, scheme: str = "") -> Iterator[subprocess.Popen[str]]:
     """The program at work, in a session of its own, of which nothing is left in the end."""
-    command = [sys.executable, str(PROGRAM), kind, str(folder), *options]
+    command = [sys.executable, str(PROGRAM), kind, f"{scheme}{folder}", *options]
     with (
         (folder / "log").open("w") as log,
         subprocess.Popen(
@@ -85,32 +83,31 @@ def _status(process: subprocess.Popen[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-@SIGNALS
-def test_a_stream_is_cancelled_and_says_how_to_go_on(
-    tmp_path: Path, number: signal.Signals, name: str
-) -> None:
+def test_a_stream_is_cancelled_says_how_to_go_on_and_does(tmp_path: Path) -> None:
     checkpoint = tmp_path / "a checkpoint"
-    options = (f"--checkpoint_location={checkpoint}",)
-    with _started("stream", tmp_path, *options) as process:
-        os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-        said = _ended(process, tmp_path)
-    assert _status(process) == 128 + number, said
-    assert f"penstock: {name}: the stream was cancelled" in said
-    assert f"is in the checkpoint {checkpoint}" in said
-    assert f"to continue from there: {sys.executable}" in said or "interruptible.py stream" in said
-    assert f"'--checkpoint_location={checkpoint}'" in said
-    assert "PyGILState" not in said
-    assert "went on" not in said
-    before = len(list(tmp_path.glob("out/o-batch-*")))
-    with _started("stream", tmp_path, *options) as process:
-        _wait(lambda: len(list(tmp_path.glob("out/o-batch-*"))) > before, process)
+    before = 0
+    for number, name in NAMES.items():
+        with _started("stream", tmp_path, f"--checkpoint_location={checkpoint}") as process:
+            _wait(lambda: _files(tmp_path) > before, process)
+            os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+            said = _ended(process, tmp_path)
+        assert _status(process) == 128 + number, said
+        assert f"penstock: {name}: the stream was cancelled" in said
+        assert f"is in the checkpoint {checkpoint}" in said
+        assert f"to continue from there: {sys.executable}" in said or "interruptible.py stream" in said
+        assert f"'--checkpoint_location={checkpoint}'" in said
+        assert "PyGILState" not in said
+        assert "went on" not in said
+        before = _files(tmp_path)
     assert list(tmp_path.glob("out/_penstock*")) == []
 
 
-@SIGNALS
-def test_a_stream_that_drains_on_a_signal_ends_well(
-    tmp_path: Path, number: signal.Signals, name: str
-) -> None:
+def _files(folder: Path) -> int:
+    return len(list(folder.glob("out/o-batch-*")))
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGTERM])
+def test_a_stream_that_drains_on_a_signal_ends_well(tmp_path: Path, number: signal.Signals) -> None:
     with _started("stream", tmp_path, "--drain_on_signal") as process:
         process.send_signal(number)
         said = _ended(process, tmp_path)
@@ -119,17 +116,24 @@ def test_a_stream_that_drains_on_a_signal_ends_well(
     assert process.returncode == 0
 
 
-@SIGNALS
-@pytest.mark.parametrize("scheme", ["", "file://"])
+@pytest.mark.parametrize(
+    ("number", "scheme"),
+    [
+        (signal.SIGINT, ""),
+        (signal.SIGTERM, "file://"),
+        pytest.param(signal.SIGINT, "file://", marks=pytest.mark.soak),
+        pytest.param(signal.SIGTERM, "", marks=pytest.mark.soak),
+    ],
+)
 def test_a_batch_is_cancelled_and_leaves_no_temporary_files(
-    tmp_path: Path, number: signal.Signals, name: str, scheme: str
+    tmp_path: Path, number: signal.Signals, scheme: str
 ) -> None:
-    with _started("batch", tmp_path) as process:
+    with _started("batch", tmp_path, scheme=scheme) as process:
         assert [path.name[:10] for path in (tmp_path / "out").iterdir()] == ["_penstock-"]
         process.send_signal(number)
         said = _ended(process, tmp_path, seconds=15)
     assert _status(process) == 128 + number, said
-    assert f"penstock: {name}: the run was cancelled" in said
+    assert f"penstock: {NAMES[number]}: the run was cancelled" in said
     assert list((tmp_path / "out").iterdir()) == []
 
 

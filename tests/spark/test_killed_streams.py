@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
 
 PROGRAM = Path(__file__).parent / "restartable.py"
-FILES = 12
+FILES = 9
 WAIT_SECONDS_MAX = 180
 
 
@@ -34,7 +35,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(FILES):
         lines = [
             f"team{random.randrange(5)},{random.randrange(9)},{max(0, second + random.randrange(-90, 30))},{number}"
-            for second in [number * 30] * 60
+            for second in [number * 40] * 80
         ]
         file = folder / f"{number:03d}.txt"
         file.write_text("\n".join(lines) + "\n")
@@ -44,21 +45,27 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[str]]]:
-    """What the sinks of each pipeline have after a run that was left alone."""
-    content: dict[str, dict[str, list[str]]] = {}
-    for name in PIPELINES:
+def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, list[str]]]:
+    """What the sinks of a pipeline have after a run that was left alone."""
+
+    @cache
+    def left_alone(name: str) -> dict[str, list[str]]:
         folder = tmp_path_factory.mktemp("alone")
         main(name, str(source), f"{folder}/out", f"{folder}/checkpoint")
-        content[name] = content_of(folder / "out")
-    sums = content["sums"]["sums"]
-    assert len(sums) > 100
-    assert {line.split()[-1] for line in sums} == {"0", "1", "2"}, "early, on time and late"
-    assert {line.split()[2] for line in content["shares"]["shares"]} == {"closed", "late"}
-    assert (
-        len(content["windows"]["names"]) == 2 * len({name[:-15] for name in content["windows"]["names"]}) > 20
-    )
-    return content
+        content = content_of(folder / "out")
+        match name:
+            case "sums":
+                assert len(content["sums"]) > 100
+                assert {line.split()[-1] for line in content["sums"]} == {"0", "1", "2"}, (
+                    "early, on time, late"
+                )
+            case "shares":
+                assert {line.split()[2] for line in content["shares"]} == {"closed", "late"}
+            case "windows":
+                assert len(content["names"]) == 2 * len({name[:-15] for name in content["names"]}) > 20
+        return content
+
+    return left_alone
 
 
 def content_of(folder: Path) -> dict[str, list[str]]:
@@ -114,37 +121,53 @@ def written(checkpoint: Path, batch: int) -> bool:
     return (checkpoint / "spark" / "commits" / str(batch)).exists()
 
 
-@pytest.mark.parametrize("name", PIPELINES)
-def test_a_driver_that_is_killed_again_and_again(name, source, expected, tmp_path):
+MOMENTS: dict[str, Callable[[Path, Path], bool]] = {
+    "in the first micro-batch": lambda out, checkpoint: begun(checkpoint, 0),
+    "between two": lambda out, checkpoint: written(checkpoint, 3),
+    "while one is written": lambda out, checkpoint: begun(checkpoint, 6) and any(out.glob("*-batch-000006*")),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "moments"),
+    [
+        ("shares", ["between two"]),
+        ("windows", ["while one is written"]),
+        pytest.param("shares", [*MOMENTS], marks=pytest.mark.soak),
+        pytest.param("windows", [*MOMENTS], marks=pytest.mark.soak),
+    ],
+)
+def test_a_driver_that_is_killed(name, moments, source, expected, tmp_path):
     out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
     arguments = (name, str(source), str(out), str(checkpoint))
-    # In the middle of the first micro-batch; between two; and while one is being written.
-    moments = [
-        lambda: begun(checkpoint, 0),
-        lambda: written(checkpoint, 3),
-        lambda: begun(checkpoint, 7) and any(out.glob("*-batch-000007*")),
-    ]
-    for moment in moments:
-        with started(*arguments, log=log) as process:
-            assert wait_for(moment, process), log.read_text()
-            kill_all(process)
-    assert not written(checkpoint, FILES), "it was killed too late to tell anything"
+    kill_at(moments, arguments, log)
     with started(*arguments, log=log) as process:
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
-    assert content_of(out) == expected[name]
+    assert content_of(out) == expected(name)
 
 
-def test_a_python_worker_that_is_killed(source, expected, tmp_path):
+def test_a_driver_that_is_killed_again_and_again_and_then_python_workers(source, expected, tmp_path):
     out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
-    # Tasks are tried again: the run goes on as if nothing had been.
+    # Tasks are tried again: if only workers are killed, the run goes on as if nothing had been.
     arguments = ("sums", str(source), str(out), str(checkpoint), "--master=local[2,4]")
+    kill_at(MOMENTS, arguments, log)
     with started(*arguments, log=log) as process:
-        for batch in (2, 5):
+        for batch in (6, 7):
             assert wait_for(lambda batch=batch: written(checkpoint, batch), process), log.read_text()
             for worker in python_workers(process.pid):
                 os.kill(worker, signal.SIGKILL)
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
-    assert content_of(out) == expected["sums"]
+    assert content_of(out) == expected("sums")
+
+
+def kill_at(moments: Iterable[str], arguments: Sequence[str], log: Path) -> None:
+    """Starts the program once for each moment, and kills it then."""
+    out, checkpoint = map(Path, arguments[2:4])
+    for moment in moments:
+        with started(*arguments, log=log) as process:
+            assert wait_for(lambda moment=moment: MOMENTS[moment](out, checkpoint), process), log.read_text()
+            kill_all(process)
+    assert not written(checkpoint, FILES), "it was killed too late to tell anything"
 
 
 def python_workers(group: int) -> list[int]:
@@ -172,7 +195,7 @@ def test_a_run_that_is_cancelled_goes_on_later(spark, source, expected, tmp_path
             assert result.wait_until_finish(duration=20) is None
         states.append(result.wait_until_finish() if last is None else result.cancel())
     assert states == ["CANCELLED", "CANCELLED", "DONE"]
-    assert content_of(tmp_path / "out") == expected["sums"]
+    assert content_of(tmp_path / "out") == expected("sums")
 
 
 def test_of_two_drivers_on_one_checkpoint_one_is_refused_or_takes_over(tmp_path):

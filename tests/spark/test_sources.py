@@ -94,8 +94,17 @@ def test_a_text_file_gives_the_records_that_beam_gives(
 
 
 @pytest.mark.usefixtures("small_splits")
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("skip", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("end", "skip"),
+    [
+        (b"\n", 0),
+        (b"\r\n", 1),
+        (b"\n", 3),
+        pytest.param(b"\r\n", 0, marks=pytest.mark.soak),
+        pytest.param(b"\n", 1, marks=pytest.mark.soak),
+        pytest.param(b"\r\n", 3, marks=pytest.mark.soak),
+    ],
+)
 def test_lines_and_headers_survive_splits_that_cut_files_anywhere(
     tmp_path: Path, read: Any, end: bytes, skip: int
 ) -> None:

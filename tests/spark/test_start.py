@@ -92,7 +92,7 @@ def _watched(process: subprocess.Popen[str]) -> tuple[str, set[str]]:
     def watch() -> None:
         while process.poll() is None:
             seen.update(_family(process))
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     watching = threading.Thread(target=watch)
     watching.start()
@@ -107,8 +107,17 @@ def _watched(process: subprocess.Popen[str]) -> tuple[str, set[str]]:
     return said, seen
 
 
-@pytest.mark.parametrize("wait_for", ["spark-submit|launcher.Main", "SparkSubmit", "a second of it"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "wait_for"),
+    [
+        (signal.SIGINT, "spark-submit|launcher.Main"),
+        (signal.SIGTERM, "SparkSubmit"),
+        (signal.SIGINT, "a second of it"),
+        pytest.param(signal.SIGTERM, "spark-submit|launcher.Main", marks=pytest.mark.soak),
+        pytest.param(signal.SIGINT, "SparkSubmit", marks=pytest.mark.soak),
+        pytest.param(signal.SIGTERM, "a second of it", marks=pytest.mark.soak),
+    ],
+)
 def test_a_start_that_is_cut_short_leaves_no_java(
     program: list[str], temporary: Path, number: signal.Signals, wait_for: str
 ) -> None:

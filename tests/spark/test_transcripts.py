@@ -17,6 +17,7 @@ from penstock_conformance import command
 from penstock_conformance.parsing import load
 from penstock_conformance.pipelines import case_of, groups_of, reports
 from penstock_conformance.stages import AVERAGES, LONGEST, USERS, AverageLengths
+from penstock_conformance.tapes import why_untold
 
 SCENARIOS = load()
 
@@ -37,15 +38,38 @@ def without_lonely_joins():
     return [scenario for scenario in SCENARIOS if id(scenario) not in lonely]
 
 
-@pytest.mark.parametrize(("mode", "number"), [("streaming", 339), ("micro_batch", 70), ("batch", 107)])
-def test_spark_does_as_the_transcripts_say(spark, mode, number):
-    scenarios = without_lonely_joins() if mode == "micro_batch" else SCENARIOS
+def in_few_queries():
+    """The scenarios of which many fit into one query of rounds."""
+    cases = [
+        case_of(scenario, "micro_batch")
+        for scenario in without_lonely_joins()
+        if "micro_batch" in scenario.modes and not why_untold(scenario, "micro_batch")
+    ]
+    crowded = {id(case.scenario) for group in groups_of(cases) if len(group) >= 8 for case in group}
+    return [scenario for scenario in SCENARIOS if id(scenario) in crowded]
+
+
+# All are played always as whole pipelines without Spark.
+@pytest.mark.parametrize(
+    ("mode", "choose", "number"),
+    [
+        ("streaming", lambda: SCENARIOS[::2], 168),
+        ("micro_batch", in_few_queries, 53),
+        ("batch", lambda: SCENARIOS, 107),
+        pytest.param("streaming", lambda: SCENARIOS, 339, marks=pytest.mark.soak),
+        pytest.param("micro_batch", without_lonely_joins, 70, marks=pytest.mark.soak),
+    ],
+    ids=["half of the streams", "crowded rounds", "batches", "all streams", "rounds"],
+)
+def test_spark_does_as_the_transcripts_say(spark, mode, choose, number):
+    scenarios = choose()
     found = list(reports(scenarios, mode, spark=spark))
     wrong = [report.wrong for report in found if report.wrong]
     assert not wrong, "\n".join(wrong)
     assert len(found) == number
 
 
+@pytest.mark.soak
 def test_cuts_into_micro_batches_change_nothing_on_spark(spark):
     folders = ("refinement/", "windows/")
     some = [scenario for scenario in SCENARIOS if scenario.place.startswith(folders)][::4]

@@ -1,4 +1,4 @@
-"""Runs pipelines as users write them on the cluster, and prints as JSON what the program saw of each."""
+"""Runs all that is run on the cluster, pipelines as users write them, and prints as JSON what it saw of each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import helper_of_pipelines
+import import_before_and_after
+import transcripts
 
 import penstock as beam
 from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
@@ -127,7 +129,19 @@ def metrics(folder: Path) -> Any:
     return [counter.committed, length.committed.count, length.committed.min, length.committed.max]
 
 
-PIPELINES: tuple[Callable[[Path], Any], ...] = (
+def shipping(folder: Path) -> Any:
+    """What the workers can import before the packages are shipped and after."""
+    return import_before_and_after.answers()
+
+
+def transcripts_in_both_modes(folder: Path) -> Any:
+    """The number of transcripts and what is wrong, by mode."""
+    return transcripts.outcomes(folder)
+
+
+PARTS: tuple[Callable[[Path], Any], ...] = (
+    # It comes first, because a pipeline ships the packages.
+    shipping,
     word_count,
     side_inputs,
     keys_of_the_main_program,
@@ -135,13 +149,14 @@ PIPELINES: tuple[Callable[[Path], Any], ...] = (
     failing_function,
     failing_assertion,
     metrics,
+    transcripts_in_both_modes,
 )
 
 
 def main(folder: str) -> None:
-    """Prints an outcome for each pipeline, by name; that of one that fails is its traceback."""
+    """Prints an outcome for each part, by name; the outcome of a part that fails is its traceback."""
     outcomes = {}
-    for run in PIPELINES:
+    for run in PARTS:
         try:
             outcomes[run.__name__] = run(Path(folder))
         except Exception:

@@ -1,9 +1,9 @@
-"""Runs some transcripts on the cluster in both modes of streams, and prints as JSON how it went."""
+"""Runs some transcripts on the cluster in both modes of streams."""
 
 from __future__ import annotations
 
-import json
-import sys
+from pathlib import Path
+from typing import Any
 
 from penstock_conformance.parsing import load
 from penstock_conformance.pipelines import reports
@@ -31,16 +31,12 @@ TITLES = {
 }
 
 
-def main(folder: str) -> None:
-    """Prints, by mode, the number of transcripts, and what is wrong."""
+def outcomes(folder: Path) -> dict[str, Any]:
+    """The number of transcripts and what is wrong, by mode."""
     scenarios = load()
-    outcomes = {}
+    told = {}
     for mode, titles in TITLES.items():
         chosen = [scenario for scenario in scenarios if scenario.title in titles]
         found = list(reports(chosen, mode, checkpoint_location=f"{folder}/{mode}"))
-        outcomes[mode] = [len(found), [report.wrong for report in found if report.wrong]]
-    print(json.dumps(outcomes))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        told[mode] = [len(found), [report.wrong for report in found if report.wrong]]
+    return told

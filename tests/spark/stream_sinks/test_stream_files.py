@@ -47,39 +47,47 @@ def test_a_micro_batch_that_comes_again_replaces_its_files_and_no_others(
     assert lines(tmp_path) == kept | {"o-batch-000012-00000-of-00001.txt": ["b", "a"]}
 
 
-@SCHEMES
+NAMES_AND_CONTENT: list[tuple[Callable[[str], Any], list[Any], dict[str, bytes]]] = [
+    (
+        lambda o: WriteToText(o, header="h", footer="f"),
+        ["a"],
+        {"o-batch-000007-00000-of-00001": b"h\na\nf\n"},
+    ),
+    (
+        lambda o: WriteToText(o, ".txt", num_shards=2),
+        ["a"],
+        {"o-batch-000007-00000-of-00002.txt": b"a\n", "o-batch-000007-00001-of-00002.txt": b""},
+    ),
+    (
+        lambda o: WriteToText(o, ".txt", shard_name_template=""),
+        ["a", "a"],
+        {"o-batch-000007.txt": b"a\na\n"},
+    ),
+    (
+        lambda o: WriteToCsv(o, num_shards=1),
+        [Row(a=1)],
+        {"o-batch-000007-00000-of-00001": b"a\n1\n"},
+    ),
+    (
+        lambda o: WriteToCsv(o, num_shards=1, file_naming=default_file_naming("x", ".csv")),
+        [Row(a=1)],
+        {"o/batch-000007-x-00000-of-00001.csv": b"a\n1\n"},
+    ),
+    (
+        lambda o: WriteToJson(o, num_shards=1, file_naming=single_file_naming("x", ".json")),
+        [Row(a=1)],
+        {"o/batch-000007-x.json": b'{"a":1}\n'},
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("sink", "elements", "expected"),
+    ("scheme", "sink", "elements", "expected"),
     [
-        (
-            lambda o: WriteToText(o, header="h", footer="f"),
-            ["a"],
-            {"o-batch-000007-00000-of-00001": b"h\na\nf\n"},
-        ),
-        (
-            lambda o: WriteToText(o, ".txt", num_shards=2),
-            ["a"],
-            {"o-batch-000007-00000-of-00002.txt": b"a\n", "o-batch-000007-00001-of-00002.txt": b""},
-        ),
-        (
-            lambda o: WriteToText(o, ".txt", shard_name_template=""),
-            ["a", "a"],
-            {"o-batch-000007.txt": b"a\na\n"},
-        ),
-        (
-            lambda o: WriteToCsv(o, num_shards=1),
-            [Row(a=1)],
-            {"o-batch-000007-00000-of-00001": b"a\n1\n"},
-        ),
-        (
-            lambda o: WriteToCsv(o, num_shards=1, file_naming=default_file_naming("x", ".csv")),
-            [Row(a=1)],
-            {"o/batch-000007-x-00000-of-00001.csv": b"a\n1\n"},
-        ),
-        (
-            lambda o: WriteToJson(o, num_shards=1, file_naming=single_file_naming("x", ".json")),
-            [Row(a=1)],
-            {"o/batch-000007-x.json": b'{"a":1}\n'},
+        *(("" if number % 2 else "file://", *case) for number, case in enumerate(NAMES_AND_CONTENT)),
+        *(
+            pytest.param("file://" if number % 2 else "", *case, marks=pytest.mark.soak)
+            for number, case in enumerate(NAMES_AND_CONTENT)
         ),
     ],
 )
