@@ -27,6 +27,7 @@ LAYERS = (
     ("construction",),
     ("runners",),
     ("transforms", "io"),
+    ("sql",),
     ("testing", "figures"),
 )
 """The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""
@@ -62,7 +63,7 @@ FACADES = frozenset(
     for name in (
         *("__main__", "absent", "io", "io.iobase", "left_out", "pipeline", "pvalue", "transforms"),
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
-        *("transforms.resources", "transforms.sideinputs", "transforms.timeutil"),
+        *("transforms.resources", "transforms.sideinputs", "transforms.sql", "transforms.timeutil"),
         *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),
         *("typehints.batch", "utils.histogram"),
     )

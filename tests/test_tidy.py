@@ -37,6 +37,8 @@ EXCEPTIONS = {
     "sdk/penstock/runners/runner.py": {"penstock_spark"},
     # Imported when a type hint is NumPy's, and not before.
     "runner_spark/penstock_spark/batches/numpy_batches.py": {"numpy"},
+    # SQL is optional, and brings its parser.
+    "sdk/penstock/sql/": {"sqlglot"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.
     "sdk/penstock/coders/": {"cloudpickle"},
     # Protocol messages, imported where a time becomes one or is made of one.

@@ -54,6 +54,15 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     options = commands.add_parser("options", help="print the options of pipelines, and what they mean")
     options.set_defaults(run=_options)
+    sql = commands.add_parser(
+        "sql",
+        help="run queries over files",
+        description="Runs statements: CREATE TABLE … WITH (format = …, path = …), CREATE VIEW … AS …, and queries.",
+    )
+    sql.set_defaults(run=_sql)
+    sql.add_argument("statements", nargs="?", help="by default they are read from the standard input")
+    sql.add_argument("--file", type=Path, help="a file with statements that run first")
+    sql.add_argument("--master", metavar="URL", help="Spark's master")
     conformance = commands.add_parser(
         "conformance",
         help="play the figures of the literature, and compare what comes out",
@@ -91,6 +100,21 @@ def _parser() -> argparse.ArgumentParser:
 def _options(_: argparse.Namespace) -> int:
     """Prints the same text as a program with ``--help``."""
     print(text_of_help())
+    return 0
+
+
+def _sql(options: argparse.Namespace) -> int:
+    """Runs the statements, one after another; see `penstock.sql.console`."""
+    try:
+        from penstock.sql.console import Console
+    except ModuleNotFoundError as missing:
+        raise ValueError(three_parts(str(missing), hint="pip install 'penstock[sql]'")) from None
+    texts = [options.file.read_text(encoding="utf-8")] if options.file else []
+    if options.statements is not None:
+        texts.append(options.statements)
+    console = Console(print, **({"master": options.master} if options.master else {}))
+    for text in texts or [sys.stdin.read()]:
+        console.run(text)
     return 0
 
 

@@ -13,7 +13,6 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "not our business: cross-language transforms need an expansion service; use Spark's connectors through "
         "`penstock.io`",
     ),
-    ("transforms.sql", "not yet: `spark.sql` over a DataFrame, before or after the pipeline"),
     (
         "transforms.enrichment transforms.enrichment_handlers transforms.async_dofn",
         "not yet: call the service from a DoFn over `BatchElements`",

@@ -123,6 +123,9 @@ DIFFERENT = {
     "apache_beam.transforms.periodicsequence": {
         "PeriodicImpulse": "it starts when it is built, not when it is imported",
     },
+    "apache_beam.transforms.sql": {
+        "SqlTransform": "no service computes the query: there is neither a dialect nor a service to choose",
+    },
     "apache_beam.transforms.trigger": {"AccumulationMode": "an enumeration"},
     "apache_beam.typehints.schemas": {"named_fields_to_schema": "the others are of protocol messages"},
 }

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HERE = Path(__file__).parent
-# Tests import the program that they kill, and workers what that has defined.
-sys.path[:0] = [str(_HERE)]
+# Tests import the program that they kill, and workers what that has defined; and expressions of SQL by chance.
+sys.path[:0] = [str(_HERE), str(_HERE.parent / "sdk" / "sql")]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

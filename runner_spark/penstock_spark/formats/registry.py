@@ -14,6 +14,7 @@ from penstock.io.console import ConsoleSink
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
+from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.text_sink import TextSink
@@ -24,6 +25,7 @@ from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.json import JSON
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
+from penstock_spark.formats.query import QUERIES
 from penstock_spark.formats.sequences import SEQUENCES
 from penstock_spark.formats.tables import TABLES
 from penstock_spark.formats.text import TEXT
@@ -42,6 +44,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
+    QuerySource: QUERIES,
     TextSink: TEXT,
     CsvSink: CSV,
     JsonSink: JSON,

@@ -40,6 +40,16 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
     )
 
 
+def quiet_about_values() -> None:
+    """Keeps PySpark from logging an exception of a query beside raising it: the text may show a value of the data."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).addFilter(_is_no_exception)
+
+
+def _is_no_exception(record: logging.LogRecord) -> bool:
+    return record.exc_info is None
+
+
 def quiet_about_death(context: SparkContext) -> None:
     """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one error of ours says so."""
     logging.getLogger().addFilter(_is_no_echo)

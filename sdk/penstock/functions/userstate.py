@@ -298,6 +298,10 @@ class BaseTimer:
         """
         raise NotImplementedError
 
+    def get_current_relative_time(self) -> Timestamp:
+        """What `set_relative` counts from: the machine's clock, or the element's timestamp (after Java's method)."""
+        raise NotImplementedError
+
 
 class RuntimeTimer(BaseTimer):
     """A timer that records what is done to it (Beam's ``RuntimeTimer``).

@@ -68,11 +68,17 @@ class UserTimer(BaseTimer):
 
     def set_relative(self, duration: Any, dynamic_timer_tag: str = "") -> None:
         context = self._context
-        now_micros = context.timestamp_micros if self._is_event_time else context.clock_micros
-        fire_micros = now_micros + Duration.of(duration).micros
+        fire_micros = self.get_current_relative_time().micros + Duration.of(duration).micros
         if self._is_event_time and context.expiry_micros is not None:
             fire_micros = min(fire_micros, context.expiry_micros)
         self.set(Timestamp.from_micros(fire_micros), dynamic_timer_tag)
+
+    def get_current_relative_time(self) -> Timestamp:
+        """What `set_relative` counts from; see `BaseTimer`."""
+        context = self._context
+        return Timestamp.from_micros(
+            context.timestamp_micros if self._is_event_time else context.clock_micros
+        )
 
     def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
         context, is_event_time = self._context, self._is_event_time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -86,6 +86,7 @@ class JoinRows(JoinOfKind):
             no match. ``"semi"`` gives each left row that has a match, ``"left_anti"`` each that has none.
         unjoined: When rows without a match are given: ``"at_once"``, to be taken back when a match comes, or
             ``"at_end"``, for good, when the watermark passes their window's end and the allowed lateness.
+        matching: Whether a left row and a right row of one key match; by default all do.
 
     Raises:
         ValueError: An argument has another value; `unjoined` is given for a kind that has no such rows; or, when it is
@@ -98,7 +99,12 @@ class JoinRows(JoinOfKind):
     noun = "join"
     kinds = _KINDS
 
-    def __init__(self, kind: str = "full", unjoined: str = AT_ONCE) -> None:
+    def __init__(
+        self,
+        kind: str = "full",
+        unjoined: str = AT_ONCE,
+        matching: Callable[[Any, Any], bool] | None = None,
+    ) -> None:
         super().__init__(kind)
         if unjoined not in (AT_ONCE, AT_END):
             what = f"unjoined is {unjoined!r}"
@@ -107,11 +113,12 @@ class JoinRows(JoinOfKind):
             what = f"a join of the kind {kind!r} gives no rows without a match"
             raise refusal(ValueError, what, where=self._where(), hint="leave unjoined out")
         self.unjoined = unjoined
+        self.matching = matching
 
     def expand(self, pcolls: Any) -> Any:
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
-        join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind)
+        join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching)
         return sided(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
 
     def _output_type(self, types: list[tuple[Any, Any]]) -> Any:
@@ -229,9 +236,10 @@ class JoinFn(DoFn):
     LEFTS = MapStateSpec("lefts", ROW_CODER, VarIntCoder())
     RIGHTS = MapStateSpec("rights", ROW_CODER, VarIntCoder())
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, matching: Callable[[Any, Any], bool] | None = None) -> None:
         self._name = kind
         self._kind = self._at_once = _KINDS[kind]
+        self._matching = matching
         self.gives_retractions = any(self._at_once.unmatched)
 
     def process(
@@ -250,11 +258,41 @@ class JoinFn(DoFn):
         timed = value, at.micros
         if pane.kind.is_retraction:
             timed = _take(own, timed)
-            undone, new = _effect(self._at_once, side, timed, own, other)
+            undone, new = self._effect(side, timed, own, other)
         else:
-            new, undone = _effect(self._at_once, side, timed, own, other)
+            new, undone = self._effect(side, timed, own, other)
             _put(own, timed)
         return changes(key, undone, new, window) if new or undone else ()
+
+    def _effect(
+        self, side: int, timed: Timed, own: Any, other: Any
+    ) -> tuple[Sequence[Timed], Sequence[Timed]]:
+        if self._matching is None:
+            return _effect(self._at_once, side, timed, own, other)
+        return self._effect_of_matching(side, timed, own, other)
+
+    def _effect_of_matching(
+        self, side: int, timed: Timed, own: Any, other: Any
+    ) -> tuple[list[Timed], list[Timed]]:
+        """`_effect`, where not all rows of a key match."""
+        kind = self._at_once
+        partners = [one for one in _rows_in(other) if self._match(side, timed, one)]
+        if not partners:
+            return [*_unmatched(kind, side, [timed])], []
+        # A partner that no other row of this side matches is without a match when this row is not there.
+        lonely = [one for one in partners if not any(self._match(side, each, one) for each in _rows_in(own))]
+        if kind.pairs:
+            joined = [_pair(side, timed, one) for one in partners] if kind.matched else []
+            return joined, [*_unmatched(kind, 1 - side, lonely)]
+        lefts = [timed] if side == LEFT else lonely
+        if kind.matched:
+            return lefts, []
+        return [], [] if side == LEFT else [*_unmatched(kind, LEFT, lefts)]
+
+    def _match(self, side: int, timed: Timed, other: Timed) -> bool:
+        assert self._matching is not None
+        (value, _), (partner, _) = timed, other
+        return self._matching(value, partner) if side == LEFT else self._matching(partner, value)
 
     def _check(self, side: int) -> None:
         """Refuses a row None if None means that a row is missing."""
@@ -269,8 +307,8 @@ class JoinFn(DoFn):
 class JoinAtEndFn(JoinFn):
     """`JoinFn`, but rows without a match are given when their window ends."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
+    def __init__(self, kind: str, matching: Callable[[Any, Any], bool] | None = None) -> None:
+        super().__init__(kind, matching)
         self._at_once = self._kind._replace(unmatched=(False, False))
         self.gives_retractions = False
 
@@ -281,12 +319,19 @@ class JoinAtEndFn(JoinFn):
         lefts: Any = DoFn.StateParam(JoinFn.LEFTS),
         rights: Any = DoFn.StateParam(JoinFn.RIGHTS),
     ) -> Iterator[Any]:
-        """The rows of a side, if the other side is empty."""
+        """The rows without a match."""
         sides = lefts, rights
         for side in (LEFT, RIGHT):
-            if sides[1 - side].is_empty():
-                for value, _ in _unmatched(self._kind, side, _rows_in(sides[side])):
-                    yield key, value
+            own, other = sides[side], sides[1 - side]
+            if self._matching is not None:
+                others = list(_rows_in(other))
+                alone = [
+                    one for one in _rows_in(own) if not any(self._match(side, one, each) for each in others)
+                ]
+            else:
+                alone = [*_rows_in(own)] if other.is_empty() else []
+            for value, _ in _unmatched(self._kind, side, alone):
+                yield key, value
 
 
 def _effect(

@@ -1,0 +1,48 @@
+"""Queries that Spark computes whole, over the frames of sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.io.parquetio import ParquetSource
+from penstock.io.query_source import QuerySource
+from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock_spark.formats.format import Format
+from penstock_spark.formats.frames import FRAMES
+from penstock_spark.formats.parquet import PARQUET
+from penstock_spark.formats.tables import TABLES
+from penstock_spark.formats.tables.schema_text import schema_of_text
+from penstock_spark.session.session import moved
+from penstock_spark.sources.frame_rows import rows_of
+from penstock_spark.sources.scan import Scan
+
+# What the text of a query takes for granted.
+_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
+_READ: dict[type, Format] = {DataFrameSource: FRAMES, ParquetSource: PARQUET, SparkSource: TABLES}
+
+
+def open_query(source: QuerySource, spark: SparkSession, where: str) -> Scan:
+    """Rows of the query, which is analysed in a session of its own: its settings and views are nobody else's."""
+    session = spark.newSession()
+    for name, value in _SETTINGS.items():
+        session.conf.set(name, value)
+    for number, each in enumerate(source.inputs):
+        opened = _READ[type(each)].open
+        assert opened is not None
+        frame: DataFrame = moved(opened(each, spark, where).frame, session)
+        frame.createOrReplaceTempView(f"input{number}")
+    return rows_of(moved(session.sql(source.text), spark), where)
+
+
+def _schema(source: QuerySource) -> StructType | None:
+    return schema_of_text(", ".join(f"`{name}` {kind}" for name, kind in source.fields))
+
+
+def _records(source: Any) -> str:
+    return "row"
+
+
+QUERIES = Format(open_query, records=_records, schema=_schema)

@@ -1,0 +1,1 @@
+"""SQL over PCollections, with the meaning that Spark gives it."""

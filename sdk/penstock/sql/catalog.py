@@ -1,0 +1,86 @@
+"""Views and functions that queries may use: `Catalog`."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from penstock.base.where import here
+from penstock.error import three_parts
+from penstock.functions.combinefn import CombineFn
+from penstock.sql.dialect import parsed
+from penstock.sql.expressions import UserFunction
+from penstock.sql.types import ANY, from_hint
+
+
+class Catalog:
+    """Views and functions by their names (penstock's own).
+
+    A view is a query with a name, which another query reads like a table (*Streaming Systems*, chapter 8: materialized
+    views). It may read inputs of the `SqlTransform` and other views, and changes as they change.
+
+    >>> catalog = Catalog()
+    >>> catalog.create_view("totals", "SELECT team, SUM(points) AS total FROM goals GROUP BY team")
+    >>> catalog.create_view("winners", "SELECT team FROM totals WHERE total > 10")
+    >>> list(catalog.views)
+    ['totals', 'winners']
+    """
+
+    def __init__(self) -> None:
+        self.views: dict[str, str] = {}
+        self.functions: dict[str, UserFunction] = {}
+
+    def create_view(self, name: str, query: str, replace: bool = False) -> None:
+        """Gives a query a name.
+
+        Args:
+            name: The name, by which queries read the view.
+            query: The query.
+            replace: Whether it takes the place of a view that has the name.
+
+        Raises:
+            ValueError: There is a view of this name.
+            SqlError: The query breaks the grammar.
+        """
+        if not replace and any(each.lower() == name.lower() for each in self.views):
+            hint = "pass replace=True, or choose another name"
+            raise ValueError(three_parts(f"there is a view {name!r} already", where=here(), hint=hint))
+        parsed(query)
+        self.drop_view(name)
+        self.views[name] = query
+
+    def drop_view(self, name: str) -> None:
+        """Forgets a view; queries that were applied before keep it."""
+        self.views = {each: query for each, query in self.views.items() if each.lower() != name.lower()}
+
+    def create_function(self, name: str, fn: Callable[..., Any] | CombineFn, result_type: Any = None) -> None:
+        """Lets queries call a function in Python.
+
+        A function gets the values of one row, None for NULL. A CombineFn aggregates the values that are not NULL.
+
+        Args:
+            name: The name in queries; upper and lower case are the same.
+            fn: The function, which gives the same result for the same values; or a CombineFn.
+            result_type: The type of the result; by default what its type hints say.
+
+        Raises:
+            TypeError: It is neither a function nor a CombineFn.
+
+        >>> catalog = Catalog()
+        >>> def shout(text: str) -> str:
+        ...     return text.upper()
+        >>> catalog.create_function("shout", shout)
+        >>> print(catalog.functions["SHOUT"].type)
+        STRING NOT NULL
+        """
+        aggregates = isinstance(fn, CombineFn)
+        if not aggregates and not callable(fn):
+            what = f"the function {name!r} is of type {type(fn).__name__}"
+            raise TypeError(three_parts(what, where=here(), hint="pass a function or a CombineFn"))
+        if result_type is not None:
+            kind = from_hint(result_type)
+        else:
+            hints = typing.get_type_hints(fn) if hasattr(fn, "__annotations__") and not aggregates else {}
+            kind = from_hint(hints["return"]) if "return" in hints else ANY
+        self.functions[name.upper()] = UserFunction(fn, kind, aggregates)

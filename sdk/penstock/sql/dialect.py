@@ -1,0 +1,362 @@
+"""Spark's SQL with the clauses of time-varying relations: the one module that knows how sqlglot parses.
+
+What SQL lacks is recognised among the tokens, where a few words in a row are unmistakable, and handed to the parser as
+one token each: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM TIME``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from penstock.sql.errors import sql_error
+
+QUERY_CHARACTERS_MAX = 1_000_000
+
+RENDERINGS = ("STREAM", "TABLE", "TVR")
+_PERIODS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 7 * 86_400_000_000,
+}
+# Tokens that no clause of Spark's SQL begins with.
+_EMIT, _AS_OF = TokenType.PRAGMA, TokenType.KILL
+_RENDERING_MARK = " RENDERING"
+_EMIT_FOLLOWS = frozenset(["STREAM", "CHANGES", "FINAL", "ON", "WHEN", "AFTER", "PERIODIC"])
+_NO_OPERAND = frozenset(
+    [TokenType.COMMA, TokenType.FROM, TokenType.DOT, TokenType.ALIAS, TokenType.R_PAREN, TokenType.SEMICOLON]
+)
+
+
+@dataclass(frozen=True)
+class Delay:
+    """How long after the first change since the last emission the next one comes.
+
+    Attributes:
+        micros: The delay; 0 emits each change.
+        aligned: Whether emissions come at multiples of the delay, the same for all rows.
+    """
+
+    micros: int
+    aligned: bool = False
+
+
+@dataclass(frozen=True)
+class Emit:
+    """An ``EMIT`` clause as it is written.
+
+    Attributes:
+        watermark: Whether rows are emitted when the watermark passes.
+        past: What it passes; None means the end of the window.
+        before: The delay of emissions before, or without, the watermark; None if there are none.
+        after: The delay of emissions after the watermark; None drops later changes.
+        as_stream: Whether the changes are rows of their own, with the columns ``undo``, ``ptime`` and ``ver``.
+    """
+
+    watermark: bool = False
+    past: Any = None
+    before: Delay | None = None
+    after: Delay | None = None
+    as_stream: bool = False
+
+
+class EmitClause(exp.Expression):
+    """An ``EMIT`` clause in the tree of a query."""
+
+    arg_types = {"clause": True}
+
+
+class _Parser(SparkParser):
+    # A function keeps the name and the arguments that the query gives it, instead of becoming a class of its own.
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    STRICT_CAST = True
+    OPERATION_MODIFIERS = {f"{name}{_RENDERING_MARK}" for name in RENDERINGS}
+    TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS - {_EMIT, _AS_OF}
+    ALIAS_TOKENS = SparkParser.ALIAS_TOKENS - {_EMIT, _AS_OF}
+    ID_VAR_TOKENS = SparkParser.ID_VAR_TOKENS - {_EMIT, _AS_OF}
+    SET_OP_MODIFIERS = SparkParser.SET_OP_MODIFIERS | {"emit", "as_of"}
+    QUERY_MODIFIER_PARSERS = {
+        **SparkParser.QUERY_MODIFIER_PARSERS,
+        _EMIT: lambda self: ("emit", self._parse_emit()),
+        _AS_OF: lambda self: ("as_of", self._parse_as_of()),
+    }
+    QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
+
+    def _parse_emit(self) -> EmitClause:
+        self._advance()
+        found: dict[str, Any] = {}
+        if self._match_text_seq("STREAM"):
+            found["as_stream"] = True
+        if self._match_text_seq("CHANGES"):
+            found["before"] = Delay(0)
+        elif self._match_text_seq("FINAL") or self._match_text_seq("ON", "WINDOW", "CLOSE"):
+            found["watermark"] = True
+        else:
+            while self._parse_emission(found) and self._match_text_seq("AND"):
+                pass
+        if not found:
+            self.raise_error("EMIT must say when, such as AFTER WATERMARK")
+        found.setdefault("before", None if found.get("watermark") else Delay(0))
+        return EmitClause(clause=Emit(**found))
+
+    def _parse_emission(self, found: dict[str, Any]) -> bool:
+        """One of the times at which rows are emitted; whether there is one."""
+        if self._match_text_seq("THEN"):
+            self._match_text_seq("AFTER")
+            self._match_text_seq("DELAY")
+            found["after"] = Delay(self._parse_micros())
+        elif self._match_text_seq("PERIODIC"):
+            found["before"] = Delay(self._parse_micros(), aligned=True)
+        elif self._match_text_seq("WHEN"):
+            if not self._match_text_seq("WATERMARK", "PAST"):
+                self.raise_error(
+                    "EMIT WHEN takes WATERMARK PAST a column; a condition on values belongs into HAVING"
+                )
+            found.update(watermark=True, past=self._parse_disjunction_without_and())
+        elif self._match_text_seq("AFTER"):
+            if self._match_text_seq("WATERMARK"):
+                found["watermark"] = True
+            else:
+                aligned = bool(self._match_text_seq("ALIGNED"))
+                self._match_text_seq("DELAY")
+                found["before"] = Delay(self._parse_micros(), aligned)
+        elif not found:
+            return False
+        elif set(found) - {"as_stream"}:
+            self.raise_error("after AND, EMIT takes AFTER WATERMARK, AFTER DELAY or THEN AFTER")
+        return True
+
+    def _parse_disjunction_without_and(self) -> Any:
+        return self._parse_bitwise()
+
+    def _parse_micros(self) -> int:
+        """An interval, with or without the word INTERVAL."""
+        self._match_text_seq("INTERVAL")
+        token = self._curr
+        if token is None or token.token_type not in (TokenType.NUMBER, TokenType.STRING):
+            self.raise_error("a delay is a number and a unit, such as 1 MINUTE or INTERVAL '1' MINUTE")
+        self._advance()
+        words = token.text.split()
+        if len(words) == 1 and self._curr is not None:
+            words.append(self._curr.text)
+            self._advance()
+        micros = micros_of(words)
+        if micros is None or micros < 0:
+            self.raise_error("a delay is a number and a unit, such as 1 MINUTE or INTERVAL '1' MINUTE", token)
+        return micros or 0
+
+    def _parse_as_of(self) -> Any:
+        self._advance()
+        return self._parse_primary()
+
+
+class PenstockDialect(Spark):
+    """Spark's dialect, with the clauses of `penstock.sql`."""
+
+    Parser = _Parser
+
+
+def micros_of(words: list[str]) -> int | None:
+    """The microseconds of a number and a unit; None if it is neither.
+
+    >>> micros_of(["10", "minutes"]), micros_of(["1.5", "SECOND"]), micros_of(["1", "month"])
+    (600000000, 1500000, None)
+    """
+    try:
+        number, unit = words
+        micros = float(number) * _PERIODS[unit.upper().removesuffix("S")]
+        return round(micros)
+    except (ValueError, KeyError, OverflowError):
+        return None
+
+
+def parsed(query: str) -> Any:
+    """The tree of one query.
+
+    Raises:
+        SqlError: It is not one query, or breaks the grammar; the message shows where.
+
+    >>> tree = parsed("SELECT STREAM a FROM t EMIT AFTER WATERMARK")
+    >>> tree.args["emit"].args["clause"]
+    Emit(watermark=True, past=None, before=None, after=None, as_stream=False)
+    """
+    return _only(statements(query), query)
+
+
+def _only(trees: list[Any], query: str) -> Any:
+    if len(trees) != 1:
+        what = (
+            "there is no query" if not trees else f"there are {len(trees)} statements where one query belongs"
+        )
+        raise sql_error(what, query, 0, "pass one SELECT")
+    return trees[0]
+
+
+def statements(query: str) -> list[Any]:
+    """The trees of statements that semicolons separate.
+
+    Raises:
+        SqlError: One breaks the grammar.
+    """
+    if not isinstance(query, str):
+        raise sql_error(f"a query is text, not {type(query).__name__}", hint="pass a string")
+    if len(query) > QUERY_CHARACTERS_MAX:
+        what = f"the query has {len(query):,} characters; at most {QUERY_CHARACTERS_MAX:,} are taken"
+        raise sql_error(
+            what, hint="keep values in a table and join it, instead of writing them into the query"
+        )
+    dialect = PenstockDialect()
+    try:
+        tokens = list(_marked(dialect.tokenize(query)))
+        return [tree for tree in dialect.parser().parse(tokens, query) if tree is not None]
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        what = first.get("description") or str(error)
+        raise sql_error(_plain(what), query, _offset(query, first), "correct the query there") from None
+    except TokenError as error:
+        raise sql_error("a quoted text or a comment does not end", query, hint="close it") from error
+    except RecursionError:
+        raise sql_error("the query is nested too deeply", hint="divide it with WITH") from None
+
+
+def statement_texts(text: str) -> list[str]:
+    """The texts of the statements that semicolons separate.
+
+    Raises:
+        SqlError: A quoted text or a comment does not end.
+
+    >>> statement_texts("SELECT ';'; SELECT 2")
+    ["SELECT ';'", 'SELECT 2']
+    """
+    try:
+        tokens = PenstockDialect().tokenize(text)
+    except TokenError as error:
+        raise sql_error("a quoted text or a comment does not end", text, hint="close it") from error
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [text[each[0].start : each[-1].end + 1] for each in found if each]
+
+
+def _plain(what: str) -> str:
+    """A message of the parser as a clause."""
+    what = what.splitlines()[0].rstrip(". ")
+    if what.startswith("Required keyword"):
+        return "an expression is missing"
+    if "Unexpected token" in what:
+        return "this word does not fit here"
+    return what if what.startswith("EMIT") else what[:1].lower() + what[1:]
+
+
+def _offset(query: str, error: dict[str, Any]) -> int | None:
+    """Where a parser's error is; it counts lines and columns from 1, and its column is the end of the token."""
+    if not error.get("line"):
+        return None
+    lines = query.splitlines(keepends=True)[: error["line"] - 1]
+    return sum(map(len, lines)) + max(0, int(error["col"]) - len(error.get("highlight") or " "))
+
+
+def _marked(tokens: list[Token]) -> Iterator[Token]:
+    """The tokens, with one for each word that opens one of our clauses."""
+    at = 0
+    while at < len(tokens):
+        token, following = tokens[at], tokens[at + 1 : at + 4]
+        texts = [each.text.upper() for each in following]
+        text = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
+        before = tokens[at - 1].token_type if at else None
+        if text in RENDERINGS and before is TokenType.SELECT and _is_rendering(tokens, at):
+            if following[0].token_type in (TokenType.DISTINCT, TokenType.ALL):
+                # The parser takes what describes a SELECT after these.
+                yield following[0]
+                at += 1
+            yield _as(token, TokenType.VAR, f"{text}{_RENDERING_MARK}")
+        elif text == "EMIT" and texts and texts[0] in _EMIT_FOLLOWS and before is not TokenType.ALIAS:
+            yield _as(token, _EMIT, "EMIT")
+        elif text == "AS" and texts[:3] == ["OF", "SYSTEM", "TIME"]:
+            yield _as(token, _AS_OF, "AS OF SYSTEM TIME")
+            at += 3
+        elif text == "TABLE" and before in (TokenType.L_PAREN, TokenType.FARROW) and texts[:1] != ["("]:
+            # In a call, `TABLE bid` means the table.
+            if len(following) > 1 and following[1].token_type is TokenType.PARTITION_BY:
+                yield following[0]
+                yield from _partitions(tokens, at + 3)
+                at += 2
+                while at + 2 < len(tokens) and not _ends_partitions(tokens, at + 1):
+                    at += 1
+        elif token.token_type is TokenType.SESSION:
+            yield _as(token, TokenType.VAR, token.text)
+        else:
+            yield token
+        at += 1
+
+
+def _partitions(tokens: list[Token], at: int) -> Iterator[Token]:
+    """The columns after ``PARTITION BY``, as an argument with a name."""
+    start = tokens[at - 1]
+    for token_type, text in (
+        (TokenType.COMMA, ","),
+        (TokenType.VAR, "partition_by"),
+        (TokenType.FARROW, "=>"),
+        (TokenType.VAR, "DESCRIPTOR"),
+        (TokenType.L_PAREN, "("),
+    ):
+        yield _as(start, token_type, text)
+    while at < len(tokens) and not _ends_partitions(tokens, at):
+        yield tokens[at]
+        at += 1
+    yield _as(start, TokenType.R_PAREN, ")")
+
+
+def _ends_partitions(tokens: list[Token], at: int) -> bool:
+    return tokens[at].token_type is TokenType.R_PAREN or (
+        tokens[at].token_type is TokenType.COMMA and tokens[at + 1].text.upper() == "DESCRIPTOR"
+    )
+
+
+def _is_rendering(tokens: list[Token], at: int) -> bool:
+    """Whether the word after SELECT is a rendering, and not a column of that name."""
+    if at + 1 >= len(tokens):
+        return False
+    following = tokens[at + 1]
+    if following.token_type is TokenType.STAR:
+        return at + 2 < len(tokens) and tokens[at + 2].token_type in (
+            TokenType.FROM,
+            TokenType.COMMA,
+            TokenType.EXCEPT,
+        )
+    if following.token_type in _NO_OPERAND:
+        return False
+    return (
+        following.token_type
+        in (
+            *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN),
+            *(TokenType.DISTINCT, TokenType.ALL, TokenType.CASE, TokenType.DASH),
+        )
+        or following.text.isidentifier()
+    )
+
+
+def _as(token: Token, token_type: TokenType, text: str) -> Token:
+    return Token(token_type, text, token.line, token.col, token.start, token.end, token.comments)
+
+
+def position_of(node: Any) -> int | None:
+    """Where in its query a part of a tree is; None if no token of it says so."""
+    for each in node.walk() if isinstance(node, exp.Expression) else ():
+        if "start" in each.meta:
+            return int(each.meta["start"])
+    return None

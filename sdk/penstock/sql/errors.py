@@ -1,0 +1,64 @@
+"""Errors of SQL, which show the place in the query."""
+
+from __future__ import annotations
+
+from penstock.error import three_parts
+
+_SHOWN_COLUMNS = 80
+
+
+class SqlError(ValueError):
+    """A query cannot be read, or means nothing (penstock's own)."""
+
+
+def sql_error(what: str, query: str = "", position: int | None = None, hint: str = "") -> SqlError:
+    r"""The error that shows where in the query something is wrong.
+
+    Args:
+        what: What is wrong, as a short clause.
+        query: The whole text of the query.
+        position: The offset of the wrong part in characters.
+        hint: What the user can do about it.
+
+    >>> print(sql_error("unknown column 'scor'", "SELECT team,\n  scor FROM t", 15, "did you mean 'score'?"))
+    unknown column 'scor'
+      line 2, column 3 of the query
+          scor FROM t
+          ^
+      hint: did you mean 'score'?
+    """
+    where = place(query, position) if query and position is not None else None
+    return SqlError(three_parts(what, where=where, hint=hint or None))
+
+
+def place(query: str, position: int) -> str:
+    """The line and column of an offset, then the line itself with a caret below, for the second part of an error.
+
+    Args:
+        query: The whole text of the query.
+        position: The offset in characters; one behind the end means the end.
+
+    >>> print(place("SELECT 1 +", 99))
+    line 1, column 11 of the query
+        SELECT 1 +
+                  ^
+    """
+    position = max(0, min(position, len(query)))
+    start = query.rfind("\n", 0, position) + 1
+    end = query.find("\n", position)
+    line = query[start : len(query) if end < 0 else end].replace("\t", " ").rstrip("\r")
+    column = position - start
+    number = query.count("\n", 0, position) + 1
+    shown, caret = _cut(line, column)
+    return f"line {number}, column {column + 1} of the query\n    {shown}\n    {' ' * caret}^"
+
+
+def _cut(line: str, column: int) -> tuple[str, int]:
+    """The part of a long line around a column, and the place of the column in it."""
+    if len(line) <= _SHOWN_COLUMNS:
+        return line, column
+    first = max(0, min(column - _SHOWN_COLUMNS // 2, len(line) - _SHOWN_COLUMNS))
+    last = first + _SHOWN_COLUMNS
+    before = "..." if first else ""
+    after = "..." if last < len(line) else ""
+    return before + line[first:last] + after, column - first + len(before)

@@ -1,0 +1,253 @@
+"""Which columns of a join must be equal, and which joins are by validity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from penstock.sql import functions
+from penstock.sql.origins import is_window, simplified
+from penstock.sql.relations import (
+    Filter,
+    Join,
+    Named,
+    Project,
+    Relation,
+    Valid,
+    ValidityJoin,
+)
+from penstock.sql.scalars import Call, Column, Scalar, columns_of, replaced, shifted
+
+Refuse = Callable[..., NoReturn]
+
+
+def joined(
+    left: Relation,
+    right: Relation,
+    kind: str,
+    condition: Scalar | None,
+    as_of: tuple[Scalar, Scalar] | None,
+    is_asof: bool,
+    refuse: Refuse,
+) -> Relation:
+    """The join of two relations.
+
+    Args:
+        left: The left rows.
+        right: The right rows.
+        kind: The kind, or ``cross``.
+        condition: What must hold of a left row and a right row in one tuple.
+        as_of: The time of a left row and of a right row, if the right row must be the one that is valid then.
+        is_asof: Whether the condition itself says that, by comparing two times.
+        refuse: Raises the error of this place in the query.
+    """
+    width = len(left.columns)
+    equal, rest = _split(condition, width)
+    if is_asof:
+        times = [found for part in rest if (found := _as_of_times(part, width))]
+        if len(times) != 1 or len(rest) != 1:
+            refuse(
+                "ASOF JOIN takes equal columns and one comparison of times", "write left.time >= right.time"
+            )
+        [as_of] = times
+        rest = []
+    if as_of is not None:
+        if rest or not equal:
+            refuse(
+                "a join with the valid row takes equal columns and nothing else", "write the rest in WHERE"
+            )
+        return _by_validity(left, right, kind, equal, as_of, refuse)
+    if (validity := _of_valid(left, right, kind, equal, rest)) is not None:
+        return validity
+    if kind == "cross" or (kind == "inner" and condition is None):
+        cross = Join(left, right, "inner", (), ())
+        return cross if condition is None else pushed(Filter(cross, condition))
+    if not equal:
+        hint = "name an equality, or write CROSS JOIN and a condition in WHERE"
+        refuse(
+            f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables",
+            hint,
+        )
+    if kind == "inner":
+        return _filtered(Join(left, right, kind, *_keys(equal)), _all(rest))
+    return Join(left, right, kind, *_keys(equal), _all(rest))
+
+
+def pushed(relation: Filter) -> Relation:
+    """A filter over an inner join, with its parts where they belong: in the keys, or below the join."""
+    join = relation.input
+    if not (isinstance(join, Join) and join.kind == "inner" and join.condition is None):
+        return relation
+    width = len(join.left.columns)
+    left, right = join.left, join.right
+    left_keys, right_keys, rest = join.left_keys, join.right_keys, []
+    equal, others = _split(relation.condition, width)
+    for mine, other in equal:
+        left_keys, right_keys = (*left_keys, mine), (*right_keys, other)
+    for part in others:
+        columns = columns_of(part)
+        if columns and max(columns) < width:
+            left = pushed(Filter(left, part))
+        elif columns and min(columns) >= width:
+            right = pushed(Filter(right, shifted(part, {at: at - width for at in columns})))
+        else:
+            rest.append(part)
+    made = Join(left, right, "inner", left_keys, right_keys)
+    condition = _all(rest)
+    return made if condition is None else Filter(made, condition)
+
+
+def _filtered(relation: Relation, condition: Scalar | None) -> Relation:
+    return relation if condition is None else Filter(relation, condition)
+
+
+def conjuncts(condition: Scalar | None) -> list[Scalar]:
+    """The parts of a condition that must all hold."""
+    if condition is None:
+        return []
+    if isinstance(condition, Call) and condition.name == "AND":
+        return [part for each in condition.arguments for part in conjuncts(each)]
+    return [condition]
+
+
+def _split(condition: Scalar | None, width: int) -> tuple[list[tuple[Scalar, Scalar]], list[Scalar]]:
+    """The equalities between the two sides, as values of left and of right rows; and all other parts."""
+    equal, rest = [], []
+    for part in conjuncts(condition):
+        sides = _sides(part, width) if isinstance(part, Call) and part.name == "=" else None
+        if sides is None:
+            rest.append(part)
+        else:
+            equal.append(sides)
+    return equal, rest
+
+
+def _sides(part: Call, width: int) -> tuple[Scalar, Scalar] | None:
+    """The two operands of a comparison, of a left row and of a right row; None if they are not so."""
+    one, other = part.arguments
+    if _is_left(other, width) and _is_right(one, width):
+        one, other = other, one
+    if _is_left(one, width) and _is_right(other, width):
+        return one, shifted(other, {at: at - width for at in columns_of(other)})
+    return None
+
+
+def _is_left(scalar: Scalar, width: int) -> bool:
+    columns = columns_of(scalar)
+    return bool(columns) and max(columns) < width
+
+
+def _is_right(scalar: Scalar, width: int) -> bool:
+    columns = columns_of(scalar)
+    return bool(columns) and min(columns) >= width
+
+
+def _as_of_times(part: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
+    """The left time and the right time of ``left >= right``; the right one as a value of joined rows."""
+    if not isinstance(part, Call) or part.name not in (">=", "<="):
+        return None
+    later, earlier = part.arguments if part.name == ">=" else reversed(part.arguments)
+    return (later, earlier) if _is_left(later, width) and _is_right(earlier, width) else None
+
+
+def _by_validity(
+    left: Relation,
+    right: Relation,
+    kind: str,
+    equal: list[tuple[Scalar, Scalar]],
+    as_of: tuple[Scalar, Scalar],
+    refuse: Refuse,
+) -> Relation:
+    if kind not in ("inner", "left"):
+        refuse(f"a {kind.upper()} JOIN with the valid row is not supported", "write JOIN or LEFT JOIN")
+    width = len(left.columns)
+    left_time, right_time = as_of
+    if not _is_left(left_time, width):
+        refuse("the time of the join is not a column of the left table", "write left.time")
+    own_time = shifted(right_time, {at: at - width for at in columns_of(right_time)})
+    columns = Join(left, right, kind, (), ()).columns
+    return ValidityJoin(left, right, kind, *_keys(equal), left_time, own_time, columns)
+
+
+def _of_valid(
+    left: Relation, right: Relation, kind: str, equal: list[tuple[Scalar, Scalar]], rest: list[Scalar]
+) -> Relation | None:
+    """A join with rows that say when they are valid, if its condition is that a left time is in that time."""
+    if kind not in ("inner", "left", "full") or len(rest) != 2 or not equal:
+        return None
+    found = _valid_below(right)
+    if found is None:
+        return None
+    valid, scalars = found
+    width, inner_width = len(left.columns), len(valid.input.columns)
+    # The values of a left row and of a row with its validity, instead of the right row's.
+    both = (
+        *(Column(at, each.name, each.type) for at, each in enumerate(left.columns)),
+        *(_moved(each, width) for each in scalars),
+    )
+    times = {}
+    for part in rest:
+        if not isinstance(part, Call) or part.name not in ("<=", "<", ">", ">="):
+            return None
+        sides = [simplified(replaced(each, both)) for each in part.arguments]
+        small, large = sides if part.name in ("<", "<=") else reversed(sides)
+        strict = part.name in ("<", ">")
+        if not strict and isinstance(small, Column) and small.index == width + inner_width:
+            times["start"] = large
+        elif strict and isinstance(large, Column) and large.index == width + inner_width + 1:
+            times["end"] = small
+    if len(times) != 2 or times["start"] != times["end"] or not _is_left(times["start"], width):
+        return None
+    own = [(mine, replaced(other, scalars)) for mine, other in equal]
+    if {other for _, other in own} != set(valid.keys) or len(own) != len(valid.keys):
+        return None
+    window = tuple(Named(name, valid.time.type.or_null()) for name in ("window_start", "window_end"))
+    inner = Join(left, valid.input, kind, (), ()).columns
+    join = ValidityJoin(
+        left,
+        valid.input,
+        kind,
+        *_keys(own),
+        times["start"],
+        valid.time,
+        (*inner, *window),
+        with_validity=True,
+    )
+    joined_columns = [Column(at, each.name, each.type) for at, each in enumerate(join.columns)]
+    shown = tuple(replaced(each, joined_columns) for each in both)
+    plain = Join(left, right, kind, (), ()).columns
+    return Project(join, shown, plain)
+
+
+def _moved(scalar: Scalar, width: int) -> Scalar:
+    return shifted(scalar, {at: at + width for at in columns_of(scalar)})
+
+
+def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
+    """Rows with validity below projections; and the columns of the relation as values of these rows.
+
+    The projections may give columns and windows only: these are NULL where a join gives no row.
+    """
+    if isinstance(relation, Valid):
+        return relation, tuple(Column(at, each.name, each.type) for at, each in enumerate(relation.columns))
+    if isinstance(relation, Project) and all(
+        isinstance(each, Column) or is_window(each) for each in relation.scalars
+    ):
+        inner = _valid_below(relation.input)
+        if inner is not None:
+            valid, scalars = inner
+            return valid, tuple(replaced(each, scalars) for each in relation.scalars)
+    return None
+
+
+def _keys(equal: list[tuple[Scalar, Scalar]]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    return tuple(mine for mine, _ in equal), tuple(other for _, other in equal)
+
+
+def _all(parts: list[Scalar]) -> Scalar | None:
+    if not parts:
+        return None
+    first, *others = parts
+    for other in others:
+        first = functions.call("AND", [first, other])
+    return first

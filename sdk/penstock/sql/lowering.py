@@ -1,0 +1,773 @@
+"""From a logical plan to transforms: each relation becomes a PCollection of tuples in the global window."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.sql import functions, steps
+from penstock.sql.aggregating import SideCounts, SqlAggregates, TopRows
+from penstock.sql.dialect import Delay, Emit
+from penstock.sql.origins import emission_keys, simplified
+from penstock.sql.relations import (
+    Aggregate,
+    AggregateCall,
+    Columns,
+    Counted,
+    Emitted,
+    Filter,
+    Join,
+    Period,
+    Project,
+    Query,
+    Relation,
+    Scan,
+    Top,
+    Union_,
+    Valid,
+    ValidityJoin,
+    Values,
+    Windowed,
+    columns_as_scalars,
+)
+from penstock.sql.scalars import Column, Literal, Predicate, Projection, Scalar, columns_of, replaced
+from penstock.sql.types import SqlType, to_hint
+from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.create import Create
+from penstock.transforms.grouping import Flatten
+from penstock.transforms.pardo import Filter as FilterRows
+from penstock.transforms.pardo import FlatMap, Map, ParDo
+from penstock.transforms.ready_combiners import CountCombineFn
+from penstock.transforms.retractions import may_retract
+from penstock.transforms.row_joins import AT_END, AT_ONCE, JoinRows
+from penstock.transforms.validity import ValidFrom
+from penstock.transforms.validity import ValidityJoin as JoinByValidity
+from penstock.transforms.windowing import WindowInto
+from penstock.typehints import KV, Optional, Tuple
+from penstock.typehints import Any as AnyHint
+from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
+from penstock.windows.triggers import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    Repeatedly,
+)
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+
+_RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
+_FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
+_NOBODY = 0
+"""The one key of what has no keys."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How relations are lowered.
+
+    Attributes:
+        final: Whether only the final rows matter, since all inputs end: then each grouping gives its result once.
+    """
+
+    final: bool
+
+
+class Lowering:
+    """Lowers one query.
+
+    Args:
+        inputs: The rows of each input, as tuples.
+        mode: How.
+        pipeline: Where rows that the query itself contains are made.
+    """
+
+    def __init__(self, inputs: Mapping[str, Any], mode: Mode, pipeline: Any) -> None:
+        self._inputs = inputs
+        self._mode = mode
+        self._pipeline = pipeline
+        self._done: dict[int, tuple[Relation, Any]] = {}
+        self._labels: dict[str, int] = {}
+
+    def lower(self, relation: Relation) -> Any:
+        """The rows of a relation; a relation that is used twice is computed once."""
+        known = self._done.get(id(relation))
+        if known is None:
+            known = self._done[id(relation)] = relation, self._lower(relation)
+        return known[1]
+
+    def _lower(self, relation: Relation) -> Any:
+        match relation:
+            case Scan():
+                return self._scan(relation)
+            case Values():
+                rows = self._pipeline | self._label("Values") >> Create(list(relation.rows))
+                return rows | self._label("Values") >> Map(steps.same).with_output_types(
+                    hint_of(relation.columns)
+                )
+            case Project():
+                return self._project(relation)
+            case Filter():
+                rows = self.lower(relation.input)
+                return rows | self._label("Where") >> FilterRows(
+                    Predicate(relation.condition)
+                ).with_output_types(rows.element_type)
+            case Windowed():
+                return self._windows(relation)
+            case Aggregate():
+                return self._aggregate(relation, None)
+            case Join():
+                return self._join(relation)
+            case Valid():
+                return self._valid(relation)
+            case ValidityJoin():
+                return self._validity_join(relation)
+            case Union_():
+                return tuple(map(self.lower, relation.inputs)) | self._label("Union") >> Flatten()
+            case Counted():
+                return self._counted(relation)
+            case Top():
+                return self._top(relation)
+        return self._emitted(relation)
+
+    def _label(self, name: str) -> str:
+        """A label that no other step of the query has."""
+        number = self._labels[name] = self._labels.get(name, 0) + 1
+        return name if number == 1 else f"{name} {number}"
+
+    def _changing(self, rows: Any, windowfn: Any = None) -> Any:
+        """The rows in windows whose groupings give each change, or the final result alone."""
+        return self._triggered(rows, windowfn or GlobalWindows(), Emit(before=Delay(0)))
+
+    def _triggered(self, rows: Any, windowfn: Any, emit: Emit) -> Any:
+        if self._mode.final:
+            return rows | self._label("Window") >> WindowInto(windowfn)
+        lateness = 0 if emit.watermark and emit.after is None else _FOREVER
+        if isinstance(windowfn, GlobalWindows):
+            lateness = 0
+        return rows | self._label("Window") >> WindowInto(
+            windowfn,
+            trigger=trigger_of(emit),
+            accumulation_mode=_RETRACTING,
+            allowed_lateness=lateness,
+        )
+
+    def _in_one_window(self, rows: Any) -> Any:
+        return rows | self._label("All time") >> WindowInto(GlobalWindows())
+
+    # Rows one by one
+
+    def _scan(self, relation: Scan) -> Any:
+        rows = self._inputs[relation.name]
+        if relation.arrival:
+            rows = (
+                rows
+                | self._label("Row as arrival key")
+                >> Map(steps.Keyed(steps.same, _nothing)).with_output_types(KV[rows.element_type, AnyHint])
+                | self._label("Arrival")
+                >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
+            )
+        if relation.until_micros is not None:
+            rows = rows | self._label("As of") >> FilterRows(_Until(relation.until_micros)).with_output_types(
+                rows.element_type
+            )
+        return rows
+
+    def _project(self, relation: Project) -> Any:
+        scalars, inner = relation.scalars, relation.input
+        while isinstance(inner, Project):
+            scalars = tuple(replaced(each, inner.scalars) for each in scalars)
+            inner = inner.input
+        if isinstance(inner, ValidityJoin) and inner.with_validity:
+            width = len(inner.columns) - 2
+            if all(max(columns_of(each), default=0) < width for each in scalars):
+                inner = replace(inner, with_validity=False, columns=inner.columns[:-2])
+        rows = self.lower(inner)
+        plain = [each.index for each in scalars if isinstance(each, Column)]
+        if plain == list(range(len(inner.columns))) == list(range(len(scalars))):
+            return rows
+        return rows | self._label("Select") >> Map(Projection(scalars)).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    def _windows(self, relation: Windowed) -> Any:
+        windows = steps.InWindows(
+            relation.kind, relation.time, relation.size_micros, relation.step_micros, relation.offset_micros
+        )
+        return self.lower(relation.input) | self._label("Windows") >> FlatMap(windows).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    # Groupings
+
+    def _aggregate(self, relation: Aggregate, emit: Emit | None) -> Any:
+        """A grouping, whose results are given at each change, or when a clause says."""
+        found = without_windows(relation)
+        if found is None:
+            rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
+        else:
+            inner, keys, calls, windowed = found
+            rows = self.lower(inner)
+        retracts = may_retract(rows)
+        key_of = steps.RowAsKey(keys) if keys else _nobody
+        fast = None if retracts or not relation.keys else _fast(calls)
+        if fast is None:
+            arguments = tuple(argument_of(call) for call in calls)
+            value_of: Any = Projection(arguments)
+            combine: Any = SqlAggregates(calls, retracts)
+            value_type: Any = AnyHint
+        else:
+            combine, argument = fast
+            value_of = steps.RowAsKey((argument,)) if argument is not None else _nothing
+            value_type = to_hint(argument.type) if argument is not None else AnyHint
+        pairs_type = KV[_key_hint(keys), value_type]
+        keyed = steps.Keyed(key_of, value_of)
+        if windowed is None:
+            pairs = rows | self._label("Key") >> Map(keyed).with_output_types(pairs_type)
+            windowfn: Any = GlobalWindows()
+        else:
+            placed = ParDo(steps.Placed(windowed.time, keyed)).with_output_types(pairs_type)
+            pairs = rows | self._label("Key") >> placed
+            windowfn = windowfn_of(windowed)
+        if retracts and any(call.name == "single" for call in calls):
+            pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
+        if not relation.keys:
+            pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
+        pairs = self._triggered(pairs, windowfn, emit or Emit(before=Delay(0)))
+        grouped = pairs | self._label("Group") >> CombinePerKey(combine)
+        has_zone = windowed is None or windowed.time.type.name == "TIMESTAMP"
+        rows_of = steps.GroupRows(
+            len(keys),
+            relation.start if windowed else None,
+            relation.end if windowed else None,
+            has_zone,
+            fast is None,
+            not relation.keys,
+        )
+        return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
+
+    def _seed(self, hint: Any) -> Any:
+        """No row, for the one group that is there without rows, too."""
+        nothing = self._pipeline | self._label("Empty group") >> Create([(_NOBODY, None)])
+        return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
+
+    def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
+        """Rows of what a grouping gives."""
+        return grouped | self._label("Rows") >> ParDo(steps.Changes(rows_of)).with_output_types(
+            hint_of(columns)
+        )
+
+    def _counted(self, relation: Counted) -> Any:
+        sides = tuple(
+            self.lower(side)
+            | self._label(name) >> Map(_OnSide(pair)).with_output_types(KV[hint_of(side.columns), AnyHint])
+            for name, pair, side in (("Left", (1, 0), relation.left), ("Right", (0, 1), relation.right))
+        )
+        both = self._changing(sides | self._label("Both") >> Flatten())
+        grouped = both | self._label("Count") >> CombinePerKey(SideCounts())
+        return self._in_one_window(
+            self._rows(grouped, steps.Copies(relation.kind, relation.all), relation.columns)
+        )
+
+    def _top(self, relation: Top) -> Any:
+        rows = self.lower(relation.input)
+        keyed = steps.Keyed(steps.RowAsKey(relation.keys) if relation.keys else _nobody, steps.same)
+        pairs = rows | self._label("Partition") >> Map(keyed).with_output_types(
+            KV[_key_hint(relation.keys), AnyHint]
+        )
+        first = TopRows(steps.Comparable(relation.orders), relation.limit, relation.offset, may_retract(rows))
+        grouped = self._changing(pairs) | self._label("Top") >> CombinePerKey(first)
+        return self._in_one_window(
+            self._rows(grouped, steps.FirstRows(relation.offset, relation.numbered), relation.columns)
+        )
+
+    # Joins
+
+    def _join(self, relation: Join) -> Any:
+        widths = len(relation.left.columns), len(relation.right.columns)
+        sides, alone = [], []
+        preserved = _preserved(relation.kind)
+        for at, (side, keys) in enumerate(
+            ((relation.left, relation.left_keys), (relation.right, relation.right_keys))
+        ):
+            rows = self.lower(side)
+            nullable = tuple(key for key in keys if key.type.nullable)
+            if nullable:
+                # NULL equals nothing, not even NULL.
+                has_null = _HasNull(nullable)
+                if preserved[at]:
+                    without = rows | self._label("Without key") >> FilterRows(has_null).with_output_types(
+                        rows.element_type
+                    )
+                    alone.append(self._alone(without, relation, at, widths))
+                rows = rows | self._label("With key") >> FilterRows(_HasNone(nullable)).with_output_types(
+                    rows.element_type
+                )
+            keyed = steps.Keyed(steps.RowAsKey(keys) if keys else _nobody, steps.same)
+            hint = KV[_key_hint(keys), hint_of(side.columns)]
+            sides.append(self._changing(rows | self._label("Key") >> Map(keyed).with_output_types(hint)))
+        unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
+        matching = None if relation.condition is None else _Matching(relation.condition)
+        kind = relation.kind
+        joined = tuple(sides) | self._label("Join") >> JoinRows(kind, unjoined, matching)
+        shown = _of_left if kind in ("semi", "left_anti") else _Pair(*widths)
+        result = self._in_one_window(joined) | self._label("Joined") >> Map(shown).with_output_types(
+            hint_of(relation.columns)
+        )
+        return (result, *alone) | self._label("With all") >> Flatten() if alone else result
+
+    def _alone(self, rows: Any, relation: Join, side: int, widths: tuple[int, int]) -> Any:
+        if relation.kind == "left_anti":
+            return rows
+        return rows | self._label("Alone") >> Map(_Padded(side, widths)).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    def _valid(self, relation: Valid) -> Any:
+        keyed = steps.Keyed(steps.RowAsKey(relation.keys) if relation.keys else _nobody, steps.same)
+        placed = ParDo(steps.Placed(relation.time, keyed)).with_output_types(
+            KV[_key_hint(relation.keys), AnyHint]
+        )
+        values = self._changing(self.lower(relation.input) | self._label("Timeline") >> placed)
+        valid = values | self._label("Valid") >> ValidFrom()
+        shown = _ValidRow(relation.time.type.name == "TIMESTAMP")
+        return self._in_one_window(valid) | self._label("Validity") >> Map(shown).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    def _validity_join(self, relation: ValidityJoin) -> Any:
+        sides = []
+        times = (relation.left_time, relation.right_time)
+        keys = (relation.left_keys, relation.right_keys)
+        for at, side in enumerate((relation.left, relation.right)):
+            placed = steps.Placed(times[at], steps.Keyed(steps.RowAsKey(keys[at]), steps.same))
+            hint = KV[_key_hint(keys[at]), hint_of(side.columns)]
+            sides.append(
+                self._changing(
+                    self.lower(side) | self._label("Timeline") >> ParDo(placed).with_output_types(hint)
+                )
+            )
+        join = JoinByValidity(relation.kind, with_validity=relation.with_validity, final=relation.final)
+        joined = tuple(sides) | self._label("Validity join") >> join
+        has_zone = relation.right_time.type.name == "TIMESTAMP"
+        pair = _ValidPair(
+            len(relation.left.columns), len(relation.right.columns), relation.with_validity, has_zone
+        )
+        return self._in_one_window(joined) | self._label("Joined") >> Map(pair).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    # Emissions
+
+    def _emitted(self, relation: Emitted) -> Any:
+        if self._mode.final:
+            return self.lower(relation.input)
+        if (direct := self._by_trigger(relation)) is not None:
+            return direct
+        rows = self.lower(relation.input)
+        keys = tuple(
+            Column(at, each.name, each.type)
+            for at, each in enumerate(relation.columns)
+            if at in relation.keys or not relation.keys
+        )
+        emit = relation.emit
+        key_of = steps.RowAsKey(keys)
+        pairs = rows | self._label("Emission key") >> FlatMap(
+            _WithEnd(key_of, relation.past)
+        ).with_output_types(KV[_key_hint(keys), AnyHint])
+        windowfn: Any = steps.EndsAtTime() if emit.watermark else GlobalWindows()
+        lateness = _FOREVER if emit.watermark and emit.after is not None else 0
+        placed = pairs | self._label("Emission window") >> WindowInto(windowfn, allowed_lateness=lateness)
+        hold = steps.EmitFn(
+            emit.watermark,
+            None if emit.before is None else emit.before.micros,
+            emit.before is not None and emit.before.aligned,
+            None if emit.after is None else emit.after.micros,
+        )
+        emitted = placed | self._label("Emit") >> ParDo(hold).with_output_types(hint_of(relation.columns))
+        return self._in_one_window(emitted)
+
+    def _by_trigger(self, relation: Emitted) -> Any:
+        """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
+        above: list[Project | Filter] = []
+        inner: Relation = relation.input
+        while isinstance(inner, (Project, Filter)):
+            above.append(inner)
+            inner = inner.input
+        if not isinstance(inner, Aggregate) or not inner.keys:
+            return None
+        if relation.emit.watermark and (
+            without_windows(inner) is None or not _is_window_end(relation.past, above, inner)
+        ):
+            return None
+        grouped = self._aggregate(inner, relation.emit)
+        self._done[id(inner)] = inner, grouped
+        return self.lower(relation.input)
+
+
+def without_windows(
+    relation: Aggregate,
+) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
+    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+
+    Returns:
+        The rows; the keys besides the window; the aggregates; and the windows.
+    """
+    if relation.start is None or relation.end is None:
+        return None
+    above: list[Project | Filter] = []
+    inner = relation.input
+    while isinstance(inner, (Project, Filter)):
+        above.append(inner)
+        inner = inner.input
+    if not isinstance(inner, Windowed):
+        return None
+    width = len(inner.input.columns)
+    scalars: tuple[Scalar, ...] = tuple(
+        Column(at, each.name, each.type) for at, each in enumerate(inner.columns)
+    )
+    rows: Relation = inner.input
+    for each in reversed(above):
+        if isinstance(each, Filter):
+            condition = replaced(each.condition, scalars)
+            if any(at >= width for at in columns_of(condition)):
+                return None
+            rows = Filter(rows, condition)
+        else:
+            scalars = tuple(replaced(scalar, scalars) for scalar in each.scalars)
+    keys = tuple(
+        replaced(key, scalars)
+        for at, key in enumerate(relation.keys)
+        if at not in (relation.start, relation.end)
+    )
+    ends = [replaced(relation.keys[at], scalars) for at in (relation.start, relation.end)]
+    if [columns_of(each) for each in ends] != [{width}, {width + 1}] or not all(
+        isinstance(each, Column) for each in ends
+    ):
+        return None
+    calls = tuple(
+        replace(
+            call,
+            argument=None if call.argument is None else replaced(call.argument, scalars),
+            condition=None if call.condition is None else replaced(call.condition, scalars),
+        )
+        for call in relation.calls
+    )
+    used = [*keys, *(each for call in calls for each in (call.argument, call.condition) if each is not None)]
+    if any(at >= width for each in used for at in columns_of(each)):
+        return None
+    return rows, keys, calls, inner
+
+
+def windowfn_of(windowed: Windowed) -> Any:
+    """The windows of the model."""
+    size, step, offset = (
+        micros / 1_000_000 for micros in (windowed.size_micros, windowed.step_micros, windowed.offset_micros)
+    )
+    match windowed.kind:
+        case "tumble":
+            return FixedWindows(Duration(micros=windowed.size_micros), offset % size)
+        case "hop":
+            return SlidingWindows(
+                Duration(micros=windowed.size_micros), Duration(micros=windowed.step_micros), offset % step
+            )
+        case "session":
+            # As in Spark's session_window, sessions that only touch are one.
+            return Sessions(Duration(micros=windowed.size_micros), merge_touching=True)
+    return steps.CumulatingWindows(windowed.size_micros, windowed.step_micros, windowed.offset_micros)
+
+
+def trigger_of(emit: Emit) -> Any:
+    """The trigger that does what an EMIT clause says.
+
+    >>> trigger_of(Emit(before=Delay(0)))
+    Repeatedly(AfterCount(1))
+    """
+    if not emit.watermark:
+        assert emit.before is not None
+        return Repeatedly(_delayed(emit.before))
+    early = None if emit.before is None else _delayed(emit.before)
+    late = None if emit.after is None else _delayed(emit.after)
+    return AfterWatermark(early=early, late=late)
+
+
+def _delayed(delay: Delay) -> Any:
+    if not delay.micros:
+        return AfterCount(1)
+    seconds = delay.micros / 1_000_000
+    return AfterProcessingTime.aligned_to(seconds) if delay.aligned else AfterProcessingTime(seconds)
+
+
+def argument_of(call: AggregateCall) -> Scalar:
+    """What is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
+    one = Literal(1, SqlType("BIGINT", False))
+    value = one if call.argument is None else call.argument
+    if call.condition is None:
+        return value
+    return functions.call("CASE", [call.condition, value, Literal(None, SqlType("NULL"))])
+
+
+def hint_of(columns: Columns) -> Any:
+    """The type hint of the rows of a relation."""
+    return Tuple[tuple(hint_of_type(each.type) for each in columns)] if columns else AnyHint
+
+
+def hint_of_type(kind: SqlType) -> Any:
+    """The type hint of the values of a column."""
+    if kind.name != "WINDOW":
+        return to_hint(kind)
+    return Optional[Period] if kind.nullable else Period
+
+
+def _key_hint(keys: tuple[Scalar, ...]) -> Any:
+    if not keys:
+        return int
+    hints = tuple(hint_of_type(each.type) for each in keys)
+    return hints[0] if len(hints) == 1 else Tuple[hints]
+
+
+def _fast(calls: tuple[AggregateCall, ...]) -> tuple[Any, Scalar | None] | None:
+    """A kernel that computes the only aggregate, of values that are never NULL, and its argument."""
+    if len(calls) != 1:
+        return None
+    [call] = calls
+    if call.distinct or call.condition is not None or call.fn is not None:
+        return None
+    if call.name == "count" and (call.argument is None or not call.argument.type.nullable):
+        return CountCombineFn(), None
+    if call.argument is None or call.argument.type.nullable:
+        return None
+    kernels: dict[str, Any] = {"min": min, "max": max}
+    if call.argument.type.name == "DOUBLE":
+        # NaN has a place in the order of SQL, which Python's functions do not know.
+        return None
+    return (kernels[call.name], call.argument) if call.name in kernels else None
+
+
+def _is_window_end(past: Scalar | None, above: list[Project | Filter], inner: Aggregate) -> bool:
+    """Whether a column is the end of the window by which a grouping below groups."""
+    for each in above:
+        if isinstance(each, Project) and past is not None:
+            past = replaced(past, each.scalars)
+    if past is None:
+        return False
+
+    past = simplified(past)
+    return isinstance(past, Column) and past.index == inner.end
+
+
+def _preserved(kind: str) -> tuple[bool, bool]:
+    """Whether the rows of each side are in the result without a partner, too."""
+    return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
+
+
+def _nobody(row: Any) -> int:
+    return _NOBODY
+
+
+def _nothing(row: Any) -> None:
+    return None
+
+
+def _of_left(element: Any) -> Any:
+    return element[1]
+
+
+class _OnSide:
+    def __init__(self, pair: tuple[int, int]) -> None:
+        self._pair = pair
+
+    def __call__(self, row: Any) -> Any:
+        return row, self._pair
+
+
+class _Until:
+    def __init__(self, micros: int) -> None:
+        self._time = steps.time_of(micros, has_zone=True)
+
+    def __call__(self, row: Any) -> bool:
+        return bool(row[-1] <= self._time)
+
+
+class _HasNull:
+    def __init__(self, scalars: tuple[Scalar, ...]) -> None:
+        self._projection = Projection(scalars)
+
+    def __call__(self, row: Any) -> bool:
+        return None in self._projection.function(row)
+
+
+class _HasNone(_HasNull):
+    def __call__(self, row: Any) -> bool:
+        return None not in self._projection.function(row)
+
+
+class _Matching:
+    """Whether a left row and a right row fit."""
+
+    def __init__(self, condition: Scalar) -> None:
+        self._predicate = Predicate(condition)
+
+    def __call__(self, left: Any, right: Any) -> bool:
+        return self._predicate((*left, *right))
+
+
+class _Pair:
+    """From a key and a pair of rows to one row, with NULL in place of a row that is missing."""
+
+    def __init__(self, left_width: int, right_width: int) -> None:
+        self._lefts = (None,) * left_width
+        self._rights = (None,) * right_width
+
+    def __call__(self, element: Any) -> Any:
+        _, (left, right) = element
+        return (self._lefts if left is None else left) + (self._rights if right is None else right)
+
+
+class _Padded:
+    def __init__(self, side: int, widths: tuple[int, int]) -> None:
+        self._side = side
+        self._nulls = (None,) * widths[1 - side]
+
+    def __call__(self, row: Any) -> Any:
+        return self._nulls + row if self._side else row + self._nulls
+
+
+class _ValidRow:
+    def __init__(self, has_zone: bool) -> None:
+        self._has_zone = has_zone
+
+    def __call__(self, element: Any) -> Any:
+        _, valid = element
+        return (*valid.value, *_bounds(valid, self._has_zone))
+
+
+def _bounds(valid: Any, has_zone: bool) -> tuple[Any, Any]:
+    return steps.time_of(valid.start.micros, has_zone), steps.time_of(valid.end.micros, has_zone)
+
+
+class _ValidPair:
+    def __init__(self, left_width: int, right_width: int, with_validity: bool, has_zone: bool) -> None:
+        self._lefts = (None,) * left_width
+        self._rights = (None,) * right_width
+        self._with_validity = with_validity
+        self._has_zone = has_zone
+
+    def __call__(self, element: Any) -> Any:
+        _, (left, right) = element
+        left = self._lefts if left is None else left
+        if not self._with_validity:
+            return left + (self._rights if right is None else right)
+        if right is None:
+            return (*left, *self._rights, None, None)
+        return (*left, *right.value, *_bounds(right, self._has_zone))
+
+
+class _WithEnd:
+    """From a row to a pair of its key, and of the row and what the watermark must pass, in microseconds."""
+
+    def __init__(self, key_of: Callable[[Any], Any], past: Scalar | None) -> None:
+        self._key_of = key_of
+        self._past = None if past is None else Projection((past,))
+
+    def __call__(self, row: Any) -> Any:
+        micros = None
+        if self._past is not None:
+            [time] = self._past.function(row)
+            if time is None:
+                # The watermark never passes NULL.
+                return
+            micros = steps.micros_of_time(time)
+        yield self._key_of(row), (row, micros)
+
+
+def shown(
+    query: Query,
+    rows: Any,
+    make: Callable[[Any], Any],
+    mode: Mode,
+    rendering: str,
+    hint: Any,
+    changed: tuple[Scalar, ...] = (),
+) -> Any:
+    """The result of a query, rendered.
+
+    Args:
+        query: The query.
+        rows: The rows of its relation.
+        make: From a tuple to a row of the result.
+        mode: How it was lowered.
+        rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the changes as they are.
+        hint: The type of the rows of the result.
+        changed: The keys that all rows of one change share; rows with equal keys are shown in their order.
+    """
+    places = tuple(place for _, place in query.shown)
+    if rendering == "TVR":
+        pairs = rows | "One key" >> Map(_OnKey(_NOBODY)).with_output_types(KV[int, AnyHint])
+        snapshots = ParDo(steps.SnapshotFn(_Made(places, make))).with_output_types(steps.Snapshot)
+        return pairs | "Snapshots" >> snapshots
+    if rendering == "STREAM":
+        return _stream(query, rows, make, places, hint, changed)
+    if rendering == "TABLE" and may_retract(rows):
+        pairs = rows | "Row as key" >> Map(steps.Keyed(steps.same, _nothing)).with_output_types(
+            KV[rows.element_type, AnyHint]
+        )
+        rows = pairs | "At the end" >> ParDo(steps.LeftAtEnd()).with_output_types(rows.element_type)
+    return rows | "Row" >> Map(_Made(places, make)).with_output_types(hint)
+
+
+def shows_time(query: Query) -> bool:
+    """Whether a stream shows what a step with state adds: when rows are emitted, or as the how-manieth of their key."""
+    return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
+
+
+def _counts_merged(query: Query) -> bool:
+    """Whether a stream shows how often sessions were emitted, which merge."""
+    relation = query.relation
+    while isinstance(relation, (Project, Filter, Emitted, Aggregate)):
+        relation = relation.input
+    sessions = isinstance(relation, Windowed) and relation.kind == "session"
+    return sessions and any(place == "EmitIndex" for _, place in query.shown)
+
+
+def _stream(
+    query: Query,
+    rows: Any,
+    make: Callable[[Any], Any],
+    places: tuple[Any, ...],
+    hint: Any,
+    changed: tuple[Scalar, ...],
+) -> Any:
+    emitted = query.relation if isinstance(query.relation, Emitted) else None
+    timed = emitted is not None and emitted.emit.watermark
+    if not shows_time(query):
+        return rows | "Show" >> ParDo(steps.Shown(places, timed, make)).with_output_types(hint)
+    if "Ver" in places:
+        columns = columns_as_scalars(query.relation.columns)
+        keys = (emitted.keys if emitted is not None else ()) or emission_keys(query.relation)
+        changed = tuple(columns[at] for at in keys) or columns
+    keyed = steps.KeyedWithPane(steps.RowAsKey(changed) if changed else _nobody)
+    pairs = rows | "Shown key" >> ParDo(keyed).with_output_types(KV[_key_hint(changed), AnyHint])
+    show = steps.ShownWithTime(places, timed, make, _counts_merged(query))
+    return pairs | "Show" >> ParDo(show).with_output_types(hint)
+
+
+class _OnKey:
+    def __init__(self, key: Any) -> None:
+        self._key = key
+
+    def __call__(self, row: Any) -> Any:
+        return self._key, row
+
+
+class _Made:
+    """From a tuple of a relation to a row of the result."""
+
+    def __init__(self, places: tuple[Any, ...], make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._places = places
+        self._pick = operator.itemgetter(*places) if len(places) > 1 else None
+
+    def __call__(self, row: Any) -> Any:
+        return self._make(self._pick(row) if self._pick else (row[self._places[0]],))

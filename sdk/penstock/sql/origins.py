@@ -1,0 +1,148 @@
+"""Which columns of a relation are the bounds of windows, or keys of groupings."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from typing import Any
+
+from penstock.sql import functions
+from penstock.sql.relations import (
+    Aggregate,
+    Emitted,
+    Filter,
+    Join,
+    Named,
+    Period,
+    Project,
+    Relation,
+    Top,
+    Valid,
+    ValidityJoin,
+    Windowed,
+)
+from penstock.sql.scalars import Column, Scalar, UserCall, columns_of, replaced
+from penstock.sql.types import SqlType
+
+_BOUNDS = (operator.itemgetter(0), operator.itemgetter(1))
+
+
+def emission_keys(relation: Relation) -> tuple[int, ...]:
+    """The columns by which delays of emissions are counted: windows, else keys of groupings; none means all columns."""
+    origins = [origin_of(relation, at) for at in range(len(relation.columns))]
+    for wanted in ("window", "key"):
+        if found := tuple(
+            at for at, origin in enumerate(origins) if origin is not None and origin.startswith(wanted)
+        ):
+            if wanted == "window":
+                # The other keys of the grouping belong to the key of a row.
+                found = tuple(at for at, origin in enumerate(origins) if origin is not None)
+            return found
+    return ()
+
+
+def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
+    """A relation with columns at its end for the keys that all rows of one change share; and these keys.
+
+    They are the keys of the grouping or the join that gives the changes, without windows, since windows merge. There
+    are none where nothing tells them.
+    """
+    match relation:
+        case Project():
+            inner, keys = with_keys_of_changes(relation.input)
+            width = len(relation.scalars)
+            hidden = tuple(Named(f"key{at}", key.type) for at, key in enumerate(keys))
+            columns = tuple(Column(width + at, each.name, each.type) for at, each in enumerate(hidden))
+            return Project(inner, (*relation.scalars, *keys), (*relation.columns, *hidden)), columns
+        case Filter() | Emitted():
+            inner, keys = with_keys_of_changes(relation.input)
+            return replace(relation, input=inner), keys
+        case Aggregate():
+            places = [at for at in range(len(relation.keys)) if origin_of(relation, at) == "key"]
+            return relation, tuple(
+                Column(at, relation.columns[at].name, relation.columns[at].type) for at in places
+            )
+        case Join() | ValidityJoin():
+            return relation, _keys_of_join(relation)
+        case Valid():
+            return relation, relation.keys
+    return relation, ()
+
+
+def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
+    """What is equal on both sides, of a row of which one side may be missing."""
+    columns = tuple(Column(at, each.name, each.type) for at, each in enumerate(relation.columns))
+    if relation.kind in ("semi", "left_anti"):
+        return relation.left_keys
+    width = len(relation.left.columns)
+    rights = columns[width:]
+    return tuple(
+        functions.call("COALESCE", [replaced(left, columns), replaced(right, rights)])
+        for left, right in zip(relation.left_keys, relation.right_keys, strict=True)
+        if columns_of(left) and columns_of(right)
+    )
+
+
+def window_ends(relation: Relation) -> list[int]:
+    """The columns that are the ends of windows; of columns that are the same by a projection, the first."""
+    ends = [at for at in range(len(relation.columns)) if origin_of(relation, at) == "window end"]
+    if not isinstance(relation, Project):
+        return ends
+    scalars = relation.scalars
+    return [at for at in ends if scalars.index(scalars[at]) == at]
+
+
+def origin_of(relation: Relation, at: int) -> str | None:
+    """Whether a column is the start or end of a window, or a key of a grouping."""
+    match relation:
+        case Project():
+            scalar = relation.scalars[at]
+            if is_window(scalar):
+                return "window"
+            return origin_of(relation.input, scalar.index) if isinstance(scalar, Column) else None
+        case Filter() | Emitted() | Top():
+            return origin_of(relation.input, at) if at < len(relation.input.columns) else None
+        case Windowed() | Valid():
+            width = len(relation.input.columns)
+            if at >= width:
+                return ("window start", "window end")[at - width]
+            return origin_of(relation.input, at)
+        case Aggregate():
+            if at >= len(relation.keys):
+                return None
+            key = relation.keys[at]
+            inner = origin_of(relation.input, key.index) if isinstance(key, Column) else None
+            return inner if inner and inner.startswith("window") else "key"
+        case Join():
+            width = len(relation.left.columns)
+            return origin_of(relation.left, at) if at < width else origin_of(relation.right, at - width)
+    return None
+
+
+def period(start: Scalar, end: Scalar) -> Scalar:
+    """A window as one value."""
+    return UserCall("WINDOW", _period, (start, end), SqlType("WINDOW", start.type.nullable))
+
+
+def is_window(scalar: Scalar) -> bool:
+    """Whether a value is a window that is made there."""
+    return isinstance(scalar, UserCall) and scalar.fn is _period
+
+
+def _period(start: Any, end: Any) -> Period | None:
+    return None if start is None else Period(start, end)
+
+
+def bound_of(window: Scalar, place: int) -> Scalar:
+    """The start (0) or the end (1) of a window that is one value."""
+    if isinstance(window, UserCall) and is_window(window):
+        return window.arguments[place]
+    name = ("WINDOW_START", "WINDOW_END")[place]
+    return UserCall(name, _BOUNDS[place], (window,), SqlType("TIMESTAMP", window.type.nullable))
+
+
+def simplified(scalar: Scalar) -> Scalar:
+    """A bound of a window that is made at the same place, as the bound itself."""
+    if isinstance(scalar, UserCall) and scalar.fn in _BOUNDS:
+        return bound_of(scalar.arguments[0], _BOUNDS.index(scalar.fn))
+    return scalar

@@ -1,0 +1,131 @@
+"""What the names of a query mean at one place in it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from penstock.sql.relations import AggregateCall, Relation
+from penstock.sql.scalars import Column, Scalar, columns_of, shifted
+
+_BESIDE = 1 << 20
+"""The place of the first column that is beside the keys and the aggregates, as long as their number is not known."""
+Refuse = Callable[..., NoReturn]
+"""Raises the error of a query, with the place of a part of its tree."""
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A name that stands for a value of each row.
+
+    Attributes:
+        qualifier: The name of the table, or its alias; None if there is none.
+        name: The name of the column.
+        scalar: The value.
+        in_star: Whether ``*`` gives it.
+    """
+
+    qualifier: str | None
+    name: str
+    scalar: Scalar
+    in_star: bool = True
+
+
+@dataclass
+class Scope:
+    """A relation under construction, and the names of its columns.
+
+    Attributes:
+        relation: The relation; a subquery in an expression adds columns to it, at the end.
+        visible: The names.
+        arrival: The processing time at which a row arrived, if it is known.
+    """
+
+    relation: Relation
+    visible: list[Visible]
+    arrival: Scalar | None = None
+
+    def find(self, qualifier: str | None, name: str, refuse: Refuse) -> Scalar:
+        """The value of a column by its name; upper and lower case are the same, as in Spark."""
+        named = [each for each in self.visible if _same(each.name, name)]
+        found = [each for each in named if qualifier is None or _same(each.qualifier, qualifier)]
+        if qualifier is None:
+            # Of a column that USING names, the two of the tables themselves need their tables.
+            found = [each for each in found if each.in_star] or found
+        distinct = {each.scalar for each in found}
+        if len(distinct) == 1:
+            return found[0].scalar
+        if distinct:
+            owners = sorted({str(each.qualifier) for each in found})
+            return refuse(
+                f"the column {name!r} is ambiguous: it is in {' and in '.join(owners)}", "write TABLE.COLUMN"
+            )
+        full = name if qualifier is None else f"{qualifier}.{name}"
+        qualifiers = {str(each.qualifier) for each in self.visible if each.qualifier}
+        if qualifier is not None and not any(_same(each, qualifier) for each in qualifiers):
+            refuse(f"there is no table {qualifier!r} here", nearest(qualifier, qualifiers))
+        return refuse(f"there is no column {full!r}", nearest(name, (each.name for each in self.visible)))
+
+    def star(self, qualifier: str | None) -> Iterator[Visible]:
+        """The columns that ``*`` stands for."""
+        for each in self.visible:
+            if each.in_star and (qualifier is None or _same(each.qualifier, qualifier)):
+                yield each
+
+
+@dataclass
+class Grouping:
+    """What a grouped query may refer to: its keys and its aggregates.
+
+    Attributes:
+        inner: The scope of the rows that are grouped.
+        keys: The keys, as values of these rows.
+        calls: The aggregates that were found so far.
+        ones: Relations with one row each that expressions read besides, which are joined to the grouped result.
+    """
+
+    inner: Scope
+    keys: list[Scalar]
+    calls: list[AggregateCall] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    ones: list[Relation] = field(default_factory=list)
+
+    def key(self, scalar: Scalar) -> Column | None:
+        """The column of a key, if a value is one."""
+        if scalar in self.keys:
+            at = self.keys.index(scalar)
+            return Column(at, str(scalar), scalar.type)
+        return None
+
+    def call(self, call: AggregateCall) -> Column:
+        """The column of an aggregate."""
+        if call not in self.calls:
+            self.calls.append(call)
+        return Column(len(self.keys) + self.calls.index(call), call.name, call.type)
+
+    def beside(self, relation: Relation) -> tuple[Column, ...]:
+        """The columns of a relation with one row, until `placed` gives them their places behind all aggregates."""
+        first = _BESIDE + sum(len(each.columns) for each in self.ones)
+        self.ones.append(relation)
+        return tuple(Column(first + at, each.name, each.type) for at, each in enumerate(relation.columns))
+
+    def placed(self, scalar: Scalar) -> Scalar:
+        """A value of the grouped result, once all aggregates are known."""
+        behind = len(self.keys) + len(self.calls) - _BESIDE
+        return shifted(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint with the known names that are most like a wrong one."""
+    names = sorted(set(known))
+    lowered = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1)
+    if near:
+        return f"did you mean {lowered[near[0]]!r}?"
+    return f"there are {', '.join(names[:10])}" if names else "there are none"
+
+
+def _same(one: str | None, other: Any) -> bool:
+    return one is not None and one.lower() == str(other).lower()

@@ -1,0 +1,833 @@
+"""What the steps of a lowered query do with one row, and what the steps with state keep."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from penstock.base.bounded_window import IntervalWindow, TimestampedValue
+from penstock.coders import FastPrimitivesCoder
+from penstock.coders.deterministic import encode_key
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
+from penstock.sql.aggregating import ordered, too_many_rows
+from penstock.sql.relations import Order
+from penstock.sql.scalars import Projection, Scalar
+from penstock.transforms.row_joins import ROW_CODER
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
+from penstock.windows.timeutil import TimeDomain
+from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_LAST = datetime.datetime.max
+_NONE = (2, None)
+
+
+def micros_of_time(time: datetime.datetime) -> int:
+    """A time in microseconds since 1970; one without a zone is taken as UTC.
+
+    >>> micros_of_time(datetime.datetime(1970, 1, 1, 0, 0, 1))
+    1000000
+    """
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.UTC)
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(micros: int, has_zone: bool) -> datetime.datetime:
+    """The time of microseconds since 1970; the last time that there is for later ones.
+
+    >>> time_of(1_000_000, has_zone=False)
+    datetime.datetime(1970, 1, 1, 0, 0, 1)
+    """
+    last = _LAST.replace(tzinfo=datetime.UTC)
+    time = last if micros >= micros_of_time(last) else _EPOCH + micros * _MICROSECOND
+    return time if has_zone else time.replace(tzinfo=None)
+
+
+class RowFunction:
+    """A function of a row, as a value that travels to workers."""
+
+    def __call__(self, row: Any) -> Any:
+        """What it gives for a row."""
+        raise NotImplementedError
+
+
+class RowsFunction:
+    """A function of what a grouping gives and of the bounds of its window, as a value that travels to workers."""
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        """The rows."""
+        raise NotImplementedError
+
+
+class RowAsKey(RowFunction):
+    """From a row to a key: the value of one expression, or a tuple of several."""
+
+    def __init__(self, scalars: tuple[Scalar, ...]) -> None:
+        self._projection = Projection(scalars)
+        self._single = len(scalars) == 1
+
+    def __call__(self, row: Any) -> Any:
+        found = self._projection.function(row)
+        return found[0] if self._single else found
+
+
+class Keyed(RowFunction):
+    """From a row to a pair of a key and a value."""
+
+    def __init__(self, key: Callable[[Any], Any], value: Callable[[Any], Any]) -> None:
+        self._key = key
+        self._value = value
+
+    def __call__(self, row: Any) -> tuple[Any, Any]:
+        return self._key(row), self._value(row)
+
+
+class KeyedWithPane(DoFn):
+    """From a row to a pair of a key, and of the row with the timing and the index of its pane.
+
+    What a shuffle carries of a pane is its kind alone.
+
+    Args:
+        key: From a row to the key.
+    """
+
+    def __init__(self, key: Callable[[Any], Any]) -> None:
+        self._key = key
+
+    def process(self, row: Any, pane: Any = DoFn.PaneInfoParam) -> Iterator[tuple[Any, Any]]:
+        yield self._key(row), (row, pane.timing, pane.index)
+
+
+def same(row: Any) -> Any:
+    """The row itself."""
+    return row
+
+
+class Placed(DoFn):
+    """Gives each element the time of an expression as its timestamp; elements without a time go.
+
+    Args:
+        time: The time.
+        value: From a row to the element.
+    """
+
+    def __init__(self, time: Scalar, value: Callable[[Any], Any]) -> None:
+        self._time = Projection((time,))
+        self._value = value
+
+    def process(self, row: Any) -> Iterator[TimestampedValue[Any]]:
+        [time] = self._time.function(row)
+        if time is not None:
+            yield TimestampedValue(self._value(row), Timestamp.from_micros(micros_of_time(time)))
+
+
+class InWindows(RowFunction):
+    """From a row to the row in each of its windows, with their starts and ends at the end.
+
+    Args:
+        kind: ``tumble``, ``hop`` or ``cumulate``.
+        time: The time of a row.
+        size_micros: The length of the windows, or of the largest.
+        step_micros: The distance of their starts, or of their ends.
+        offset_micros: The start of one of them.
+    """
+
+    def __init__(
+        self, kind: str, time: Scalar, size_micros: int, step_micros: int, offset_micros: int
+    ) -> None:
+        self._kind = kind
+        self._time = Projection((time,))
+        self._size = size_micros
+        self._step = step_micros
+        self._offset = offset_micros
+
+    def __call__(self, row: Any) -> Iterator[Any]:
+        [time] = self._time.function(row)
+        if time is None:
+            return
+        has_zone = time.tzinfo is not None
+        for start, end in windows_of(self._kind, micros_of_time(time), self._size, self._step, self._offset):
+            yield (*row, time_of(start, has_zone), time_of(end, has_zone))
+
+
+def windows_of(kind: str, at: int, size: int, step: int, offset: int) -> Iterator[tuple[int, int]]:
+    """The windows that an instant is in, in microseconds.
+
+    >>> list(windows_of("hop", 7, 10, 5, 0)), list(windows_of("cumulate", 7, 10, 5, 0))
+    ([(0, 10), (5, 15)], [(0, 10)])
+    """
+    if kind == "cumulate":
+        start = at - (at - offset) % size
+        first = start + ((at - start) // step + 1) * step
+        for end in range(first, start + size + 1, step):
+            yield start, end
+        return
+    last = at - (at - offset) % step
+    for start in range(last - (size - 1) // step * step, last + 1, step):
+        if start + size > at:
+            yield start, start + size
+
+
+class CumulatingWindows(IntervalWindowFn, NonMergingWindowFn):
+    """Windows with one start and ends at each step, up to a size.
+
+    Args:
+        size_micros: The length of the largest.
+        step_micros: The distance of their ends.
+        offset_micros: The start of one of them.
+    """
+
+    def __init__(self, size_micros: int, step_micros: int, offset_micros: int) -> None:
+        self.size_micros = size_micros
+        self.step_micros = step_micros
+        self.offset_micros = offset_micros
+
+    def assign(self, context: Any) -> list[IntervalWindow]:
+        found = windows_of(
+            "cumulate", context.timestamp.micros, self.size_micros, self.step_micros, self.offset_micros
+        )
+        return [
+            IntervalWindow(Timestamp.from_micros(start), Timestamp.from_micros(end)) for start, end in found
+        ]
+
+
+class EndsAtTime(IntervalWindowFn, NonMergingWindowFn):
+    """The window of an element ends at the time that the element names, after its key."""
+
+    def assign(self, context: Any) -> list[IntervalWindow]:
+        _, (_, end_micros) = context.element
+        end = Timestamp.from_micros(end_micros)
+        return [IntervalWindow(Timestamp.from_micros(end_micros - 1), end)]
+
+
+class Changes(DoFn):
+    """Makes rows of what a grouping gives; a row that stays the same is not touched.
+
+    The grouping replaces a result by two elements, the old one and then the new one. Where they give the same rows,
+    neither is seen further on.
+
+    Args:
+        rows_of: From an element, and the window's bounds in microseconds, to rows.
+
+    Attributes:
+        is_stateless: It keeps nothing from one change to the next.
+    """
+
+    def __init__(self, rows_of: Callable[[Any, int, int], list[Any]]) -> None:
+        self._rows_of = rows_of
+        self._before: tuple[Any, list[Any]] | None = None
+
+    def start_bundle(self) -> None:
+        self._before = None
+
+    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
+        [window] = windowed.windows
+        rows = self._rows_of(element, window.start.micros, window.end.micros)
+        kind = windowed.pane_info.kind
+        held, self._before = self._before, None
+        found: list[WindowedValue] = []
+        if kind is ValueKind.UPDATE_AFTER and held is not None:
+            windowed_before, before = held
+            undone, new = _differences(before, rows)
+            first = ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE
+            second = ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT
+            found += _with_kind(windowed_before, undone, first)
+            found += _with_kind(windowed, new, second)
+            return found
+        if held is not None:
+            found += _with_kind(*held, ValueKind.DELETE)
+        if kind is ValueKind.UPDATE_BEFORE:
+            self._before = windowed, rows
+            return found
+        return found + _with_kind(
+            windowed, rows, ValueKind.DELETE if kind.is_retraction else ValueKind.INSERT
+        )
+
+    def finish_bundle(self) -> Iterable[WindowedValue]:
+        held, self._before = self._before, None
+        return [] if held is None else _with_kind(*held, ValueKind.DELETE)
+
+
+def _with_kind(windowed: Any, rows: list[Any], kind: ValueKind) -> list[WindowedValue]:
+    pane = replace(windowed.pane_info, kind=kind)
+    return [WindowedValue(row, windowed.timestamp, windowed.windows, pane) for row in rows]
+
+
+def _differences(before: list[Any], after: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The rows that only the first list has, and those that only the second has."""
+    if len(before) <= 1 and len(after) <= 1:
+        return ([], []) if before == after and repr(before) == repr(after) else (before, after)
+    counts = Counter(map(ROW_CODER.encode, after))
+    undone = []
+    for row in before:
+        encoded = ROW_CODER.encode(row)
+        if counts[encoded]:
+            counts[encoded] -= 1
+        else:
+            undone.append(row)
+    new = []
+    for row in reversed(after):
+        encoded = ROW_CODER.encode(row)
+        if counts[encoded]:
+            counts[encoded] -= 1
+            new.append(row)
+    return undone, new[::-1]
+
+
+class GroupRows(RowsFunction):
+    """From a key and the results of its aggregates to the row, or to none if the group is empty.
+
+    Args:
+        keys: How many keys there are besides the window.
+        start: The place of the window's start among all keys; None if there is none.
+        end: The place of its end.
+        has_zone: Whether times have a zone.
+        counted: Whether the results come as a tuple that begins with the number of rows; otherwise one result does.
+        keeps_empty: Whether there is a row for no rows.
+    """
+
+    def __init__(
+        self, keys: int, start: int | None, end: int | None, has_zone: bool, counted: bool, keeps_empty: bool
+    ) -> None:
+        self._keys = keys
+        self._places = sorted((place, at) for at, place in enumerate((start, end)) if place is not None)
+        self._has_zone = has_zone
+        self._counted = counted
+        self._keeps_empty = keeps_empty
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        key, result = element
+        if self._counted:
+            count, *results = result
+            if not count and not self._keeps_empty:
+                return []
+        else:
+            results = [result]
+        row = [key] if self._keys == 1 else list(key) if self._keys else []
+        for place, at in self._places:
+            row.insert(place, time_of((start_micros, end_micros)[at], self._has_zone))
+        return [(*row, *results)]
+
+
+class Copies(RowsFunction):
+    """From a row and how often each side has it to its copies in the result of a set operation."""
+
+    def __init__(self, kind: str, is_all: bool) -> None:
+        self._kind = kind
+        self._all = is_all
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        row, (left, right) = element
+        if self._all:
+            count = left - right if self._kind == "except" else min(left, right)
+        elif self._kind == "except":
+            count = left > 0 and right <= 0
+        else:
+            count = left > 0 and right > 0
+        return [row] * max(0, int(count))
+
+
+class FirstRows(RowsFunction):
+    """From a partition and its first rows to these rows, perhaps with their numbers."""
+
+    def __init__(self, offset: int, numbered: bool) -> None:
+        self._offset = offset
+        self._numbered = numbered
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        _, rows = element
+        if not self._numbered:
+            return list(rows)
+        return [(*row, self._offset + number) for number, row in enumerate(rows, 1)]
+
+
+class Comparable(RowFunction):
+    """What rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
+
+    >>> from penstock.sql.scalars import Column
+    >>> from penstock.sql.types import BIGINT
+    >>> descending = Comparable((Order(Column(0, "a", BIGINT), True, False),))
+    >>> sorted([(1,), (None,), (3,)], key=descending)
+    [(3,), (1,), (None,)]
+    """
+
+    def __init__(self, orders: tuple[Order, ...]) -> None:
+        self._orders = orders
+        self._projection = Projection(tuple(each.scalar for each in orders))
+
+    def __call__(self, row: Any) -> Any:
+        values = self._projection.function(row)
+        parts = []
+        for order, value in zip(self._orders, values, strict=True):
+            if value is None:
+                parts.append((0 if order.nulls_first else 2, _Reversed(0)))
+            else:
+                comparable = ordered(value)
+                parts.append((1, _Reversed(comparable) if order.descending else comparable))
+        return (*parts, encode_key(row))
+
+
+class _Reversed:
+    """Compares the other way round."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and other.value == self.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def net(changes: Iterable[tuple[int, Any]]) -> tuple[list[Any], list[Any]]:
+    """What is taken back and what is new, of changes in order: pairs of 1 or -1 and a row.
+
+    >>> net([(1, "a"), (-1, "a"), (-1, "b"), (1, "c"), (1, "c")])
+    (['b'], ['c', 'c'])
+    """
+    counts: Counter[bytes] = Counter()
+    rows = {}
+    for sign, row in changes:
+        encoded = ROW_CODER.encode(row)
+        counts[encoded] += sign
+        rows[encoded] = row
+    undone = [rows[each] for each in (-counts).elements()]
+    return undone, [rows[each] for each in counts.elements()]
+
+
+class EmitFn(DoFn):
+    """Holds the changes of rows back until they are to be seen, and gives what is left of them then.
+
+    Elements are pairs of a key and a pair of a row and the time that the watermark must pass.
+
+    Args:
+        watermark: Whether rows are given when the watermark has passed the end of their window.
+        before_micros: The delay of emissions before that; None if there are none.
+        aligned: Whether these come at multiples of the delay.
+        after_micros: The delay of emissions after the watermark.
+
+    Attributes:
+        takes_retractions: They are changes, too.
+        gives_retractions: What was given may be taken back.
+    """
+
+    takes_retractions = True
+    gives_retractions = True
+
+    CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
+    GIVEN = ReadModifyWriteStateSpec("given", FastPrimitivesCoder())
+    DELAY = TimerSpec("delay", TimeDomain.REAL_TIME)
+    PASSED = TimerSpec("passed", TimeDomain.WATERMARK)
+
+    def __init__(
+        self, watermark: bool, before_micros: int | None, aligned: bool, after_micros: int | None
+    ) -> None:
+        self._watermark = watermark
+        self._before_micros = before_micros
+        self._aligned = aligned
+        self._after_micros = after_micros
+        self.gives_retractions = before_micros is not None or after_micros is not None
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+        delay: Any = DoFn.TimerParam(DELAY),
+        passed: Any = DoFn.TimerParam(PASSED),
+    ) -> None:
+        """Notes a change."""
+        _, (row, _) = element
+        changes.add((-1 if pane.kind.is_retraction else 1, row))
+        index, waits, is_late = given.read() or (0, False, False)
+        wait_micros = self._after_micros if is_late else self._before_micros
+        if self._watermark and not is_late:
+            passed.set(window.max_timestamp())
+        if wait_micros is not None and not waits:
+            delay.set(self._due(delay, wait_micros))
+            waits = True
+        given.write((index, waits, is_late))
+
+    def _due(self, delay: Any, wait_micros: int) -> Timestamp:
+        now_micros = delay.get_current_relative_time().micros
+        if self._aligned and wait_micros:
+            return Timestamp.from_micros(now_micros - now_micros % wait_micros + wait_micros)
+        return Timestamp.from_micros(now_micros + wait_micros)
+
+    @on_timer(DELAY)
+    def after_delay(
+        self,
+        key: Any = DoFn.KeyParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+    ) -> Iterable[WindowedValue]:
+        """What has changed meanwhile."""
+        index, _, is_late = given.read() or (0, False, False)
+        timing = PaneInfoTiming.LATE if is_late else PaneInfoTiming.EARLY
+        given.write((index, False, is_late))
+        return self._emission(changes, given, window, timing)
+
+    @on_timer(PASSED)
+    def at_watermark(
+        self,
+        key: Any = DoFn.KeyParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+    ) -> Iterable[WindowedValue]:
+        """What has changed until the watermark passed."""
+        index, _, _ = given.read() or (0, False, False)
+        given.write((index, False, True))
+        return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
+
+    @on_window_expiration
+    def at_end(
+        self,
+        key: Any = DoFn.KeyParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+    ) -> Iterable[WindowedValue]:
+        """What is left when nothing can change any more."""
+        return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
+
+    def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
+        undone, new = net(changes.read())
+        changes.clear()
+        index, waits, is_late = given.read() or (0, False, False)
+        if not undone and not new:
+            return []
+        given.write((index + 1, waits, is_late))
+        return emission(undone, new, window, timing, index)
+
+
+def emission(undone: list[Any], new: list[Any], window: Any, timing: int, index: int) -> list[WindowedValue]:
+    """Elements that take rows back, then elements that add rows, in one pane."""
+    found = []
+    for rows, kind in (
+        (undone, ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE),
+        (new, ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT),
+    ):
+        pane = PaneInfo(
+            index == 0, False, timing, index, -1 if timing == PaneInfoTiming.EARLY else index, kind
+        )
+        found += [WindowedValue(row, window.max_timestamp(), (window,), pane) for row in rows]
+    return found
+
+
+class OneRow(DoFn):
+    """Fails when a subquery in an expression still has more than one row at the end of an instant.
+
+    Attributes:
+        takes_retractions: They pass, too.
+    """
+
+    takes_retractions = True
+    COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
+    CHANGED = TimerSpec("changed", TimeDomain.REAL_TIME)
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        count: Any = DoFn.StateParam(COUNT),
+        changed: Any = DoFn.TimerParam(CHANGED),
+    ) -> Iterator[Any]:
+        """Counts a row, and passes it on."""
+        total = (count.read() or 0) + (-1 if pane.kind.is_retraction else 1)
+        count.write(total)
+        if total > 1:
+            changed.set_relative(0)
+        yield element
+
+    @on_timer(CHANGED)
+    def check(self, count: Any = DoFn.StateParam(COUNT)) -> None:
+        """Looks at what has stayed."""
+        total = count.read() or 0
+        if total > 1:
+            too_many_rows(total)
+
+
+class LeftAtEnd(DoFn):
+    """The rows of a table: what is left of all changes when the input has ended.
+
+    Attributes:
+        takes_retractions: They are changes, too.
+        gives_insertions_only: Nothing changes after the end.
+    """
+
+    takes_retractions = True
+    gives_insertions_only = True
+
+    COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
+
+    def process(
+        self, element: Any, pane: Any = DoFn.PaneInfoParam, count: Any = DoFn.StateParam(COUNT)
+    ) -> None:
+        """Counts a copy of the row."""
+        total = (count.read() or 0) + (-1 if pane.kind.is_retraction else 1)
+        if total:
+            count.write(total)
+        else:
+            count.clear()
+
+    @on_window_expiration
+    def at_end(self, key: Any = DoFn.KeyParam, count: Any = DoFn.StateParam(COUNT)) -> Iterator[Any]:
+        """The copies that are left."""
+        for _ in range(count.read() or 0):
+            yield key
+
+
+class Snapshot(NamedTuple):
+    """All rows of a relation from an instant on.
+
+    Attributes:
+        start: The processing time from which on these are the rows.
+        rows: The rows, in a fixed order.
+    """
+
+    start: Timestamp
+    rows: tuple[Any, ...]
+
+
+class SnapshotFn(DoFn):
+    """All rows of a relation from each instant on at which some have changed.
+
+    Attributes:
+        takes_retractions: They are changes, too.
+        gives_insertions_only: A snapshot is not taken back.
+    """
+
+    takes_retractions = True
+    gives_insertions_only = True
+
+    ROWS = ReadModifyWriteStateSpec("rows", FastPrimitivesCoder())
+    SINCE = ReadModifyWriteStateSpec("since", FastPrimitivesCoder())
+    PASSED = TimerSpec("passed", TimeDomain.REAL_TIME)
+
+    def __init__(self, shown: Callable[[Any], Any]) -> None:
+        self._shown = shown
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        rows: Any = DoFn.StateParam(ROWS),
+        since: Any = DoFn.StateParam(SINCE),
+        passed: Any = DoFn.TimerParam(PASSED),
+    ) -> None:
+        """Takes a row in, or out."""
+        _, row = element
+        counts = rows.read() or {}
+        encoded = ROW_CODER.encode(row)
+        count = counts.get(encoded, 0) + (-1 if pane.kind.is_retraction else 1)
+        if count:
+            counts[encoded] = count
+        else:
+            counts.pop(encoded, None)
+        rows.write(counts)
+        if since.read() is None:
+            now_micros = passed.get_current_relative_time().micros
+            since.write(now_micros)
+            passed.set(Timestamp.from_micros(now_micros + 1))
+
+    @on_timer(PASSED)
+    def show(
+        self, rows: Any = DoFn.StateParam(ROWS), since: Any = DoFn.StateParam(SINCE)
+    ) -> Iterator[Snapshot]:
+        """The rows after the last change of an instant, once the clock has left it."""
+        yield from self._snapshot(rows, since)
+
+    @on_window_expiration
+    def at_end(
+        self,
+        key: Any = DoFn.KeyParam,
+        rows: Any = DoFn.StateParam(ROWS),
+        since: Any = DoFn.StateParam(SINCE),
+    ) -> Iterator[Snapshot]:
+        """The rows after the last change of all."""
+        yield from self._snapshot(rows, since)
+
+    def _snapshot(self, rows: Any, since: Any) -> Iterator[Snapshot]:
+        start_micros = since.read()
+        if start_micros is None:
+            return
+        since.clear()
+        found = [
+            self._shown(ROW_CODER.decode(encoded))
+            for encoded, count in sorted((rows.read() or {}).items())
+            for _ in range(count)
+        ]
+        yield Snapshot(Timestamp.from_micros(start_micros), tuple(found))
+
+
+class Shown(DoFn):
+    """From changes to rows that show them: whether a row undoes, at which watermark, and as the how-manieth pane.
+
+    Args:
+        shown: For each column of the result, the number of a column, or the name of a column of the system.
+        timed: Whether emissions go by the watermark, so that they have a timing.
+        make: From a tuple to the row of the result.
+
+    Attributes:
+        gives_insertions_only: That a row is undone is told by a column, or not at all.
+    """
+
+    gives_insertions_only = True
+
+    def __init__(self, shown: tuple[int | str, ...], timed: bool, make: Callable[[Any], Any]) -> None:
+        self._shown = shown
+        self._timed = timed
+        self._make = make
+        self._shows_undo = "Undo" in shown
+
+    def process(self, row: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[WindowedValue]:
+        pane = windowed.pane_info
+        if not pane.kind.is_retraction or self._shows_undo:
+            yield _inserted(windowed, self._make(self._values(row, pane, None, None)))
+
+    def _values(self, row: Any, pane: Any, now: Any, version: int | None) -> tuple[Any, ...]:
+        system = {
+            "Undo": "undo" if pane.kind.is_retraction else "",
+            "EmitTiming": _TIMINGS[pane.timing] if self._timed else "n/a",
+            "EmitIndex": max(0, pane.index),
+            "EmitTime": now,
+            "Ver": version,
+        }
+        return tuple(row[each] if isinstance(each, int) else system[each] for each in self._shown)
+
+
+_TIMINGS = {
+    PaneInfoTiming.EARLY: "early",
+    PaneInfoTiming.ON_TIME: "on-time",
+    PaneInfoTiming.LATE: "late",
+    PaneInfoTiming.UNKNOWN: "n/a",
+}
+
+
+def _inserted(windowed: Any, value: Any) -> WindowedValue:
+    pane = replace(windowed.pane_info, kind=ValueKind.INSERT)
+    return WindowedValue(value, windowed.timestamp, windowed.windows, pane)
+
+
+class ShownWithTime(Shown):
+    """`Shown`, with the processing time of the emission, and the number of the change of its key.
+
+    Args:
+        shown: As in `Shown`.
+        timed: As in `Shown`.
+        make: As in `Shown`.
+        merges: Whether the index of a row is one more than the highest of the rows that it replaces. A session that
+            comes of several counts its panes from 0.
+
+    Attributes:
+        takes_retractions: They are changes, too.
+    """
+
+    takes_retractions = True
+    VERSION = ReadModifyWriteStateSpec("version", FastPrimitivesCoder())
+    INDEXES = ReadModifyWriteStateSpec("indexes", FastPrimitivesCoder())
+    NOW = TimerSpec("now", TimeDomain.REAL_TIME)
+
+    def __init__(
+        self, shown: tuple[int | str, ...], timed: bool, make: Callable[[Any], Any], merges: bool = False
+    ) -> None:
+        super().__init__(shown, timed, make)
+        self._merges = merges
+
+    def process(
+        self,
+        element: Any,
+        windowed: Any = DoFn.WindowedValueParam,
+        versions: Any = DoFn.StateParam(VERSION),
+        indexes: Any = DoFn.StateParam(INDEXES),
+        now: Any = DoFn.TimerParam(NOW),
+    ) -> Iterator[WindowedValue]:
+        _, (row, timing, index) = element
+        if self._merges:
+            index = _merged_index(indexes, ROW_CODER.encode(row), windowed.pane_info.kind)
+        pane = replace(windowed.pane_info, timing=timing, index=index)
+        if pane.kind.is_retraction and not self._shows_undo:
+            return
+        version = None
+        if "Ver" in self._shown:
+            version = versions.read() or 0
+            versions.write(version + 1)
+        time = time_of(now.get_current_relative_time().micros, has_zone=True)
+        yield _inserted(windowed, self._make(self._values(row, pane, time, version)))
+
+    @on_timer(NOW)
+    def never(self) -> None:
+        """The timer is only asked for the time."""
+
+
+def _merged_index(indexes: Any, encoded: bytes, kind: ValueKind) -> int:
+    """The index of a row; what it replaces has been undone before it."""
+    highest, of_rows = indexes.read() or (-1, dict[bytes, int]())
+    if kind.is_retraction:
+        index: int = of_rows.pop(encoded, 0)
+        indexes.write((max(highest, index), of_rows))
+        return index
+    indexes.write((-1, {**of_rows, encoded: highest + 1}))
+    return int(highest) + 1
+
+
+class Arrived(DoFn):
+    """Puts the processing time of its arrival at the end of each row; a row that is taken back has the same.
+
+    Attributes:
+        takes_retractions: The row that came is found again.
+    """
+
+    takes_retractions = True
+    TIMES = ReadModifyWriteStateSpec("times", FastPrimitivesCoder())
+    NOW = TimerSpec("now", TimeDomain.REAL_TIME)
+
+    def __init__(self, retracts: bool) -> None:
+        self._retracts = retracts
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        times: Any = DoFn.StateParam(TIMES),
+        now: Any = DoFn.TimerParam(NOW),
+    ) -> Iterator[Any]:
+        row, _ = element
+        micros = now.get_current_relative_time().micros
+        if self._retracts:
+            known = times.read() or []
+            if pane.kind.is_retraction:
+                micros = known.pop() if known else micros
+            else:
+                known.append(micros)
+            times.write(known)
+        yield (*row, time_of(micros, has_zone=True))
+
+    @on_timer(NOW)
+    def never(self) -> None:
+        """The timer is only asked for the time."""
+
+
+MAX_MICROS = MAX_TIMESTAMP.micros

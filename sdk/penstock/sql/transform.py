@@ -1,0 +1,248 @@
+"""The transform that computes a query: `SqlTransform`."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from penstock.base.row import Row
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.error import three_parts
+from penstock.io.parquetio import ParquetSource
+from penstock.io.primitive import SourceTransform
+from penstock.io.query_source import QuerySource
+from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.sql.binding import bound
+from penstock.sql.catalog import Catalog
+from penstock.sql.errors import SqlError
+from penstock.sql.expressions import Tables
+from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type, shown, shows_time
+from penstock.sql.origins import with_keys_of_changes
+from penstock.sql.relations import Columns, Named, Query
+from penstock.sql.scalars import Column, Scalar
+from penstock.sql.spark_query import spark_query, type_text
+from penstock.sql.spark_text import NotForSpark
+from penstock.sql.steps import RowFunction, time_of
+from penstock.sql.types import TIMESTAMP, from_hint, to_hint
+from penstock.transforms.pardo import Map
+from penstock.transforms.windowing import WindowInto
+from penstock.typehints import row_type
+from penstock.utils.timestamp import Timestamp
+from penstock.windows.window_fn import GlobalWindows
+
+_MAIN = "PCOLLECTION"
+_DEPTH = 5_000
+
+
+class SqlTransform(PTransform[Any, Any]):
+    """Computes a query over one or several PCollections of rows (Beam's name).
+
+    A query is computed as in *Streaming Systems*, chapter 8: its inputs and its result are relations that change over
+    time. The language is Spark's, with the renderings ``SELECT STREAM``, ``TABLE`` and ``TVR``, windows, and ``EMIT``.
+
+    It is applied to a PCollection, which the query calls ``PCOLLECTION``, or to a dict of PCollections by the names of
+    the query. Elements are Rows, NamedTuples or dataclasses.
+
+    Args:
+        query: The query.
+        catalog: Views and functions that the query may use.
+
+    Returns:
+        Rows with the columns of the result. ``SELECT TABLE`` gives the final rows, and so does a query without a
+        rendering if all inputs end. ``SELECT STREAM`` gives a row for each change, and ``SELECT TVR`` a
+        `penstock.sql.steps.Snapshot` for each instant at which the relation changed. Otherwise the result has the
+        changes themselves, as additions and retractions, for another query, a grouping, `Changelog` or `Upserts`.
+
+    Raises:
+        SqlError: The query is wrong; the message shows where.
+        TypeError: An input is no PCollection of rows.
+
+    Example: ``goals | SqlTransform("SELECT team, SUM(points) AS total FROM PCOLLECTION GROUP BY team")``.
+
+    >>> SqlTransform("SELECT team FROM PCOLLECTION").label
+    'SqlTransform(SELECT team FROM PCOLLECTION)'
+    """
+
+    def __init__(self, query: str, catalog: Catalog | None = None) -> None:
+        super().__init__()
+        self.query = query
+        self.catalog = catalog or Catalog()
+        self.order: tuple[tuple[str, bool, bool], ...] = ()
+
+    def default_label(self) -> str:
+        words = " ".join(str(getattr(self, "query", "")).split())
+        return f"SqlTransform({words if len(words) <= 60 else words[:57] + '...'})"
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        named = pvalueish if isinstance(pvalueish, Mapping) else {_MAIN: pvalueish}
+        for name, pcoll in named.items():
+            if not isinstance(pcoll, PCollection):
+                what = f"the input {name!r} is a {type(pcoll).__name__}, and not a PCollection"
+                raise TypeError(
+                    three_parts(
+                        what, where=self._where(), hint="apply it to a PCollection, or a dict of them"
+                    )
+                )
+        return dict(named), tuple(named.values())
+
+    def expand(self, pcolls: Any) -> Any:
+        """Binds the names of the query, and lowers its relations to transforms."""
+        if not pcolls:
+            raise ValueError(
+                three_parts("a query has no input", where=self._where(), hint="apply it to a PCollection")
+            )
+        columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
+        tables = Tables(columns, self.catalog.views, self.catalog.functions)
+        try:
+            with deep_calls():
+                query = bound(self.query, tables)
+        except SqlError as error:
+            raise SqlError(f"{error}\n  {self._where()}") from None
+        self.order = listing_order(query)
+        ends = all(pcoll.is_bounded for pcoll in pcolls.values())
+        mode = Mode(final=ends and query.rendering in (None, "TABLE"))
+        if mode.final and (whole := self._by_engine(query, pcolls)) is not None:
+            return whole
+        pipeline = next(iter(pcolls.values())).pipeline
+        inputs = {name: self._rows(name, pcoll, columns[name]) for name, pcoll in pcolls.items()}
+        lowering = Lowering(inputs, mode, pipeline)
+        rendering = query.rendering or ("TABLE" if ends else "CHANGES")
+        changed: tuple[Scalar, ...] = ()
+        if rendering == "STREAM" and shows_time(query):
+            relation, changed = with_keys_of_changes(query.relation)
+            query = replace(query, relation=relation)
+        rows = lowering.lower(query.relation)
+        names = tuple(name for name, _ in query.shown)
+        return shown(query, rows, MakeRow(names), mode, rendering, result_hint(query), changed)
+
+    def _by_engine(self, query: Query, pcolls: Mapping[str, Any]) -> Any:
+        """The result as one read of the engine, which computes the query whole; None if it cannot.
+
+        The reason is an annotation of the transform: `explain()` shows it.
+        """
+        tables = {name: f"input{number}" for number, name in enumerate(pcolls)}
+        try:
+            sources = tuple(_source_of(name, pcoll) for name, pcoll in pcolls.items())
+            text = spark_query(query, tables)
+            columns = query.relation.columns
+            fields = tuple((name, type_text(columns[int(place)].type)) for name, place in query.shown)
+        except NotForSpark as reason:
+            self.reason = reason.reason
+            return None
+        source = QuerySource(self.query, text, sources, fields)
+        read = SourceTransform(source, "Query").with_output_types(result_hint(query))
+        pipeline = next(iter(pcolls.values())).pipeline
+        return pipeline | "Query" >> read
+
+    def _columns(self, name: str, pcoll: Any) -> Columns:
+        """The columns of an input."""
+        row = pcoll.element_type
+        if not isinstance(row, row_type.RowTypeConstraint):
+            row = row_type.RowTypeConstraint.from_user_type(pcoll.element_type)
+        if row is None:
+            what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
+            hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
+            raise TypeError(three_parts(what, where=self._where(), hint=hint))
+        return tuple(Named(field, from_hint(hint)) for field, hint in row.fields)
+
+    def _rows(self, name: str, pcoll: Any, columns: Columns) -> Any:
+        """The elements of an input as tuples."""
+        label = "Input" if name == _MAIN else f"Input {name}"
+        fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))
+        rows = pcoll | f"{label} in all time" >> WindowInto(GlobalWindows())
+        return rows | label >> Map(fields).with_output_types(hint_of(columns))
+
+
+def _source_of(name: str, pcoll: Any) -> Any:
+    """What an input is read from, if the engine reads it as a table.
+
+    Raises:
+        NotForSpark: It is not.
+    """
+    transform = None if pcoll.producer is None else pcoll.producer.transform
+    source = getattr(transform, "source", None)
+    if not isinstance(source, (DataFrameSource, SparkSource, ParquetSource)):
+        raise NotForSpark(f"the input {name!r} is no table that Spark reads")
+    return source
+
+
+@contextmanager
+def deep_calls() -> Iterator[None]:
+    """Lets functions call each other deeper than Python does by itself: a parser goes down a level for each bracket."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class FieldsOf(RowFunction):
+    """From an element with fields to a tuple of them; times become datetimes with a zone.
+
+    Args:
+        names: The names of the fields.
+        types: The names of their types.
+    """
+
+    def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
+        self._names = names
+        self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
+
+    def __call__(self, row: Any) -> tuple[Any, ...]:
+        values = [getattr(row, name) for name in self._names]
+        for at in self._times:
+            values[at] = _as_datetime(values[at])
+        return tuple(values)
+
+
+def _as_datetime(value: Any) -> Any:
+    """A time with a zone; UTC is the zone of a time that has none."""
+    if isinstance(value, Timestamp):
+        return time_of(value.micros, has_zone=True)
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=datetime.UTC)
+    return value
+
+
+class MakeRow(RowFunction):
+    """From a tuple to a Row with names."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def __call__(self, row: tuple[Any, ...]) -> Row:
+        return Row(**dict(zip(self._names, row, strict=True)))
+
+
+def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
+    """How rows are ordered where they are listed: names, whether they descend, and whether NULL is first."""
+    names = {place: name for name, place in query.shown}
+    return tuple(
+        (names[order.scalar.index], order.descending, order.nulls_first)
+        for order in query.ordered
+        if isinstance(order.scalar, Column) and order.scalar.index in names
+    )
+
+
+def result_hint(query: Query) -> Any:
+    """The type of the rows of a query's result."""
+    system = {
+        "Undo": str,
+        "EmitTiming": str,
+        "EmitIndex": int,
+        "Ver": int,
+        "EmitTime": to_hint(TIMESTAMP.or_null(False)),
+    }
+    columns = query.relation.columns
+    return row_type.RowTypeConstraint.from_fields(
+        [
+            (name, system[place] if isinstance(place, str) else hint_of_type(columns[place].type))
+            for name, place in query.shown
+        ]
+    )

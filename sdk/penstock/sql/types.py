@@ -1,0 +1,175 @@
+"""The types of SQL, and the type hints and Python values that belong to them."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from penstock.typehints import typehints
+from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
+from penstock.typehints.unions import UnionConstraint, without_none
+from penstock.utils.timestamp import Timestamp
+
+
+@dataclass(frozen=True)
+class SqlType:
+    """A type of SQL (penstock's own).
+
+    Attributes:
+        name: NULL, BOOLEAN, BIGINT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP (an aware datetime),
+            TIMESTAMP_NTZ (a naive one), INTERVAL (a timedelta), ARRAY or ANY.
+        nullable: Whether a value may be NULL.
+        element: The type of an ARRAY's elements.
+
+    >>> print(SqlType("ARRAY", False, BIGINT))
+    ARRAY<BIGINT> NOT NULL
+    """
+
+    name: str
+    nullable: bool = True
+    element: SqlType | None = None
+
+    def __str__(self) -> str:
+        name = f"{self.name}<{self.element}>" if self.element else self.name
+        return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
+
+    def or_null(self, nullable: bool = True) -> SqlType:
+        """The same type, of values that may be NULL, or that may not.
+
+        >>> print(BIGINT.or_null(False))
+        BIGINT NOT NULL
+        """
+        return self if self.nullable == nullable else replace(self, nullable=nullable)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values are numbers."""
+        return self.name in _NUMBERS
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the values are dates or moments."""
+        return self.name in _TIMES
+
+
+NULL = SqlType("NULL")
+BOOLEAN = SqlType("BOOLEAN")
+BIGINT = SqlType("BIGINT")
+DOUBLE = SqlType("DOUBLE")
+DECIMAL = SqlType("DECIMAL")
+STRING = SqlType("STRING")
+BINARY = SqlType("BINARY")
+DATE = SqlType("DATE")
+TIMESTAMP = SqlType("TIMESTAMP")
+TIMESTAMP_NTZ = SqlType("TIMESTAMP_NTZ")
+INTERVAL = SqlType("INTERVAL")
+ANY = SqlType("ANY")
+
+_NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE")
+_TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP")
+
+_CLASSES: dict[type, SqlType] = {
+    bool: BOOLEAN,
+    int: BIGINT,
+    float: DOUBLE,
+    decimal.Decimal: DECIMAL,
+    str: STRING,
+    bytes: BINARY,
+    datetime.date: DATE,
+    datetime.datetime: TIMESTAMP,
+    Timestamp: TIMESTAMP,
+    datetime.timedelta: INTERVAL,
+}
+_HINTS: dict[str, typing.Any] = {
+    "NULL": type(None),
+    "BOOLEAN": bool,
+    "BIGINT": int,
+    "DOUBLE": float,
+    "DECIMAL": decimal.Decimal,
+    "STRING": str,
+    "BINARY": bytes,
+    "DATE": datetime.date,
+    "TIMESTAMP": datetime.datetime,
+    "TIMESTAMP_NTZ": LOCAL_DATETIME,
+    "INTERVAL": datetime.timedelta,
+    "ANY": typehints.Any,
+}
+
+
+def from_hint(hint: typing.Any) -> SqlType:
+    """The SQL type of a type hint; ANY for a hint that SQL has no type for.
+
+    >>> import typing
+    >>> print(from_hint(int), from_hint(typing.Optional[str]), from_hint(list[float]), from_hint(dict), sep=", ")
+    BIGINT NOT NULL, STRING, ARRAY<DOUBLE NOT NULL> NOT NULL, ANY
+    """
+    hint = convert_to_beam_type(hint)
+    if hint is None or hint is type(None):
+        return NULL
+    bare = without_none(hint)
+    if isinstance(bare, UnionConstraint):
+        return ANY
+    return _not_null_from_hint(bare).or_null(bare is not hint or _not_null_from_hint(bare).name == "ANY")
+
+
+def _not_null_from_hint(hint: typing.Any) -> SqlType:
+    if isinstance(hint, ValueTypeConstraint):
+        if hint == LOCAL_DATETIME:
+            return TIMESTAMP_NTZ
+        hint = hint.value_class
+    if isinstance(hint, typehints.ListConstraint):
+        return SqlType("ARRAY", element=from_hint(hint.inner_type))
+    if not isinstance(hint, type):
+        return ANY
+    if hint.__module__ == "numpy":
+        return BIGINT if hint.__name__.startswith(("int", "uint")) else ANY
+    return _CLASSES.get(hint, ANY)
+
+
+def to_hint(sql_type: SqlType) -> typing.Any:
+    """The type hint of the Python values of an SQL type.
+
+    >>> to_hint(BIGINT), to_hint(STRING.or_null(False))
+    (Union[<class 'NoneType'>, <class 'int'>], <class 'str'>)
+    """
+    is_array = sql_type.name == "ARRAY"
+    hint = typehints.List[to_hint(sql_type.element or ANY)] if is_array else _HINTS[sql_type.name]
+    plain = not sql_type.nullable or sql_type.name in ("NULL", "ANY")
+    return hint if plain else typehints.Optional[hint]
+
+
+def common(types: Iterable[SqlType]) -> SqlType | None:
+    """The type that values of all these types can have; None if there is none.
+
+    >>> print(common([BIGINT.or_null(False), DOUBLE.or_null(False)]), common([NULL, DATE]), common([STRING, DATE]))
+    DOUBLE NOT NULL DATE None
+    """
+    found: SqlType | None = SqlType("NULL", False)
+    for each in types:
+        found = _common(found, each)
+    return NULL if found is not None and found.name == "NULL" else found
+
+
+def _common(left: SqlType | None, right: SqlType) -> SqlType | None:
+    if left is None:
+        return None
+    nullable = left.nullable or right.nullable
+    if "ANY" in (left.name, right.name):
+        return ANY
+    if left.name == "NULL":
+        return right.or_null(nullable)
+    if right.name == "NULL":
+        return left.or_null(nullable)
+    if left.name == right.name:
+        if left.name != "ARRAY":
+            return left.or_null(nullable)
+        element = _common(left.element, right.element or ANY)
+        return None if element is None else SqlType("ARRAY", nullable, element)
+    for ladder in (_NUMBERS, _TIMES):
+        if left.name in ladder and right.name in ladder:
+            return SqlType(ladder[max(ladder.index(left.name), ladder.index(right.name))], nullable)
+    return None

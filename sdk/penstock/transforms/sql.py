@@ -1,0 +1,9 @@
+"""SQL over PCollections that change (Beam's path); it needs ``pip install 'penstock[sql]'``."""
+
+from penstock.sql.catalog import Catalog
+from penstock.sql.errors import SqlError
+from penstock.sql.relations import Period
+from penstock.sql.steps import Snapshot
+from penstock.sql.transform import SqlTransform
+
+__all__ = ["Catalog", "Period", "Snapshot", "SqlError", "SqlTransform"]

@@ -1,0 +1,50 @@
+"""The console: statements over files, tables printed whole and streams as they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from penstock_conformance.command import main
+
+GOALS = """team,points,at,arrived
+blue,3,2026-01-01T12:00:01Z,2026-01-01T12:05:00Z
+red,5,2026-01-01T12:00:02Z,2026-01-01T12:05:30Z
+blue,4,2026-01-01T12:01:10Z,2026-01-01T12:06:00Z
+,1,2026-01-01T12:00:05Z,2026-01-01T12:08:00Z
+"""
+STATEMENTS = """
+CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP, arrived TIMESTAMP)
+WITH (format = 'csv', path = '{folder}/log/goals.csv', header = 'true');
+CREATE TABLE log (team STRING, points BIGINT, at TIMESTAMP, arrived TIMESTAMP)
+WITH (format = 'csv', path = '{folder}/log', header = 'true', event_time = 'at', arrival_time = 'arrived',
+      watermark = '5 seconds');
+CREATE VIEW totals AS SELECT team, SUM(points) AS total FROM goals GROUP BY team;
+SELECT * FROM totals WHERE total > 1;
+SELECT STREAM team, SUM(points) AS total, Sys.Undo FROM log GROUP BY team;
+SELECT points FROM goals WHERE points > 100;
+"""
+
+
+def test_statements_run_over_files_and_logs(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "goals.csv").write_text(GOALS)
+    (tmp_path / "queries.sql").write_text(STATEMENTS.format(folder=tmp_path))
+    assert main(["sql", "--file", str(tmp_path / "queries.sql")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:8] == [
+        *("created table goals", "created table log", "created view totals"),
+        *("team | total", "-----+------", "blue | 7", "red  | 5", "(2 rows)"),
+    ]
+    assert sorted(lines[8:-1]) == ["+ NULL | 1", "+ blue | 3", "+ blue | 7", "+ red | 5", "- blue | 3"]
+    assert [line for line in lines[8:-1] if "blue" in line] == ["+ blue | 3", "- blue | 3", "+ blue | 7"]
+    assert lines[-1] == "(0 rows)"
+
+
+def test_a_wrong_statement_ends_the_console_with_its_place(capsys: Any) -> None:
+    assert main(["sql", "SELECT x FROM nowhere"]) == 2
+    assert "the query reads no table" in capsys.readouterr().err
+    assert main(["sql", "CREATE TABLE t (a BIGINT)"]) == 2
+    assert "CREATE TABLE t has no format and no path" in capsys.readouterr().err
+    assert main(["sql", "SELECT 'x"]) == 2
+    assert "does not end" in capsys.readouterr().err

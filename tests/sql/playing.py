@@ -1,0 +1,26 @@
+"""Plays listings on the workers of streams, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from listings import Listing, inputs_of, shown, stream_of
+from toy_query import ToyQuery
+
+import penstock as beam
+from penstock.io import WriteToMemory
+
+
+def played(listing: Listing) -> list[Any]:
+    """What is seen of a listing, as text, each event in a micro-batch of its own.
+
+    A stream is seen while it is open: the last micro-batch, in which it ends, is left out.
+    """
+    pipeline = beam.Pipeline()
+    rows = inputs_of(listing, pipeline | stream_of(listing)) | "Query" >> listing.transform()
+    _ = rows | WriteToMemory([])
+    query = ToyQuery(pipeline, "streaming", shards=2, events_per_batch=1)
+    batches = [query.batch() for _ in range(query.timeline.batches)]
+    if listing.rendering != "TABLE":
+        batches.pop()
+    return shown(listing, [row for batch in batches for given in batch.values() for row in given])

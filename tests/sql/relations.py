@@ -1,0 +1,272 @@
+"""Random changes of the tables that random queries read, and what a query must give and gives after each of them."""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+from typing import Any, NamedTuple
+
+import duckdb
+from plain_runner import Settings, collect, run_plain
+from random_queries import TABLES, Text
+from toy_query import ToyQuery
+
+import penstock as beam
+from penstock.io import WriteToMemory
+from penstock.testing.test_stream import TestStream
+from penstock.transforms.sql import SqlTransform
+from penstock.transforms.window import TimestampedValue
+from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
+
+EPOCH = datetime.datetime(2026, 1, 1)
+SECONDS = (EPOCH - datetime.datetime(1970, 1, 1)).total_seconds()
+Rows = Counter[str]
+"""Rows as text, since TRUE equals 1 in Python, and how often each is there."""
+
+
+class A(NamedTuple):
+    """A row of the first table."""
+
+    k: int | None
+    s: str | None
+    v: int | None
+    ts: datetime.datetime | None
+
+
+class B(NamedTuple):
+    """A row of the second table."""
+
+    k: int | None
+    s: str | None
+    w: int | None
+    ts: datetime.datetime | None
+
+
+KINDS: Mapping[str, type] = {"a": A, "b": B}
+
+
+class Change(NamedTuple):
+    """Rows that come to a table or are taken back, at once."""
+
+    table: str
+    rows: tuple[tuple[int, tuple[Any, ...]], ...]
+
+
+class Advance(NamedTuple):
+    """The watermark of a table, or with no table the clock; in seconds. None is the end."""
+
+    table: str | None
+    seconds: float | None
+
+
+class Cut(NamedTuple):
+    """The end of a micro-batch."""
+
+
+class Input(NamedTuple):
+    """What happens to the tables, and whether rows are taken back."""
+
+    events: tuple[Any, ...]
+    retracts: bool
+
+    @property
+    def happenings(self) -> list[Any]:
+        return [each for each in self.events if not isinstance(each, Cut)]
+
+    def rows(self, table: str, number: int) -> list[tuple[Any, ...]]:
+        """The rows of a table after a number of events."""
+        found: Counter[tuple[Any, ...]] = Counter()
+        for event in self.happenings[:number]:
+            if isinstance(event, Change) and event.table == table:
+                for sign, row in event.rows:
+                    found[row] += sign
+        return list(found.elements())
+
+
+def random_input(seed: int, late: bool = True, retracts: bool = True) -> Input:
+    """The events of a seed.
+
+    Args:
+        seed: The seed.
+        late: Whether rows may come after the watermark has passed their time.
+        retracts: Whether rows may be taken back.
+    """
+    random = Random(seed)
+    retracts = retracts and random.random() < 0.4
+    tables = [name for name in TABLES if random.random() < 0.93]
+    there: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+    watermarks = dict.fromkeys(TABLES, 0.0)
+    events: list[Any] = []
+    for _ in range(random.choice([4, 8, 12])):
+        what = random.random()
+        if what < 0.12:
+            events.append(Cut())
+        elif what < 0.2:
+            events.append(Advance(None, random.choice([1, 5])))
+        elif what < 0.35:
+            name = random.choice(list(TABLES))
+            watermarks[name] += random.choice([3, 10])
+            events.append(Advance(name, watermarks[name]))
+        elif tables:
+            name = random.choice(tables)
+            changes = []
+            for _ in range(random.choice([1, 1, 2, 3])):
+                if retracts and there[name] and random.random() < 0.4:
+                    row = there[name].pop(random.randrange(len(there[name])))
+                    changes.append((-1, row))
+                else:
+                    row = _row(random, there[name], 0.0 if late else watermarks[name])
+                    there[name].append(row)
+                    changes.append((1, row))
+            events.append(Change(name, tuple(changes)))
+    return Input(tuple(events), retracts)
+
+
+def _row(random: Random, there: list[tuple[Any, ...]], start: float) -> tuple[Any, ...]:
+    if there and random.random() < 0.2:
+        copy = random.choice(there)
+        if copy[3] is None or copy[3] >= EPOCH + datetime.timedelta(seconds=start):
+            return copy
+    time = None
+    if random.random() < 0.93:
+        time = EPOCH + datetime.timedelta(seconds=start + random.choice([0, 3, 5, 7, 12, 20]))
+    return (
+        random.choice([None, 0, 1, 1, 2]),
+        random.choice([None, "x", "y", "y", ""]),
+        random.choice([None, -1, 0, 1, 2, 3]),
+        time,
+    )
+
+
+# What must be
+
+
+def expected(query: Text, given: Input, numbers: Iterable[int]) -> Iterator[Rows]:
+    """The rows of a query by DuckDB, after each number of events."""
+    connection = connected()
+    known: dict[Any, Rows] = {}
+    for number in numbers:
+        tables = tuple(tuple(given.rows(name, number)) for name in TABLES)
+        if tables not in known:
+            for name, rows in zip(TABLES, tables, strict=True):
+                connection.execute(f"DELETE FROM {name}")
+                if rows:
+                    connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)
+            known[tables] = as_rows(connection.execute(query.other).fetchall())
+        yield known[tables]
+
+
+_CONNECTIONS: list[Any] = []
+atexit.register(_CONNECTIONS.clear)
+
+
+def connected() -> Any:
+    """The database, with empty tables."""
+    if not _CONNECTIONS:
+        connection = duckdb.connect()
+        connection.execute("SET threads = 1")
+        # NULL comes where Spark has it, unless a query says otherwise.
+        connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+        types = {"INTEGER": "BIGINT", "STRING": "VARCHAR", "TIME": "TIMESTAMP"}
+        for name, columns in TABLES.items():
+            made = ", ".join(f"{column} {types[kind]}" for column, kind in columns)
+            connection.execute(f"CREATE TABLE {name} ({made})")
+        _CONNECTIONS.append(connection)
+    return _CONNECTIONS[0]
+
+
+def as_rows(rows: Iterable[Iterable[Any]]) -> Rows:
+    return Counter(repr(tuple(map(_plain, row))) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None).isoformat()
+    return value
+
+
+# What is
+
+
+class ComeOrGo(beam.DoFn):
+    """From what happens to a row to the row, or its retraction."""
+
+    def __init__(self, kind, gives_retractions):
+        self._kind = kind
+        self.gives_retractions = gives_retractions
+
+    def process(self, change, seen=beam.DoFn.WindowedValueParam):
+        sign, row = change
+        pane = unknown_pane(ValueKind.INSERT if sign > 0 else ValueKind.DELETE)
+        yield WindowedValue(self._kind(*row), seen.timestamp, seen.windows, pane)
+
+
+def streams(pipeline: beam.Pipeline, given: Input) -> dict[str, Any]:
+    """The tables of an input as PCollections of rows."""
+    stream = TestStream(output_tags=[*TABLES])
+    for event in given.events:
+        match event:
+            case Cut():
+                stream = stream.end_micro_batch()
+            case Advance(None, seconds):
+                stream = stream.advance_processing_time(seconds)
+            case Advance(table, seconds):
+                stream = stream.advance_watermark_to(SECONDS + seconds, table)
+            case Change(table, rows):
+                stream = stream.add_elements([_timed(row) for row in rows], table)
+    for name in TABLES:
+        stream = stream.advance_watermark_to_infinity(name)
+    changes = pipeline | stream
+    return {
+        name: changes[name]
+        | f"Rows of {name}" >> beam.ParDo(ComeOrGo(kind, given.retracts)).with_output_types(kind)
+        for name, kind in KINDS.items()
+    }
+
+
+def _timed(change: tuple[int, tuple[Any, ...]]) -> TimestampedValue:
+    time = change[1][3]
+    return TimestampedValue(
+        change, SECONDS if time is None else (time - datetime.datetime(1970, 1, 1)).total_seconds()
+    )
+
+
+class Changes(NamedTuple):
+    """What a query gave with a micro-batch: how many events there were by its end, and signs and rows."""
+
+    events: int
+    changes: list[tuple[int, Any]]
+
+
+def changes(
+    query: str, given: Input, mode: str = "streaming", shards: int = 2, events_per_batch: int | None = 1
+) -> Iterator[Changes]:
+    """What a query over streams gives, micro-batch by micro-batch."""
+    pipeline = beam.Pipeline()
+    result = streams(pipeline, given) | SqlTransform(query)
+    result | beam.Changelog() | WriteToMemory([])
+    toy = ToyQuery(pipeline, mode, shards, events_per_batch)
+    firsts = [*toy.timeline.firsts, len(toy.timeline.clocks_micros)]
+    for _, end in itertools.pairwise(firsts):
+        found = [each for sink in toy.batch().values() for each in sink]
+        yield Changes(end - 1, [(-1 if kind.is_retraction else 1, row) for kind, row in found])
+
+
+def final_rows(query: str, given: Input) -> Rows:
+    """What a query over the final rows gives in batch."""
+    pipeline = beam.Pipeline()
+    tables = {
+        name: pipeline
+        | f"Rows of {name}"
+        >> beam.Create(
+            [kind(*row) for row in given.rows(name, len(given.happenings))], reshuffle=False
+        ).with_output_types(kind)
+        for name, kind in KINDS.items()
+    }
+    found = collect(tables | SqlTransform(query))
+    run_plain(pipeline, Settings())
+    return as_rows(found)

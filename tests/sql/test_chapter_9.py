@@ -1,0 +1,13 @@
+"""*Streaming Systems*, chapter 9, as queries: each listing, row by row."""
+
+from __future__ import annotations
+
+import pytest
+from book_chapter_9 import LISTINGS
+from listings import Listing
+from playing import played
+
+
+@pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.name)
+def test_the_listings_of_chapter_9(listing: Listing) -> None:
+    assert played(listing) == listing.rows

@@ -1,0 +1,134 @@
+"""Wrong queries are refused before anything starts, with the place in the query and what to do."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, NamedTuple
+
+import pytest
+
+import penstock as beam
+from penstock.transforms.sql import Catalog, SqlError, SqlTransform
+
+
+class Goal(NamedTuple):
+    team: str
+    points: int
+    at: datetime.datetime
+
+
+def apply(query: str, catalog: Catalog | None = None, **tables: Any) -> Any:
+    goals = beam.Pipeline() | beam.Create([]).with_output_types(Goal)
+    inputs = tables or {"goals": goals, "rates": goals}
+    return inputs | SqlTransform(query, catalog)
+
+
+REFUSED = {
+    # The grammar.
+    "SELECT": "SELECT names no column",
+    "SELECT team FROM": "an expression is missing|this word does not fit here|expected table name",
+    "SELECT team team2 points FROM goals": "this word does not fit here",
+    "SELECT 'team FROM goals": "a quoted text or a comment does not end",
+    "": "there is no query",
+    "SELECT 1; SELECT 2": "there are 2 statements where one query belongs",
+    "DROP TABLE goals": "this is DROP, and no query",
+    "SELECT team FROM goals EMIT WHEN points > 3": "a condition on values belongs into HAVING",
+    "SELECT team FROM goals EMIT AFTER soon": "a delay is a number and a unit",
+    # Names.
+    "SELECT tem FROM goals": "there is no column 'tem'\n.*\n.*\n.*\n  hint: did you mean 'team'",
+    "SELECT team FROM gaols": "there is no table 'gaols'",
+    "SELECT g.team FROM goals h": "there is no table 'g' here",
+    "SELECT team FROM goals a JOIN rates b ON a.team = b.team": "the column 'team' is ambiguous: it is in a and in b",
+    "SELECT UPER(team) AS x FROM goals": "unknown function UPER",
+    "SELECT team, points AS team FROM goals": "two columns of the result have the name 'team'",
+    "SELECT points FROM goals GROUP BY team": "neither a key of the grouping nor aggregated",
+    "SELECT team FROM goals GROUP BY 7": "GROUP BY 7 names no column",
+    "SELECT * FROM NO_WINDOWS(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MINUTE)": "there is no table function",
+    # Types.
+    "SELECT team + points AS x FROM goals": r"\+ does not take",
+    "SELECT SUM(team) AS x FROM goals": "SUM takes numbers",
+    "SELECT team FROM goals WHERE points": "the condition of WHERE is BIGINT",
+    "SELECT team FROM goals UNION ALL SELECT points FROM goals": "STRING NOT NULL on the left and BIGINT NOT NULL",
+    "SELECT team FROM goals UNION ALL SELECT team, points FROM goals": "UNION combines 1 columns with 2",
+    "SELECT team FROM goals WHERE points IN (SELECT team FROM goals)": "the query gives STRING",
+    "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(points), INTERVAL '1' MINUTE)": "windows are of timestamps",
+    "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '0' MINUTE)": "lengths of TUMBLE must be positive",
+    "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MONTH)": "a length of time belongs here",
+    "SELECT DATE 'yesterday' AS x FROM goals": "'yesterday' is no DATE",
+    # Shapes that are refused by name.
+    "SELECT team FROM goals WHERE SUM(points) > 3": "the aggregate SUM is in WHERE",
+    "SELECT SUM(COUNT(*)) AS x FROM goals": "the aggregate COUNT is inside another one",
+    "SELECT a.team FROM goals a JOIN rates b ON a.points < b.points": "INNER JOIN needs an equality",
+    "SELECT team FROM goals NATURAL JOIN rates": "NATURAL JOIN is not supported",
+    "SELECT RANK() OVER (ORDER BY points) AS x FROM goals": r"RANK\(\) OVER is not supported",
+    "SELECT team FROM goals GROUP BY ROLLUP (team)": "GROUP BY ROLLUP is not supported",
+    "WITH RECURSIVE a AS (SELECT 1 AS x) SELECT x FROM a": "WITH RECURSIVE is not supported",
+    "SELECT team FROM goals g WHERE EXISTS (SELECT 1 FROM rates r WHERE r.team = g.team)": "there is no table 'g' here",
+    "SELECT * FROM SESSION(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MINUTE)": "sessions are only there in a grouping",
+    "SELECT team FROM goals EMIT AFTER WATERMARK": "needs rows that have the end of a window",
+    "SELECT TABLE team, Sys.Undo FROM goals": "columns of Sys tell of changes, and a TABLE shows none",
+    "SELECT Sys.Undo, team FROM (SELECT team, Sys.Undo FROM goals) x": "belongs to the outermost SELECT STREAM",
+    "SELECT STREAM team FROM goals AS OF SYSTEM TIME '2026-01-01 00:00:00'": "a STREAM has none",
+    "SELECT team FROM (SELECT STREAM team FROM goals) x": "SELECT STREAM stands inside another query",
+    "SELECT team FROM goals LIMIT -1": "LIMIT takes a whole number",
+}
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_a_wrong_query_is_refused(query: str) -> None:
+    with pytest.raises(SqlError, match=f"(?s){REFUSED[query]}") as refused:
+        apply(query)
+    assert "hint: " in str(refused.value)
+    assert "\n  at step " in str(refused.value)
+
+
+def test_the_place_in_the_query_has_a_caret() -> None:
+    with pytest.raises(SqlError) as refused:
+        apply("SELECT team,\n       ponts\nFROM goals")
+    lines = str(refused.value).splitlines()
+    assert lines[1].strip() == "line 2, column 8 of the query"
+    assert lines[2].index("ponts") == lines[3].index("^")
+
+
+def test_a_query_of_megabytes_is_refused_and_a_long_one_is_not() -> None:
+    names = ", ".join(f"points + {number} AS p{number}" for number in range(2_000))
+    assert apply(f"SELECT {names} FROM goals") is not None
+    with pytest.raises(SqlError, match="at most 1,000,000 are taken"):
+        apply(f"SELECT team FROM goals -- {'x' * 1_000_000}")
+
+
+def test_a_deep_query_is_computed_or_refused() -> None:
+    apply(f"SELECT {'(' * 50}points{')' * 50} AS points FROM goals")
+    with pytest.raises(SqlError, match="nested too deeply"):
+        apply(f"SELECT {'(' * 5_000}points{')' * 5_000} AS points FROM goals")
+
+
+def test_inputs_that_are_no_rows_are_refused() -> None:
+    numbers = beam.Pipeline() | beam.Create([1, 2])
+    with pytest.raises(TypeError, match="a query reads rows"):
+        _ = numbers | SqlTransform("SELECT * FROM PCOLLECTION")
+    with pytest.raises(TypeError, match="is a list, and not a PCollection"):
+        _ = {"goals": [1]} | SqlTransform("SELECT * FROM goals")
+
+
+def test_names_that_need_quotes_work() -> None:
+    rows = beam.Pipeline() | beam.Create([]).with_output_types(Goal)
+    result = {"order": rows} | SqlTransform("SELECT `team` AS `select` FROM `order`")
+    assert result.element_type.fields[0][0] == "select"
+
+
+def test_a_view_may_read_views_and_not_itself() -> None:
+    catalog = Catalog()
+    catalog.create_view("totals", "SELECT team, SUM(points) AS total FROM goals GROUP BY team")
+    catalog.create_view("big", "SELECT * FROM totals WHERE total > 3")
+    assert apply("SELECT * FROM big", catalog) is not None
+    catalog.create_view("totals", "SELECT * FROM big", replace=True)
+    with pytest.raises(SqlError, match="reads itself"):
+        apply("SELECT * FROM big", catalog)
+    with pytest.raises(ValueError, match="there is a view 'BIG' already"):
+        catalog.create_view("BIG", "SELECT 1 AS x")
+
+
+def test_functions_are_checked() -> None:
+    with pytest.raises(TypeError, match="is of type int"):
+        Catalog().create_function("three", 3)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""Queries that once broke the law of the relation, and what a query is refused for instead of a wrong result."""
+
+from __future__ import annotations
+
+import pytest
+from law import check_emitted, check_text
+from relations import changes, random_input
+
+from penstock.sql.errors import SqlError
+from penstock_spark.reports.failure import StepFailed
+
+FOUND = [
+    # A condition that neither belongs to one side nor is an equality was pushed down for ever.
+    "SELECT a.k, b.w FROM a CROSS JOIN b WHERE a.v < b.w OR a.k IS NULL",
+    "SELECT a.k, b.w FROM a CROSS JOIN b",
+    # The column of USING was ambiguous with the columns that it stands for.
+    "SELECT k, s, a.v, b.w FROM a FULL JOIN b USING (k, s) WHERE k > 0",
+    "SELECT k, a.v FROM a RIGHT JOIN b USING (k)",
+    # A time without a zone was never equal to the start of a window.
+    "SELECT k, COUNT(*) AS n FROM (SELECT k, ts FROM a UNION ALL SELECT k, ts FROM b) AS t GROUP BY k, ts",
+    # An aggregate in a subquery made the query around it a grouped one.
+    "SELECT k, (SELECT MAX(w) FROM b) AS m FROM a",
+    # A subquery beside an aggregate became a key, so that there was no group without rows.
+    "SELECT (SELECT MAX(v) FROM a) AS m, COUNT(*) AS n FROM b",
+    "SELECT COUNT(*) AS n, (SELECT MAX(v) FROM a) AS m FROM b",
+    "SELECT k, COUNT(*) + (SELECT MAX(v) FROM a) AS n FROM b GROUP BY k HAVING EXISTS (SELECT k FROM a WHERE v > 2)",
+    "SELECT k, SUM(w) AS n FROM b GROUP BY k HAVING SUM(w) >= (SELECT MIN(v) FROM a)",
+]
+
+
+@pytest.mark.parametrize("query", FOUND)
+def test_a_query_that_broke_the_law_keeps_it(query: str) -> None:
+    for seed in range(4):
+        check_text(query, seed)
+
+
+def test_a_time_without_a_zone_is_in_utc_as_windows_are() -> None:
+    query = """
+        SELECT window_start FROM TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '1' SECOND)
+        GROUP BY window_start, window_end HAVING MIN(ts) <> window_start OR MIN(ts) IS NULL
+    """
+    assert not [
+        row for seed in range(3) for each in changes(query, random_input(seed)) for row in each.changes
+    ]
+
+
+@pytest.mark.parametrize("kind", ["", "LEFT", "FULL"])
+def test_a_subquery_in_on_is_refused(kind: str) -> None:
+    query = f"SELECT a.k FROM a {kind} JOIN b ON a.k = b.k AND a.v > (SELECT MIN(w) FROM b)"
+    with pytest.raises(SqlError, match="a subquery in ON is not supported"):
+        list(changes(query, random_input(0)))
+
+
+_EVEN, _ODD = (f"(SELECT COUNT(*) AS n FROM a HAVING COUNT(*) % 2 = {rest})" for rest in (0, 1))
+
+
+@pytest.mark.parametrize("sides", [(_EVEN, _ODD), (_ODD, _EVEN)])
+def test_a_subquery_may_have_two_rows_as_long_as_an_instant_lasts(sides: tuple[str, str]) -> None:
+    one, other = sides
+    query = f"SELECT (SELECT n FROM ({one} UNION ALL {other}) AS u) AS x, k FROM b"
+    for seed in range(4):
+        check_text(query, seed)
+
+
+@pytest.mark.parametrize("query", ["SELECT k FROM a", "SELECT COUNT(*) AS n FROM a GROUP BY ts"])
+def test_a_subquery_with_two_rows_fails(query: str) -> None:
+    with pytest.raises(StepFailed, match="ValueError"):
+        list(changes(f"SELECT ({query}) AS x, k FROM b", random_input(402)))
+
+
+def test_a_window_may_end_in_two_columns_of_what_is_emitted_at_its_end() -> None:
+    check_emitted(103)

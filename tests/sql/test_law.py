@@ -1,0 +1,301 @@
+"""Whatever a query is, and however its input comes, its result is always what DuckDB makes of the rows so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from law import check, check_emitted, first_broken
+from random_queries import random_query
+from relations import KINDS
+
+import penstock as beam
+from penstock.sql import aggregating, binding, lowering, steps
+from penstock.sql.binding import Tables, bound
+from penstock.sql.relations import Aggregate, Filter, Named, Top
+from penstock.sql.types import from_hint
+from penstock.transforms.row_joins import JoinRows
+from penstock.typehints import row_type
+
+ALWAYS, ALL, BLOCK = 300, 2_000, 50
+EMITTED_ALWAYS, EMITTED = 60, 500
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(start, marks=[pytest.mark.soak] if start >= ALWAYS else [])
+        for start in range(0, ALL, BLOCK)
+    ],
+)
+def test_a_query_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
+    for seed in range(start, start + BLOCK):
+        check(seed)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(start, marks=[pytest.mark.soak] if start >= EMITTED_ALWAYS else [])
+        for start in range(0, EMITTED, 20)
+    ],
+)
+def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) -> None:
+    for seed in range(start, start + 20):
+        check_emitted(seed)
+
+
+def test_a_thousand_queries_are_parsed_and_planned_in_ten_seconds() -> None:
+    columns = {}
+    for name, kind in KINDS.items():
+        row = row_type.RowTypeConstraint.from_user_type(kind)
+        assert row is not None
+        columns[name] = tuple(Named(field, from_hint(hint)) for field, hint in row.fields)
+    tables = Tables(columns, {}, {})
+    queries = [random_query(seed).text.own for seed in range(200)]
+    bound(queries[0], tables)
+    start = time.process_time()
+    for query in queries:
+        bound(query, tables)
+    # Ten seconds for a thousand; these are far longer than what people write.
+    assert time.process_time() - start < 2
+
+
+# Mutants: each breaks one rule.
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def _as_all(patch: pytest.MonkeyPatch) -> None:
+    was = steps.Copies.__init__
+    patch.setattr(steps.Copies, "__init__", lambda self, kind, is_all: was(self, kind, True))
+
+
+def _never(patch: pytest.MonkeyPatch, owner: Any, name: str, value: Any) -> None:
+    patch.setattr(owner, name, lambda *args, **kwargs: value)
+
+
+def _joins(changed: Callable[[str, Any, Any], Any]) -> Patch:
+    """A break of joins, by what takes the place of `JoinRows`."""
+    return lambda patch: patch.setattr(lowering, "JoinRows", changed)
+
+
+def _lowered(changed: Callable[[Any, Any, Any], Any]) -> Patch:
+    """A break of a relation, by what takes the place of its lowering; None leaves it."""
+    was = lowering.Lowering._lower
+
+    def lower(self: Any, relation: Any) -> Any:
+        found = changed(self, relation, was)
+        return was(self, relation) if found is None else found
+
+    return lambda patch: patch.setattr(lowering.Lowering, "_lower", lower)
+
+
+def _no_having(self: Any, relation: Any, was: Any) -> Any:
+    is_having = isinstance(relation, Filter) and isinstance(relation.input, Aggregate)
+    return self.lower(relation.input) if is_having else None
+
+
+def _no_where(self: Any, relation: Any, was: Any) -> Any:
+    is_where = isinstance(relation, Filter) and not isinstance(relation.input, Aggregate | Top)
+    return self.lower(relation.input) if is_where else None
+
+
+def _first_of_union(self: Any, relation: Any, was: Any) -> Any:
+    return self.lower(relation.inputs[0]) if isinstance(relation, lowering.Union_) else None
+
+
+def _kind_as(kind: str, other: str, shown: Any = None) -> Callable[[str, Any, Any], Any]:
+    def join(own: str, unjoined: Any, matching: Any) -> Any:
+        made = JoinRows(other if own == kind else own, unjoined, matching)
+        return made if shown is None or own != kind else made | "Broken" >> beam.Map(shown)
+
+    return join
+
+
+def _no_residual(kind: str, unjoined: Any, matching: Any) -> Any:
+    return JoinRows(kind, unjoined, None)
+
+
+def _nulls_match(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lowering._HasNone, "__call__", lambda self, row: True)
+    patch.setattr(lowering._HasNull, "__call__", lambda self, row: False)
+
+
+def _nothing_taken_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregating.SqlAggregates, "subtract_input", lambda self, accumulator, element: accumulator)
+
+
+def _sides_not_taken_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregating.SideCounts, "subtract_input", lambda self, accumulator, element: accumulator)
+
+
+def _one_row_too_many(patch: pytest.MonkeyPatch) -> None:
+    was = aggregating.TopRows.__init__
+
+    def init(self: Any, order: Any, limit: Any, offset: int, retracts: bool) -> None:
+        was(self, order, None if limit is None else limit + 1, offset, retracts)
+
+    patch.setattr(aggregating.TopRows, "__init__", init)
+
+
+def _no_offset(patch: pytest.MonkeyPatch) -> None:
+    was = aggregating.TopRows.__init__
+
+    def init(self: Any, order: Any, limit: Any, offset: int, retracts: bool) -> None:
+        was(self, order, limit, 0, retracts)
+
+    patch.setattr(aggregating.TopRows, "__init__", init)
+
+
+def _nulls_always_first(patch: pytest.MonkeyPatch) -> None:
+    was = binding._order
+
+    def order(node: Any, scalar: Any) -> Any:
+        made = was(node, scalar)
+        return type(made)(made.scalar, made.descending, True)
+
+    patch.setattr(binding, "_order", order)
+
+
+def _no_partitions(patch: pytest.MonkeyPatch) -> None:
+    was = binding.Top
+    patch.setattr(binding, "Top", lambda input, keys, *others, **named: was(input, (), *others, **named))
+
+
+def _windows(changed: Callable[[list[Any]], list[Any]], kind: str) -> Patch:
+    was = steps.windows_of
+
+    def windows_of(own: str, *others: Any) -> Iterator[Any]:
+        found = list(was(own, *others))
+        return iter(changed(found) if own == kind else found)
+
+    return lambda patch: patch.setattr(steps, "windows_of", windows_of)
+
+
+def _window_ends_late(patch: pytest.MonkeyPatch) -> None:
+    was = steps.GroupRows.__call__
+    patch.setattr(
+        steps.GroupRows,
+        "__call__",
+        lambda self, element, start, end: was(self, element, start, end + 1),
+    )
+
+
+def _no_old_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steps, "_differences", lambda before, after: ([], after))
+
+
+def _no_filter(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        lowering,
+        "argument_of",
+        lambda call: lowering.Literal(1, from_hint(int)) if call.argument is None else call.argument,
+    )
+
+
+def _distinct_as_all(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregating._Distinct, "of", lambda self, bag: self._result(bag))
+
+
+def _no_empty_group(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        lowering.Lowering,
+        "_seed",
+        lambda self, hint: self._pipeline | self._label("Nothing") >> beam.Create([]).with_output_types(hint),
+    )
+
+
+def _undo_unseen(patch: pytest.MonkeyPatch) -> None:
+    was = steps.Shown._values
+    patch.setattr(
+        steps.Shown,
+        "_values",
+        lambda self, row, pane, *others: tuple(
+            "" if each == "undo" else each for each in was(self, row, pane, *others)
+        ),
+    )
+
+
+MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
+    "a grouping does not take its old row back": (_no_old_rows, {"grouped": 20}),
+    "nothing is taken out of aggregates": (
+        _nothing_taken_out,
+        # A subquery that seems to have two rows would fail, which is not what is to be found.
+        {"grouped": 20, "condition with a subquery": 0, "value of a subquery": 0},
+    ),
+    "MIN is MAX": (
+        lambda patch: patch.setattr(aggregating, "_least", aggregating._greatest),
+        {"grouped": 20},
+    ),
+    "aggregates take copies although they are DISTINCT": (_distinct_as_all, {"grouped": 20}),
+    "FILTER is ignored": (_no_filter, {"grouped": 20, "FILTER": 0.9}),
+    "HAVING is ignored": (_lowered(_no_having), {"grouped": 20, "HAVING": 0.9}),
+    "WHERE is ignored": (_lowered(_no_where), {"WHERE": 0.9}),
+    "there is no group without rows": (_no_empty_group, {"grouped": 20, "no keys": 0.9}),
+    "DISTINCT is ignored": (
+        lambda patch: patch.setattr(binding, "distinct", lambda relation: relation),
+        {"DISTINCT": 0.9},
+    ),
+    "UNION forgets the second query": (_lowered(_first_of_union), {"set operation": 20, "UNION ALL": 9}),
+    "EXCEPT keeps copies": (_as_all, {"set operation": 20, "EXCEPT": 20}),
+    "rows are not taken out of EXCEPT": (_sides_not_taken_out, {"set operation": 20, "EXCEPT ALL": 20}),
+    "INTERSECT is EXCEPT": (
+        lambda patch: patch.setattr(
+            steps.Copies,
+            "__call__",
+            lambda self, element, start, end: [element[0]] * max(0, element[1][0] - element[1][1]),
+        ),
+        {"set operation": 20, "INTERSECT": 20, "INTERSECT ALL": 20},
+    ),
+    "a left join forgets the unmatched": (_joins(_kind_as("left", "inner")), {"join": 20, "LEFT JOIN": 20}),
+    "a right join forgets the unmatched": (
+        _joins(_kind_as("right", "inner")),
+        {"join": 20, "RIGHT JOIN": 20},
+    ),
+    "a full join forgets the right unmatched": (
+        _joins(_kind_as("full", "left")),
+        {"join": 20, "FULL JOIN": 20},
+    ),
+    "a semi join repeats rows": (
+        _joins(_kind_as("semi", "inner", lambda pair: (pair[0], pair[1][0]))),
+        {"join": 20, "LEFT SEMI JOIN": 20},
+    ),
+    "an anti join is a semi join": (
+        _joins(_kind_as("left_anti", "semi")),
+        {"join": 20, "LEFT ANTI JOIN": 20},
+    ),
+    "NULL equals NULL in joins": (_nulls_match, {"join": 20, "JOIN": 20}),
+    "rows with NULL in their keys are lost": (
+        lambda patch: _never(patch, lowering, "_preserved", (False, False)),
+        {"join": 20, "LEFT JOIN": 20, "FULL JOIN": 20},
+    ),
+    "other conditions of joins are ignored": (
+        _joins(_no_residual),
+        {"join": 20, "LEFT JOIN": 20, "residual": 1},
+    ),
+    "LIMIT gives a row too many": (_one_row_too_many, {"LIMIT": 0.9}),
+    "OFFSET is ignored": (_no_offset, {"LIMIT": 0.9}),
+    "NULL is always first": (_nulls_always_first, {"LIMIT": 0.9}),
+    "PARTITION BY is ignored": (_no_partitions, {"QUALIFY": 0.9, "plain": 20}),
+    "a window is missing": (_windows(lambda found: found[1:], "hop"), {"windows": 30, "HOP": 30}),
+    "the largest window is missing": (
+        _windows(lambda found: found[:-1] or found, "cumulate"),
+        {"windows": 30, "CUMULATE": 30},
+    ),
+    "grouped windows end too late": (_window_ends_late, {"windows": 30, "grouped": 30}),
+    "windows end too late": (
+        _windows(lambda found: [(start, end + 1) for start, end in found], "tumble"),
+        {"windows": 30, "TUMBLE": 30, "plain": 20},
+    ),
+    "undone rows are not marked": (_undo_unseen, {"grouped": 20}),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, weights = MUTANTS[name]
+    patch(monkeypatch)
+    assert first_broken(range(60), weights) is not None

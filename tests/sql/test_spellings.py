@@ -1,0 +1,97 @@
+"""Spellings that mean the same: of EMIT as triggers, of windows, and of joins with the row that is valid."""
+
+from __future__ import annotations
+
+import pytest
+from book_chapter_8 import NINE
+from book_chapter_9 import EURO
+from listings import Listing
+from playing import played
+
+from penstock.sql.dialect import parsed
+from penstock.sql.lowering import trigger_of
+from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
+
+EACH = Repeatedly(AfterCount(1))
+MINUTELY = AfterProcessingTime(60)
+
+
+@pytest.mark.parametrize(
+    ("clause", "trigger"),
+    [
+        ("EMIT CHANGES", EACH),
+        ("EMIT STREAM", EACH),
+        ("EMIT AFTER WATERMARK", AfterWatermark()),
+        ("EMIT STREAM AFTER WATERMARK", AfterWatermark()),
+        ("EMIT WHEN WATERMARK PAST window_end", AfterWatermark()),
+        ("EMIT FINAL", AfterWatermark()),
+        ("EMIT ON WINDOW CLOSE", AfterWatermark()),
+        ("EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS", AfterWatermark(late=AfterCount(1))),
+        ("EMIT AFTER WATERMARK AND THEN AFTER 1 MINUTE", AfterWatermark(late=MINUTELY)),
+        ("EMIT AFTER 1 MINUTE", Repeatedly(MINUTELY)),
+        ("EMIT AFTER DELAY INTERVAL '1' MINUTE", Repeatedly(MINUTELY)),
+        ("EMIT AFTER ALIGNED DELAY 1 MINUTE", Repeatedly(AfterProcessingTime.aligned_to(60))),
+        ("EMIT PERIODIC 1 MINUTE", Repeatedly(AfterProcessingTime.aligned_to(60))),
+        (
+            "EMIT AFTER DELAY 1 MINUTE AND AFTER WATERMARK AND THEN AFTER 0 SECONDS",
+            AfterWatermark(early=MINUTELY, late=AfterCount(1)),
+        ),
+    ],
+)
+def test_each_emit_clause_is_a_trigger(clause: str, trigger: object) -> None:
+    tree = parsed(f"SELECT a FROM t {clause}")
+    assert trigger_of(tree.args["emit"].args["clause"]) == trigger
+
+
+def table(query: str, tables: object, until: str = "12:10") -> list[tuple[str, ...]]:
+    """The rows of a table at a time."""
+    return played(Listing("table", f"SELECT TABLE {query}", "", tables, until=until))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("grouped", "in_from"),
+    [
+        ("TUMBLE(EventTime, INTERVAL '2' MINUTES)", "TUMBLE({}, INTERVAL '2' MINUTES)"),
+        (
+            "HOP(EventTime, INTERVAL '1' MINUTE, INTERVAL '2' MINUTES)",
+            "HOP({}, INTERVAL '1' MINUTE, INTERVAL '2' MINUTES)",
+        ),
+        (
+            "CUMULATE(EventTime, INTERVAL '1' MINUTE, INTERVAL '4' MINUTES)",
+            "CUMULATE({}, INTERVAL '1' MINUTE, INTERVAL '4' MINUTES)",
+        ),
+        ("SESSION(EventTime, INTERVAL '1' MINUTE)", "SESSION({}, INTERVAL '1' MINUTE)"),
+    ],
+)
+def test_windows_in_group_by_are_those_in_from(grouped: str, in_from: str) -> None:
+    function = in_from.format("TABLE UserScores, DESCRIPTOR(EventTime)")
+    one = table(
+        f"WINDOW_START({grouped}), WINDOW_END({grouped}), SUM(Score) FROM UserScores GROUP BY {grouped}", NINE
+    )
+    other = table(
+        f"window_start, window_end, SUM(Score) FROM {function} GROUP BY window_start, window_end", NINE
+    )
+    assert one == other
+    assert len(one) > 1
+
+
+def test_validity_in_group_by_is_that_in_from() -> None:
+    window = "VALIDITY_WINDOW(EventTime)"
+    one = table(
+        f"MAX(Rate), WINDOW_START({window}), WINDOW_END({window}) FROM YenRates GROUP BY Curr, {window}", EURO
+    )
+    function = "VALIDITY_WINDOW(TABLE YenRates PARTITION BY Curr, DESCRIPTOR(EventTime))"
+    assert one == table(f"Rate, window_start, window_end FROM {function}", EURO)
+    assert one == [("114", "12:00", "12:03"), ("116", "12:03", "12:06"), ("119", "12:06", "inf")]
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        "JOIN YenRates FOR SYSTEM_TIME AS OF YenOrders.EventTime ON YenOrders.Curr = YenRates.Curr",
+        "ASOF JOIN YenRates ON YenOrders.Curr = YenRates.Curr AND YenRates.EventTime <= YenOrders.EventTime",
+    ],
+)
+def test_joins_with_the_row_that_is_valid(join: str) -> None:
+    found = table(f"Amount, Rate, Amount * Rate AS Yen FROM YenOrders {join}", EURO)
+    assert found == [("2", "114", "228"), ("3", "119", "357"), ("5", "116", "580")]
