@@ -31,7 +31,7 @@ REFUSED = {
     "SELECT 'team FROM goals": "a quoted text or a comment does not end",
     "": "there is no query",
     "SELECT 1; SELECT 2": "there are 2 statements where one query belongs",
-    "DROP TABLE goals": "this is DROP, and no query",
+    "DROP TABLE goals": "this is DROP, not a query",
     "SELECT team FROM goals EMIT WHEN points > 3": "a condition on values belongs into HAVING",
     "SELECT team FROM goals EMIT AFTER soon": "a delay is a number and a unit",
     # Names.
@@ -54,7 +54,7 @@ REFUSED = {
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(points), INTERVAL '1' MINUTE)": "windows are of timestamps",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '0' MINUTE)": "lengths of TUMBLE must be positive",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MONTH)": "a length of time belongs here",
-    "SELECT DATE 'yesterday' AS x FROM goals": "'yesterday' is no DATE",
+    "SELECT DATE 'yesterday' AS x FROM goals": "'yesterday' is not a DATE",
     # Shapes that are refused by name.
     "SELECT team FROM goals WHERE SUM(points) > 3": "the aggregate SUM is in WHERE",
     "SELECT SUM(COUNT(*)) AS x FROM goals": "the aggregate COUNT is inside another one",
@@ -132,3 +132,15 @@ def test_a_view_may_read_views_and_not_itself() -> None:
 def test_functions_are_checked() -> None:
     with pytest.raises(TypeError, match="is of type int"):
         Catalog().create_function("three", 3)  # type: ignore[arg-type]
+
+
+def test_explain_shows_the_query_its_plan_and_who_computes_it() -> None:
+    goals = beam.Pipeline() | beam.Create([]).with_output_types(Goal)
+    result = {"goals": goals} | "Totals" >> SqlTransform(
+        "SELECT team, SUM(points) AS s FROM goals GROUP BY team"
+    )
+    text = result.pipeline.explain()
+    assert text.startswith(
+        "# Totals\nSELECT team, SUM(points) AS s FROM goals GROUP BY team\n\nplan:\nProject("
+    )
+    assert "computed by: the transforms; Spark alone does not, since the input 'goals' is not a table" in text

@@ -119,6 +119,13 @@ class AppliedPTransform:
         """Whether other transforms, inside it or elsewhere, make its outputs."""
         return bool(self.parts) or all(value.producer is not self for value in self.outputs.values())
 
+    def explanations(self) -> Iterator[tuple[str, str]]:
+        """The labels of the composites here that say more about themselves, and what they say."""
+        if self.transform is not None and self.transform.explained:
+            yield self.full_label, self.transform.explained
+        for part in self.parts:
+            yield from part.explanations()
+
     def leaves(self) -> Iterator[AppliedPTransform]:
         """The transforms without parts below it, in the order of application."""
         waiting = [self]

@@ -166,7 +166,8 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def explain(self) -> str:
         """What the runner would do, as text, without running anything."""
-        return str(self.runner.explain(self, self._options))
+        parts = [f"# {label}\n{text}" for label, text in self._root_transform().explanations()]
+        return "\n\n".join([*parts, str(self.runner.explain(self, self._options))])
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""

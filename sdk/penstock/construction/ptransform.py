@@ -74,6 +74,9 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     needs_pcollection: ClassVar[bool] = False
     """Whether its inputs must be PCollections: it cannot start a pipeline."""
 
+    explained: str = ""
+    """What `Pipeline.explain` says about a composite that has been applied, besides its steps."""
+
     _user_label: str | None = None
 
     def __init__(self, label: str | None = None) -> None:

@@ -109,7 +109,7 @@ class _Binder(Expressions):
     def top(self, tree: Any) -> Query:
         """The plan of the whole query, with its rendering."""
         if not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
-            self.refuse(tree, f"this is {tree.key.upper()}, and no query", "write SELECT")
+            self.refuse(tree, f"this is {tree.key.upper()}, not a query", "write SELECT")
         rendering = self._rendering(tree)
         if as_of := tree.args.get("as_of"):
             self._until_micros = _micros(self._constant_time(as_of))
@@ -198,7 +198,7 @@ class _Binder(Expressions):
         if isinstance(tree, exp.Values):
             return self._values(tree)
         if not isinstance(tree, exp.Select):
-            self.refuse(tree, f"{tree.key.upper()} is no query", "write SELECT")
+            self.refuse(tree, f"{tree.key.upper()} is not a query", "write SELECT")
         return self._select(tree, ctes, shown)
 
     def _with(self, tree: Any, ctes: Mapping[str, Scope]) -> Mapping[str, Scope]:
@@ -595,7 +595,9 @@ class _Binder(Expressions):
         step = lengths.get("step", size)
         if name == "CUMULATE" and size % step:
             self.refuse(
-                node, "the size of CUMULATE is no multiple of its step", "choose a step that divides the size"
+                node,
+                "the size of CUMULATE is not a multiple of its step",
+                "choose a step that divides the size",
             )
         return lambda columns: Windowed(
             relation, name.lower(), time, size, step, lengths.get("offset", 0), columns

@@ -60,7 +60,7 @@ def _refuse_cast(source: str, target: str) -> NoReturn:
 
 
 def whole_micros(time: datetime.date) -> int:
-    """Microseconds from 1970 to a moment, a local time or the start of a date.
+    """Microseconds from 1970 to an instant, a local time or the start of a date.
 
     >>> whole_micros(datetime.date(1969, 12, 31))
     -86400000000
@@ -71,7 +71,7 @@ def whole_micros(time: datetime.date) -> int:
 
 
 def moment_of_micros(micros: int, zone: datetime.tzinfo | None = datetime.UTC) -> datetime.datetime:
-    """The moment so many microseconds after 1970; a local time if there is no zone."""
+    """The instant so many microseconds after 1970; a local time if there is no zone."""
     try:
         moment = _EPOCH + datetime.timedelta(microseconds=micros)
     except OverflowError:

@@ -169,7 +169,7 @@ def _rendering(tree: Any) -> str | None:
 def _seconds(text: str, statement: str) -> float:
     micros = micros_of(text.split())
     if micros is None:
-        raise sql_error(f"the watermark {text!r} is no length of time", statement, 0, "write '5 seconds'")
+        raise sql_error(f"the watermark {text!r} is not a length of time", statement, 0, "write '5 seconds'")
     return micros / 1_000_000
 
 

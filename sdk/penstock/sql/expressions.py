@@ -493,7 +493,7 @@ class Expressions(ABC):
             try:
                 [value] = Projection((cast,))(())
             except (ValueError, ArithmeticError):
-                self.refuse(node, f"{operand} is no {target.name}", "correct the literal")
+                self.refuse(node, f"{operand} is not a {target.name}", "correct the literal")
             return Literal(value, target.or_null(False))
         if isinstance(node, exp.TryCast):
             return Call("TRY_CAST", (operand,), target.or_null())

@@ -23,7 +23,7 @@ from penstock.sql.errors import SqlError
 from penstock.sql.expressions import Tables
 from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type, shown, shows_time
 from penstock.sql.origins import with_keys_of_changes
-from penstock.sql.relations import Columns, Named, Query
+from penstock.sql.relations import Columns, Named, Query, described
 from penstock.sql.scalars import Column, Scalar
 from penstock.sql.spark_query import spark_query, type_text
 from penstock.sql.spark_text import NotForSpark
@@ -60,7 +60,7 @@ class SqlTransform(PTransform[Any, Any]):
 
     Raises:
         SqlError: The query is wrong; the message shows where.
-        TypeError: An input is no PCollection of rows.
+        TypeError: An input is not a PCollection of rows.
 
     Example: ``goals | SqlTransform("SELECT team, SUM(points) AS total FROM PCOLLECTION GROUP BY team")``.
 
@@ -106,7 +106,12 @@ class SqlTransform(PTransform[Any, Any]):
         self.order = listing_order(query)
         ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))
-        if mode.final and (whole := self._by_engine(query, pcolls)) is not None:
+        whole, computed_by = None, "the transforms, as changes"
+        if mode.final:
+            whole, computed_by = self._by_engine(query, pcolls)
+        plan = described(query.relation)
+        self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
+        if whole is not None:
             return whole
         pipeline = next(iter(pcolls.values())).pipeline
         inputs = {name: self._rows(name, pcoll, columns[name]) for name, pcoll in pcolls.items()}
@@ -120,11 +125,8 @@ class SqlTransform(PTransform[Any, Any]):
         names = tuple(name for name, _ in query.shown)
         return shown(query, rows, MakeRow(names), mode, rendering, result_hint(query), changed)
 
-    def _by_engine(self, query: Query, pcolls: Mapping[str, Any]) -> Any:
-        """The result as one read of the engine, which computes the query whole; None if it cannot.
-
-        The reason is an annotation of the transform: `explain()` shows it.
-        """
+    def _by_engine(self, query: Query, pcolls: Mapping[str, Any]) -> tuple[Any, str]:
+        """The result as one read of Spark, which computes the query whole, or None; and who computes it, and why."""
         tables = {name: f"input{number}" for number, name in enumerate(pcolls)}
         try:
             sources = tuple(_source_of(name, pcoll) for name, pcoll in pcolls.items())
@@ -132,12 +134,11 @@ class SqlTransform(PTransform[Any, Any]):
             columns = query.relation.columns
             fields = tuple((name, type_text(columns[int(place)].type)) for name, place in query.shown)
         except NotForSpark as reason:
-            self.reason = reason.reason
-            return None
+            return None, f"the transforms; Spark alone does not, since {reason.reason}"
         source = QuerySource(self.query, text, sources, fields)
         read = SourceTransform(source, "Query").with_output_types(result_hint(query))
         pipeline = next(iter(pcolls.values())).pipeline
-        return pipeline | "Query" >> read
+        return pipeline | "Query" >> read, "Spark alone"
 
     def _columns(self, name: str, pcoll: Any) -> Columns:
         """The columns of an input."""
@@ -167,7 +168,7 @@ def _source_of(name: str, pcoll: Any) -> Any:
     transform = None if pcoll.producer is None else pcoll.producer.transform
     source = getattr(transform, "source", None)
     if not isinstance(source, (DataFrameSource, SparkSource, ParquetSource)):
-        raise NotForSpark(f"the input {name!r} is no table that Spark reads")
+        raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
     return source
 
 
