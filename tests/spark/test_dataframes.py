@@ -118,5 +118,5 @@ def test_a_streaming_frame_is_refused(spark):
     stream = spark.readStream.format("rate").load()
     pipeline = TestPipeline()
     _ = pipeline | from_dataframe(stream) | beam.Map(print)
-    with pytest.raises(ValueError, match="streaming"):
+    with pytest.raises(ValueError, match="is a stream"):
         pipeline.run()

@@ -27,7 +27,7 @@ GOALS = [
 SCHEMA = "team string, points int, weight double, at timestamp"
 
 QUERIES = {
-    "expressions": "SELECT team, points * 2 + 1 AS p, UPPER(team) AS u, weight = 0 AS z FROM goals WHERE points > 3",
+    "expressions": "SELECT team, points * 2 + 1 AS p, team || '!' AS u, weight = 0 AS z FROM goals WHERE points > 3",
     "sums": "SELECT team, SUM(points) AS s, COUNT(*) AS n, AVG(points) AS m, MAX(weight) AS w FROM goals GROUP BY team",
     "of everything": "SELECT SUM(points) AS s, COUNT(DISTINCT team) AS n, MIN(at) AS first FROM goals",
     "of nothing": "SELECT SUM(points) AS s, COUNT(*) AS n FROM goals WHERE points > 100",
@@ -48,7 +48,7 @@ QUERIES = {
     "in": "SELECT team, points FROM goals WHERE points IN (SELECT points + 1 FROM goals)",
     "not in": "SELECT team FROM goals WHERE points NOT IN (SELECT points FROM goals WHERE points > 3)",
     "scalar": "SELECT team FROM goals WHERE points > (SELECT AVG(points) FROM goals)",
-    "union": "SELECT team FROM goals UNION SELECT UPPER(team) FROM goals",
+    "union": "SELECT team FROM goals UNION SELECT team || '!' FROM goals",
     "except": "SELECT points FROM goals EXCEPT ALL SELECT points FROM goals WHERE team = 'red'",
     "top": "SELECT team, points FROM goals WHERE points IS NOT NULL ORDER BY points DESC, weight LIMIT 3",
     "first of each": "SELECT team, points FROM goals QUALIFY ROW_NUMBER() OVER (PARTITION BY team ORDER BY points) = 1",

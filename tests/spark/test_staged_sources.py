@@ -121,7 +121,7 @@ def test_the_end_is_later_than_everything_by_the_clock_of_the_file_system_or_sta
     monkeypatch.setattr(HadoopFiles, "rename", rename_ahead)
     monkeypatch.setattr(staging, "_CLOCK_TRIES", 20)
     if ahead_seconds > 60:
-        with pytest.raises(RunnerError, match="counts as older"):
+        with pytest.raises(RunnerError, match="has an older time"):
             stage_bounded(numbers(spark, 1, 1), str(tmp_path / "staged"), WHERE)
         return
     stage_bounded(numbers(spark, 1, 1), str(tmp_path / "staged"), WHERE)

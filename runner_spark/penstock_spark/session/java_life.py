@@ -7,6 +7,8 @@ import signal
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+from pyspark.logger import PySparkLogger
+
 from penstock.error import RunnerError
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
 def quiet_about_values() -> None:
     """Keeps PySpark from logging an exception of a query beside raising it: the text may show a value of the data."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(name).addFilter(_is_no_exception)
+        PySparkLogger.getLogger(name).addFilter(_is_no_exception)
 
 
 def _is_no_exception(record: logging.LogRecord) -> bool:
