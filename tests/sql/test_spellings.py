@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 from book_chapter_8 import NINE
 from book_chapter_9 import EURO
 from listings import Listing
 from playing import played
 
+import penstock as beam
 from penstock.sql.dialect import parsed
 from penstock.sql.lowering import trigger_of
+from penstock.transforms.retractions import may_retract
+from penstock.transforms.sql import SqlTransform
 from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
 
 EACH = Repeatedly(AfterCount(1))
@@ -95,3 +100,14 @@ def test_validity_in_group_by_is_that_in_from() -> None:
 def test_joins_with_the_row_that_is_valid(join: str) -> None:
     found = table(f"Amount, Rate, Amount * Rate AS Yen FROM YenOrders {join}", EURO)
     assert found == [("2", "114", "228"), ("3", "119", "357"), ("5", "116", "580")]
+
+
+@pytest.mark.xfail(strict=True, reason="a grouping that fires once has the mode that takes results back")
+def test_what_is_emitted_once_goes_into_any_sink():
+    source = beam.io.ReadFromText("/in/*.txt", validate=False).as_stream()
+    row = beam.typehints.row_type.RowTypeConstraint.from_fields([("points", int), ("at", datetime.datetime)])
+    goals = beam.Pipeline() | source | beam.Map(lambda line: line).with_output_types(row)
+    query = """SELECT window_end, SUM(points) AS total
+        FROM TUMBLE(TABLE PCOLLECTION, DESCRIPTOR(at), INTERVAL '2' MINUTES)
+        GROUP BY window_start, window_end EMIT AFTER WATERMARK"""
+    assert not may_retract(goals | SqlTransform(query))
