@@ -10,7 +10,8 @@ from typing import Any
 from sqlglot import exp
 
 from penstock.sql import functions, types
-from penstock.sql.dialect import EmitClause, parsed
+from penstock.sql.casting import whole_micros
+from penstock.sql.dialect import EmitClause, outermost_select, parsed, rendering_of
 from penstock.sql.errors import SqlError
 from penstock.sql.expressions import (
     SPELLINGS,
@@ -102,17 +103,16 @@ class _Binder(Expressions):
             for column in tree.find_all(exp.Column)
         )
 
-    # Errors
-
     # Queries
 
     def top(self, tree: Any) -> Query:
         """The plan of the whole query, with its rendering."""
         if not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
             self.refuse(tree, f"this is {tree.key.upper()}, not a query", "write SELECT")
-        rendering = self._rendering(tree)
+        self._rendered = outermost_select(tree)
+        rendering = rendering_of(self._rendered)
         if as_of := tree.args.get("as_of"):
-            self._until_micros = _micros(self._constant_time(as_of))
+            self._until_micros = whole_micros(self._constant_time(as_of))
             self._arrival = True
             if rendering == "STREAM":
                 self.refuse(
@@ -153,13 +153,6 @@ class _Binder(Expressions):
                 self.refuse(None, "sessions are only there in a grouping by their window", hint)
             if below is None or below.kind != "session":
                 self._check_sessions(each)
-
-    def _rendering(self, tree: Any) -> str | None:
-        while isinstance(tree, (exp.Subquery, exp.SetOperation)):
-            tree = tree.this
-        self._rendered = tree
-        modifiers = tree.args.get("operation_modifiers") or ()
-        return str(modifiers[0].this).split()[0] if modifiers else None
 
     def _table_order(self, tree: Any, scope: Scope) -> tuple[Order, ...]:
         order = tree.args.get("order")
@@ -289,8 +282,8 @@ class _Binder(Expressions):
     def _select(
         self, tree: Any, ctes: Mapping[str, Scope], shown: list[tuple[str, int | str]] | None
     ) -> Scope:
-        if tree.args.get("operation_modifiers") and tree is not self._rendered:
-            rendering = str(tree.args["operation_modifiers"][0].this).split()[0]
+        rendering = rendering_of(tree)
+        if rendering is not None and tree is not self._rendered:
             self.refuse(tree, f"SELECT {rendering} stands inside another query", "write it outermost")
         for name, key in _REFUSED.items():
             if tree.args.get(key):
@@ -718,8 +711,6 @@ class _Binder(Expressions):
         windowed = _window_below(scope.relation)
         if windowed is None:
             return
-        width = len(scope.relation.columns)
-        del width
         start, end = window_columns(scope)
         if start is None or end is None:
             return
@@ -1111,10 +1102,3 @@ def _by_name(named: Mapping[str, Any], name: str) -> str | None:
 
 def _list(items: Iterable[Any]) -> str:
     return ", ".join(map(str, items))
-
-
-def _micros(time: datetime.datetime) -> int:
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=datetime.UTC)
-    return (time - epoch) // datetime.timedelta(microseconds=1)

@@ -15,7 +15,7 @@ from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.io.sparkio import ReadFromSpark
 from penstock.io.watermarks import BoundedDisorder
 from penstock.sql.catalog import Catalog
-from penstock.sql.dialect import micros_of, parsed, statement_texts
+from penstock.sql.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
 from penstock.sql.errors import sql_error
 from penstock.sql.transform import SqlTransform
 from penstock.transforms.changelog import Changelog
@@ -140,7 +140,7 @@ class Console:
         inputs = {name: pipeline | f"Table {name}" >> table.read() for name, table in tables.items()}
         query = SqlTransform(statement, self._catalog)
         result = inputs | "Query" >> query
-        rendering = _rendering(tree)
+        rendering = rendering_of(outermost_select(tree))
         if not streams or rendering == "TABLE":
             rows: list[Any] = []
             _ = result | "Keep" >> WriteToMemory(rows)
@@ -157,13 +157,6 @@ class Console:
 
         _ = result | "Show" >> ForEachBatch(show_changes)
         pipeline.run().wait_until_finish()
-
-
-def _rendering(tree: Any) -> str | None:
-    while isinstance(tree, (exp.Subquery, exp.SetOperation)):
-        tree = tree.this
-    modifiers = tree.args.get("operation_modifiers") or ()
-    return str(modifiers[0].this).split()[0] if modifiers else None
 
 
 def _seconds(text: str, statement: str) -> float:

@@ -123,7 +123,7 @@ class _Parser(SparkParser):
                 self.raise_error(
                     "EMIT WHEN takes WATERMARK PAST a column; a condition on values belongs into HAVING"
                 )
-            found.update(watermark=True, past=self._parse_disjunction_without_and())
+            found.update(watermark=True, past=self._parse_bitwise())
         elif self._match_text_seq("AFTER"):
             if self._match_text_seq("WATERMARK"):
                 found["watermark"] = True
@@ -136,9 +136,6 @@ class _Parser(SparkParser):
         elif set(found) - {"as_stream"}:
             self.raise_error("after AND, EMIT takes AFTER WATERMARK, AFTER DELAY or THEN AFTER")
         return True
-
-    def _parse_disjunction_without_and(self) -> Any:
-        return self._parse_bitwise()
 
     def _parse_micros(self) -> int:
         """An interval, with or without the word INTERVAL."""
@@ -348,6 +345,23 @@ def _is_rendering(tokens: list[Token], at: int) -> bool:
         )
         or following.text.isidentifier()
     )
+
+
+def outermost_select(tree: Any) -> Any:
+    """The SELECT whose words stand for the whole query: the first one."""
+    while isinstance(tree, (exp.Subquery, exp.SetOperation)):
+        tree = tree.this
+    return tree
+
+
+def rendering_of(select: Any) -> str | None:
+    """The rendering after the word SELECT; None if there is none.
+
+    >>> rendering_of(parsed("SELECT STREAM a FROM t"))
+    'STREAM'
+    """
+    modifiers = select.args.get("operation_modifiers")
+    return str(modifiers[0].this).removesuffix(_RENDERING_MARK) if modifiers else None
 
 
 def _as(token: Token, token_type: TokenType, text: str) -> Token:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from penstock.sql import functions
+from penstock.sql.expressions import moved
 from penstock.sql.origins import is_window, simplified
 from penstock.sql.relations import (
     Filter,
@@ -183,7 +184,7 @@ def _of_valid(
     # The values of a left row and of a row with its validity, instead of the right row's.
     both = (
         *(Column(at, each.name, each.type) for at, each in enumerate(left.columns)),
-        *(_moved(each, width) for each in scalars),
+        *(moved(each, width) for each in scalars),
     )
     times = {}
     for part in rest:
@@ -217,10 +218,6 @@ def _of_valid(
     shown = tuple(replaced(each, joined_columns) for each in both)
     plain = Join(left, right, kind, (), ()).columns
     return Project(join, shown, plain)
-
-
-def _moved(scalar: Scalar, width: int) -> Scalar:
-    return shifted(scalar, {at: at + width for at in columns_of(scalar)})
 
 
 def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.sql import functions, steps
 from penstock.sql.aggregating import SideCounts, SqlAggregates, TopRows
+from penstock.sql.casting import whole_micros
 from penstock.sql.dialect import Delay, Emit
 from penstock.sql.origins import emission_keys, simplified
 from penstock.sql.relations import (
@@ -678,7 +679,7 @@ class _WithEnd:
             if time is None:
                 # The watermark never passes NULL.
                 return
-            micros = steps.micros_of_time(time)
+            micros = whole_micros(time)
         yield self._key_of(row), (row, micros)
 
 

@@ -20,10 +20,11 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.sql.aggregating import ordered, too_many_rows
+from penstock.sql.casting import whole_micros
 from penstock.sql.relations import Order
 from penstock.sql.scalars import Projection, Scalar
 from penstock.transforms.row_joins import ROW_CODER
-from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
 from penstock.windows.timeutil import TimeDomain
 from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
@@ -31,18 +32,6 @@ from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LAST = datetime.datetime.max
-_NONE = (2, None)
-
-
-def micros_of_time(time: datetime.datetime) -> int:
-    """A time in microseconds since 1970; one without a zone is taken as UTC.
-
-    >>> micros_of_time(datetime.datetime(1970, 1, 1, 0, 0, 1))
-    1000000
-    """
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=datetime.UTC)
-    return (time - _EPOCH) // _MICROSECOND
 
 
 def time_of(micros: int, has_zone: bool) -> datetime.datetime:
@@ -52,7 +41,7 @@ def time_of(micros: int, has_zone: bool) -> datetime.datetime:
     datetime.datetime(1970, 1, 1, 0, 0, 1)
     """
     last = _LAST.replace(tzinfo=datetime.UTC)
-    time = last if micros >= micros_of_time(last) else _EPOCH + micros * _MICROSECOND
+    time = last if micros >= whole_micros(last) else _EPOCH + micros * _MICROSECOND
     return time if has_zone else time.replace(tzinfo=None)
 
 
@@ -131,7 +120,7 @@ class Placed(DoFn):
     def process(self, row: Any) -> Iterator[TimestampedValue[Any]]:
         [time] = self._time.function(row)
         if time is not None:
-            yield TimestampedValue(self._value(row), Timestamp.from_micros(micros_of_time(time)))
+            yield TimestampedValue(self._value(row), Timestamp.from_micros(whole_micros(time)))
 
 
 class InWindows(RowFunction):
@@ -159,7 +148,7 @@ class InWindows(RowFunction):
         if time is None:
             return
         has_zone = time.tzinfo is not None
-        for start, end in windows_of(self._kind, micros_of_time(time), self._size, self._step, self._offset):
+        for start, end in windows_of(self._kind, whole_micros(time), self._size, self._step, self._offset):
             yield (*row, time_of(start, has_zone), time_of(end, has_zone))
 
 
@@ -828,6 +817,3 @@ class Arrived(DoFn):
     @on_timer(NOW)
     def never(self) -> None:
         """The timer is only asked for the time."""
-
-
-MAX_MICROS = MAX_TIMESTAMP.micros
