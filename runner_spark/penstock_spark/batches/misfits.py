@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.typehints import show_type
 
 
@@ -15,11 +15,10 @@ def misfit(element_type: Any) -> TypeError:
     an element of a batch does not match its type hint: <class 'int'>
       hint: use list[...] as the batch's type for elements of several types, or that may be None
     """
-    return TypeError(
-        three_parts(
-            f"an element of a batch does not match its type hint: {show_type(element_type)}",
-            hint="use list[...] as the batch's type for elements of several types, or that may be None",
-        )
+    return refusal(
+        TypeError,
+        f"an element of a batch does not match its type hint: {show_type(element_type)}",
+        hint="use list[...] as the batch's type for elements of several types, or that may be None",
     )
 
 

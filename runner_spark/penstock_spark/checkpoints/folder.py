@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from penstock.base import clock
 from penstock.base.identifiers import identifier
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
@@ -104,9 +104,7 @@ class Checkpoint:
         """
         if bool(argument) != _COMMANDS.get(name):
             what = f"the command {name!r} with the argument {argument!r} does not exist"
-            raise ValueError(
-                three_parts(what, hint="write command('drain') or command('signal', 'its name')")
-            )
+            raise refusal(ValueError, what, hint="write command('drain') or command('signal', 'its name')")
         control = self.place.inside(_CONTROL)
         numbers = [int(each[:_DIGITS]) for each in control.names() if each[:_DIGITS].isdecimal()]
         # Names ascend even if the machine's clock is set back, and two programs never choose the same name.
@@ -275,11 +273,11 @@ def _read(place: Place, name: str) -> Signature:
     except (ValueError, TypeError, KeyError) as error:
         newer, missing = None, [type(error).__name__]
     if newer:
-        raise ValueError(three_parts(newer, where=f"in {place.location}", hint="use the newer penstock"))
+        raise refusal(ValueError, newer, where=f"in {place.location}", hint="use the newer penstock")
     if missing:
         what = f"{name} is not the plan of a checkpoint ({', '.join(missing)})"
         hint = "restore the file, or start again in another folder"
-        raise ValueError(three_parts(what, where=f"in {place.location}", hint=hint))
+        raise refusal(ValueError, what, where=f"in {place.location}", hint=hint)
     return plan
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.pieces import Held
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
@@ -197,7 +197,7 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
 def _unknown_class(label: str, error: Exception) -> ValueError:
     what = f"the state of '{label}' holds objects of a class that this program cannot import: {error}"
     hint = "run this program where it can import the pipeline's modules"
-    return ValueError(three_parts(what, hint=hint))
+    return refusal(ValueError, what, hint=hint)
 
 
 def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
@@ -294,7 +294,7 @@ def _check_readable(spark: SparkSession, location: str) -> None:
     if uri.getRawPath() != uri.getPath():
         what = "Spark cannot read state from a folder with spaces or other special characters in its path"
         hint = "keep the checkpoint in a folder whose path has none of these characters"
-        raise ValueError(three_parts(what, where=f"in {location}", hint=hint))
+        raise refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 
 def _table_function(

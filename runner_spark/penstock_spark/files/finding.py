@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
@@ -101,23 +101,20 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
     """
     pattern = known_path(path)
     if pattern is None:
-        raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
+        raise refusal(ValueError, f"the path {path} has no value", where=where, hint="give its option")
     pattern = pattern + "*" if pattern.endswith("/") else pattern
     found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
     visible = tuple(sorted(each for each in dict.fromkeys(found) if not is_hidden(each.rpartition("/")[2])))
     if found and not visible and not _WILDCARD.search(pattern):
-        raise OSError(
-            three_parts(
-                f"Spark's readers leave out files whose name begins with _ or . such as {pattern}",
-                where=where,
-                hint="rename the file, or read it with fileio.MatchFiles and ReadMatches",
-            )
+        raise refusal(
+            OSError,
+            f"Spark's readers leave out files whose name begins with _ or . such as {pattern}",
+            where=where,
+            hint="rename the file, or read it with fileio.MatchFiles and ReadMatches",
         )
     if validate and not visible:
-        raise OSError(
-            three_parts(
-                f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
-            )
+        raise refusal(
+            OSError, f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
         )
     return Files(pattern, visible)
 
@@ -132,10 +129,11 @@ def local_paths(path: Any) -> tuple[str, ...]:
 
 def _on_disk(pattern: str, where: str) -> list[str]:
     if os.path.isdir(pattern):
-        raise IsADirectoryError(
-            three_parts(
-                f"{pattern} is a folder, not a file", where=where, hint=f"write {pattern.rstrip('/')}/*"
-            )
+        raise refusal(
+            IsADirectoryError,
+            f"{pattern} is a folder, not a file",
+            where=where,
+            hint=f"write {pattern.rstrip('/')}/*",
         )
     return [
         found.path for found in FileSystems.match([pattern])[0].metadata_list if not os.path.isdir(found.path)

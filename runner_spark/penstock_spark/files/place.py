@@ -9,7 +9,7 @@ from typing import Protocol
 from pyspark.sql import SparkSession
 
 from penstock.base.identifiers import identifier
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock_spark.files.file_system import HadoopFiles
 
@@ -56,12 +56,12 @@ class HadoopPlace(Place):
         except Exception as error:
             what = f"Spark does not reach the folder {text}: {_cause(error)}"
             hint = "write a local path, or a URI whose file system Spark is set up for"
-            raise ValueError(three_parts(what, hint=hint)) from error
+            raise refusal(ValueError, what, hint=hint) from error
 
     def names(self) -> list[str]:
         if self._files.exists(self.location) and not self._files.is_folder(self.location):
             what = f"{self.location} is a file"
-            raise ValueError(three_parts(what, hint="name a folder, or a path that does not exist yet"))
+            raise refusal(ValueError, what, hint="name a folder, or a path that does not exist yet")
         return self._files.names(self.location)
 
     def make(self) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.expressions import Arithmetic, Expression, Literal
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
@@ -127,12 +127,11 @@ def _quoted(name: str) -> str:
 
 
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:
-    error = TypeError(
-        three_parts(
-            f"a value of the field {name} is None, which its type does not allow",
-            where=where,
-            hint="correct the declared type or the schema, or filter out such elements before the write",
-        )
+    error = refusal(
+        TypeError,
+        f"a value of the field {name} is None, which its type does not allow",
+        where=where,
+        hint="correct the declared type or the schema, or filter out such elements before the write",
     )
     # Spark never reaches the last value, which only tells it that the column has no nulls.
     filler: Any = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
@@ -163,12 +162,11 @@ def _applied(operation: Operation, before: _Lowered) -> DataFrame:
 
 def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> Column:
     """An element's time in microseconds; an element without a time is an error, as in Python."""
-    error = ValueError(
-        three_parts(
-            "an element has no time: the function of WithTimestamps returned None",
-            where=where,
-            hint="filter out such elements first, e.g. with Filter(~field('at').is_null())",
-        )
+    error = refusal(
+        ValueError,
+        "an element has no time: the function of WithTimestamps returned None",
+        where=where,
+        hint="filter out such elements first, e.g. with Filter(~field('at').is_null())",
     )
     column = make.column(moment)
     missing = failing(error, where, "bigint")

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import BatchTypes, batch_types_of
 from penstock.graph import (
     CombinePerKey,
@@ -124,12 +124,11 @@ def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) 
         parts: list[tuple[Any, Any]] = [*zip(program.roots, reads, strict=False)]
         parts += [(spec, spec) for spec in (*program.steps, *program.writers)]
         where = next((step.where for part, step in parts if not _can_pickle(part, context)), None)
-        raise RuntimeError(
-            three_parts(
-                f"Unable to pickle what this step sends to the workers: {error}",
-                where=where,
-                hint="open files, locks and connections in DoFn.setup, and nowhere else",
-            )
+        raise refusal(
+            RuntimeError,
+            f"Unable to pickle what this step sends to the workers: {error}",
+            where=where,
+            hint="open files, locks and connections in DoFn.setup, and nowhere else",
         ) from error
 
 

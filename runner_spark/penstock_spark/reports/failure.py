@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError, three_parts
+from penstock.error import RunnerError, refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.reporting import reporting_now
 
@@ -172,7 +172,7 @@ def to_exception(failure: Failure) -> BaseException:
         return error
     if isinstance(error, MemoryError):
         what = f"a step asks for more memory than the machine has: {_shown(failure)}".removesuffix(": ")
-        error = MemoryError(three_parts(what, where=failure.where, hint=_MEMORY_HINT))
+        error = refusal(MemoryError, what, where=failure.where, hint=_MEMORY_HINT)
     _name_step(error, failure.where)
     error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
     return error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
@@ -160,7 +160,7 @@ def _batch_writer(
 def _temporary(context: Context) -> str:
     if not is_local_session(context.spark):
         what = "a stream on a cluster needs a folder for its state that all machines can reach"
-        raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own"))
+        raise refusal(ValueError, what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own")
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
     context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.columnar import ColumnSink
 from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
@@ -136,9 +136,7 @@ def names_of(sink: ColumnSink, where: str) -> FunctionNames:
     """The names of a sink of CSV or JSON files; ValueError if its path has no value yet."""
     path = known_path(sink.path)
     if path is None:
-        raise ValueError(
-            three_parts(f"the path {sink.path} has no value", where=where, hint="give its option")
-        )
+        raise refusal(ValueError, f"the path {sink.path} has no value", where=where, hint="give its option")
     if sink.file_naming:
         return FunctionNames(path, "", sink.file_naming)
     folder, _, prefix = path.rpartition("/")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
 from penstock.io.paths import known_path
@@ -42,12 +42,11 @@ class RecordText:
         records = [plain(value) for value in values]
         other = next((record for record in records if not isinstance(record, dict)), records)
         if other is not records:
-            raise TypeError(
-                three_parts(
-                    f"an element of type {type(other).__name__} has no named fields",
-                    where=self.where,
-                    hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
-                )
+            raise refusal(
+                TypeError,
+                f"an element of type {type(other).__name__} has no named fields",
+                where=self.where,
+                hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
             )
         # Every program imports this module, and few write such files: pandas takes a fifth of a second.
         import pandas as pd

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
 from penstock.io.streams import StreamSource
@@ -103,7 +103,7 @@ def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
     check_file_options(stream.options, where)
     pattern = known_path(path)
     if pattern is None:
-        raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
+        raise refusal(ValueError, f"the path {path} has no value", where=where, hint="give its option")
     pattern = re.sub("(?<![:/])/+$", "", pattern)
     if re.sub(_ROOT, "", pattern) in ("", "/"):
         pattern = pattern.removesuffix("/") + "/*"
@@ -137,7 +137,7 @@ def _for_hadoop(pattern: str, where: str) -> str:
             if part != "**":
                 hint = "use only letters, digits, dots, spaces, _ and - within [], or a ? instead"
             what = f"a stream of files cannot watch the pattern {pattern} because of its {part}"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
     return "".join(re.sub(r"^([\\{}\[\]])$", r"\\\1", part) for part in parts)
 
 
@@ -145,9 +145,9 @@ def _check_visible(pattern: str, where: str) -> None:
     name = pattern.rpartition("/")[2]
     if name.startswith((".", "_")) and not LocalFiles().is_folder(pattern):
         what = f"Spark's readers leave out files whose name begins with _ or . such as {pattern}"
-        raise ValueError(three_parts(what, where=where, hint="rename the file, or give a folder as folder/*"))
+        raise refusal(ValueError, what, where=where, hint="rename the file, or give a folder as folder/*")
 
 
 def no_schema(parts: str, files: StreamFiles, hint: str) -> ValueError:
     what = f"the {parts} of {files.pattern} are unknown: no file there has any yet"
-    return ValueError(three_parts(what, where=files.where, hint=hint))
+    return refusal(ValueError, what, where=files.where, hint=hint)

@@ -21,7 +21,7 @@ import cloudpickle
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 
@@ -208,11 +208,10 @@ def dumps(value: Any) -> bytes:
         try:
             return dumps_with_code(value)
         except Exception as error:
-            raise TypeError(
-                three_parts(
-                    f"elements that have to leave the process cannot be pickled: {error}",
-                    hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
-                )
+            raise refusal(
+                TypeError,
+                f"elements that have to leave the process cannot be pickled: {error}",
+                hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
             ) from error
 
 

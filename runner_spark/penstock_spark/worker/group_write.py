@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.aggregates.loops import Held, kind_of_keys, loop_of
@@ -46,20 +46,18 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
 
 def _not_a_pair(values: list[Any]) -> TypeError:
     kinds = {type(value).__name__ for value in values if not (isinstance(value, tuple) and len(value) == 2)}
-    return TypeError(
-        three_parts(
-            f"a grouping reads elements that are not (key, value) pairs: {', '.join(sorted(kinds)) or 'unknown'}",
-            hint="map the elements to 2-tuples first, for example with beam.WithKeys",
-        )
+    return refusal(
+        TypeError,
+        f"a grouping reads elements that are not (key, value) pairs: {', '.join(sorted(kinds)) or 'unknown'}",
+        hint="map the elements to 2-tuples first, for example with beam.WithKeys",
     )
 
 
 def unexpected_retraction() -> ValueError:
-    return ValueError(
-        three_parts(
-            "an earlier step gives elements that take others back, in panes of its own making",
-            hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
-        )
+    return refusal(
+        ValueError,
+        "an earlier step gives elements that take others back, in panes of its own making",
+        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
     )
 
 

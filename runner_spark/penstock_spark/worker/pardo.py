@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from penstock.base.tagged_output import TaggedOutput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.signature import MethodSignature, bind, signature_of
@@ -68,7 +68,7 @@ class DoFnStep:
         if self._call("start_bundle", self.signature.start_bundle) is not None:
             what = f"{type(self.dofn).__name__}.start_bundle should not output any elements"
             hint = "return nothing, do not yield, and give outputs in process or finish_bundle"
-            step_failed(RuntimeError(three_parts(what, where=self.spec.where, hint=hint)), self.spec.where)
+            step_failed(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
 
     def push(self, batch: Batch) -> Records:
         if self._loop is None:
@@ -87,11 +87,10 @@ class DoFnStep:
         for result in results:
             inner = result.value if isinstance(result, TaggedOutput) else result
             if not isinstance(inner, WindowedValue):
-                raise TypeError(
-                    three_parts(
-                        f"finish_bundle gave a {type(inner).__name__}, which has no timestamp and no window",
-                        hint="yield WindowedValue(value, timestamp, windows)",
-                    )
+                raise refusal(
+                    TypeError,
+                    f"finish_bundle gave a {type(inner).__name__}, which has no timestamp and no window",
+                    hint="yield WindowedValue(value, timestamp, windows)",
                 )
             yield result
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
@@ -48,8 +48,10 @@ def check_complete(found: int, expected: int) -> None:
 
 def stopped() -> RuntimeError:
     """The error for user code that raised StopIteration, as Python itself raises it for generators."""
-    return RuntimeError(
-        three_parts("the function raised StopIteration", hint="give next() a default, or catch StopIteration")
+    return refusal(
+        RuntimeError,
+        "the function raised StopIteration",
+        hint="give next() a default, or catch StopIteration",
     )
 
 

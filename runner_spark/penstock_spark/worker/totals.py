@@ -12,7 +12,7 @@ from operator import lshift
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_read import ONLY_PANE
 from penstock_spark.worker.keys import timestamp_of, window_decoder
@@ -30,21 +30,19 @@ def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]
     ([0, -1, 512], [5, 2147483647, 0])
     """
     if not all(issubclass(kind, int) for kind in set(map(type, numbers))):
-        raise TypeError(
-            three_parts(
-                "the values to sum were declared int, but some are not",
-                where=where,
-                hint="correct the type hint; with float or Any, Python adds them up",
-            )
+        raise refusal(
+            TypeError,
+            "the values to sum were declared int, but some are not",
+            where=where,
+            hint="correct the type hint; with float or Any, Python adds them up",
         )
     highs = [number >> _LOW_BITS for number in numbers]
     if highs and not (min(highs) > -_HIGH_LIMIT and max(highs) < _HIGH_LIMIT):
-        raise OverflowError(
-            three_parts(
-                "a sum of integers has more than 93 bits",
-                where=where,
-                hint="declare the values as Any: Python then adds them up with as many bits as they need",
-            )
+        raise refusal(
+            OverflowError,
+            "a sum of integers has more than 93 bits",
+            where=where,
+            hint="declare the values as Any: Python then adds them up with as many bits as they need",
         )
     return highs, [number & _LOW_MASK for number in numbers]
 

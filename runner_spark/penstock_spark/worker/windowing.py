@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions
@@ -130,11 +130,10 @@ def _by_context(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
             made = tuple(windowfn.assign(context))
             for window in made:
                 if not isinstance(window, BoundedWindow):
-                    raise TypeError(
-                        three_parts(
-                            f"{type(windowfn).__name__}.assign gave a {type(window).__name__}, not a window",
-                            hint="return a list of windows, for example [IntervalWindow(start, end)]",
-                        )
+                    raise refusal(
+                        TypeError,
+                        f"{type(windowfn).__name__}.assign gave a {type(window).__name__}, not a window",
+                        hint="return a list of windows, for example [IntervalWindow(start, end)]",
                     )
             assigned.append(made)
         return assigned

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
 from penstock_spark.formats.csv.scan import (
@@ -190,7 +190,7 @@ class _Records:
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"
-        return ValueError(three_parts(what, where=self._where, hint=hint))
+        return refusal(ValueError, what, where=self._where, hint=hint)
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
         """The records; a header with other columns is an error, since its whole file would be wrong."""
@@ -201,5 +201,5 @@ class _Records:
         if not all(is_rest or is_header for is_rest, is_header in are_headers):
             what = f"the header of {file} names other columns than the files before it"
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
-            step_failed(ValueError(three_parts(what, where=self._where, hint=hint)), self._where)
+            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return batch.filter(rest)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_rows
@@ -67,8 +67,8 @@ def open_table_stream(
         check_file_options(stream.options, where)
     if source.path is not None and not isinstance(source.path, str):
         what = f"{source.describe()} has several paths, but a stream watches only one"
-        raise ValueError(
-            three_parts(what, where=where, hint="give a pattern such as /logs/*, or flatten streams")
+        raise refusal(
+            ValueError, what, where=where, hint="give a pattern such as /logs/*, or flatten streams"
         )
     with refusals(source.describe(), where):
         schema = _found_schema(source, spark, where) if is_files else source.schema
@@ -101,7 +101,7 @@ class _Rows:
         if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
             what = f"because of a special character in the path, Spark would read {file} more than once"
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
-            step_failed(ValueError(three_parts(what, where=self.where, hint=hint)), self.where)
+            step_failed(refusal(ValueError, what, where=self.where, hint=hint), self.where)
         return to_rows(batch)
 
 
@@ -112,13 +112,13 @@ def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
     """The schema of files: the user's, or the schema of the present files."""
     if source.path is None:
-        raise ValueError(
-            three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")
+        raise refusal(
+            ValueError, f"{source.describe()} has no path", where=where, hint="pass the path of a folder"
         )
     files = HadoopFiles(spark, source.path)
     if files.exists(source.path) and not files.is_folder(source.path):
         what = f"{source.describe()} is one file, but a stream watches a folder"
-        raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
+        raise refusal(ValueError, what, where=where, hint="give its folder, or a pattern such as /logs/*")
     if source.schema is not None:
         return source.schema
     reader = spark.read.format(source.format).options(**dict(source.options))
@@ -126,5 +126,5 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
     if not schema.names:
         what = f"the columns of {source.describe()} are unknown: no file there has any yet"
         hint = "pass a schema to ReadFromSpark, such as schema='name string, points int'"
-        raise ValueError(three_parts(what, where=where, hint=hint))
+        raise refusal(ValueError, what, where=where, hint=hint)
     return schema

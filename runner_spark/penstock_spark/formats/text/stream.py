@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.compression import CompressionTypes
 from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
@@ -75,5 +75,5 @@ class _Lines:
         if not spark_unpacks(self._source, file):
             what = f"{file} is compressed in a way that Spark does not know"
             hint = "give such files a pattern with their ending, such as *.xz"
-            step_failed(ValueError(three_parts(what, where=self._where, hint=hint)), self._where)
+            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return self._careful(self._decoder.without_headers(batch), file)
