@@ -27,6 +27,7 @@ from penstock_spark.stream.program import (
     SpreadWriterSpec,
     Timeline,
     WaitingSpec,
+    WatermarkInput,
 )
 from penstock_spark.worker.program import StageProgram, StepSpec
 
@@ -82,7 +83,7 @@ def _sink_writer(
     edge: int, step: Step, level: int, encoders: Mapping[int, Callable[[], Encoder]]
 ) -> SinkPagesSpec | SinkRowsSpec:
     if level in encoders:
-        return SinkRowsSpec(edge, step.where, level, encoders[level])
+        return SinkRowsSpec(edge, encoders[level], step.where, level)
     return SinkPagesSpec(edge, step.where, level)
 
 
@@ -145,18 +146,16 @@ def _waiting(plan: StreamPlan, step: Step, context: Context) -> WaitingSpec:
         where=step.where,
         lateness_micros=windowing_of(plan.graph, step.inputs[0]).allowed_lateness.micros,
         watermark_inputs=_feeds(plan, step, context),
-        sides={place: _producers(watermark_input, context) for place, watermark_input in sides.items()},
+        sides={place: _producers(dependency, context) for place, dependency in sides.items()},
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=isinstance(step.primitive, StatefulParDo),
     )
 
 
-def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[tuple[str, int], ...]:
+def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[WatermarkInput, ...]:
     """The watermarks that a step's watermark depends on, and the number of producers of each."""
-    return tuple(
-        _producers(watermark_input, context) for watermark_input in plan.watermark_inputs[step.label]
-    )
+    return tuple(_producers(dependency, context) for dependency in plan.watermark_inputs[step.label])
 
 
-def _producers(watermark_input: WatermarkDependency, context: Context) -> tuple[str, int]:
-    return watermark_input.label, context.partitions if watermark_input.level else 1
+def _producers(dependency: WatermarkDependency, context: Context) -> WatermarkInput:
+    return WatermarkInput(dependency.label, context.partitions if dependency.level else 1)

@@ -11,7 +11,8 @@ from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.arrivals import by_grouping
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import Inbox
-from penstock_spark.stream.operators import Operator, Parts, WatermarkInput
+from penstock_spark.stream.operators import Operator, Parts
+from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records

@@ -50,6 +50,24 @@ class Batch:
         self.windows = windows  # A tuple of windows for all elements, or a list with a tuple for each.
         self.panes = panes  # A PaneInfo for all elements, or a list with one for each.
 
+    @staticmethod
+    def growing() -> Batch:
+        """A batch without elements, to which `add` and `extend` add some."""
+        return Batch([], [], [], [])
+
+    def add(self, value: Any, timestamp_micros: int, windows: Windows, pane: Any) -> None:
+        self.values.append(value)
+        self.timestamps.append(timestamp_micros)  # type: ignore[union-attr]
+        self.windows.append(windows)  # type: ignore[union-attr]
+        self.panes.append(pane)
+
+    def extend(self, more: Batch) -> None:
+        full: Any = more.expanded()
+        self.values += full.values
+        self.timestamps += full.timestamps
+        self.windows += full.windows
+        self.panes += full.panes
+
     @property
     def shared(self) -> bool:
         return (

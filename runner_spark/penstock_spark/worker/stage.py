@@ -196,7 +196,7 @@ class Stage:
             yield from named(self._run(lively, started, records), self.where_now)
             failed = False
         finally:
-            _tear_down(started, failed)
+            tear_down(started, failed)
             write_down_rest()
 
     def _run(self, lively: list[Any], started: list[Any], records: Iterator[Any]) -> Records:
@@ -300,7 +300,7 @@ class Stage:
         return merged
 
 
-def _tear_down(nodes: list[Any], failed: bool) -> None:
+def tear_down(nodes: list[Any], failed: bool) -> None:
     """Tears every node down, even if one of them fails; an earlier error of the task takes precedence."""
     first: Exception | None = None
     for node in nodes:

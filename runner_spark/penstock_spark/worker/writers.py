@@ -72,14 +72,13 @@ class SinkWriter(Quiet):
             step_failed(error, self.spec.where)
 
     def start(self) -> Records:
-        yield from self._out(self._guard(self._encoder.start))
+        return self._out(self._guard(self._encoder.start))
 
     def push(self, batch: Batch) -> Records:
-        yield from self._out(self._guard(self._encoder.encode, batch.values))
+        return self._out(self._guard(self._encoder.encode, batch.values))
 
     def finish(self) -> Records:
-        yield from self._out(self._guard(self._encoder.finish))
+        return self._out(self._guard(self._encoder.finish))
 
     def _out(self, record: pa.RecordBatch | None) -> Records:
-        if record is not None:
-            yield record
+        return iter(() if record is None else (record,))
