@@ -22,7 +22,7 @@ from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pushing import Combining, Quiet, Records
+from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.tables import Table, table_for
 
 _MOST_ENTRIES = 200_000
@@ -60,7 +60,7 @@ class _Group(NamedTuple):
     timestamps: list[tuple[int, ...]] | None  # The timestamps that may decide the output's; None if none may.
 
 
-class CombiningWriter(Combining, Quiet):
+class CombiningWriter(Combining, Node):
     """Combines pairs, and puts the result of each key into the message of the key's shard.
 
     It fills the messages at the end of a bundle, or earlier if memory demands: then several parts hold the

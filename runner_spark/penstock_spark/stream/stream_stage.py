@@ -18,13 +18,13 @@ from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
-from penstock_spark.worker.pushing import Node, Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.stage import Stage, tear_down
 from penstock_spark.worker.views import ChangingContents, Contents
 from penstock_spark.worker.writers import SinkWriter
 
 
-class SinkPages(Quiet):
+class SinkPages(Node):
     """Turns elements into pages for a sink; `pages` takes (level, page)."""
 
     def __init__(self, spec: SinkPagesSpec, pages: list[tuple[int, bytes]]) -> None:

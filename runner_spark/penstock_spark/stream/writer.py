@@ -13,7 +13,7 @@ from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 
 
 def shard_of(name: bytes, shards: int) -> int:
@@ -34,7 +34,7 @@ class Outbox:
         return [self.messages[level, shard] for shard in range(self.shards)]
 
 
-class MessageWriter(Quiet):
+class MessageWriter(Node):
     """Puts pairs into the messages of the shards that their keys belong to."""
 
     def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:

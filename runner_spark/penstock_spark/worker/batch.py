@@ -94,33 +94,24 @@ class Batch:
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
-        return Batch(
-            list(compress(self.values, selectors)),
-            _compress(self.timestamps, selectors),
-            _compress(self.windows, selectors),
-            _compress(self.panes, selectors),
-        )
+        return self._each(lambda column: list(compress(column, selectors)))
 
     def sliced(self, start: int, stop: int) -> Batch:
-        return Batch(
-            self.values[start:stop],
-            _sliced(self.timestamps, start, stop),
-            _sliced(self.windows, start, stop),
-            _sliced(self.panes, start, stop),
-        )
+        return self._each(lambda column: column[start:stop])
 
     def taken(self, places: list[int]) -> Batch:
         """The elements at these indexes, in that order."""
-        return Batch(
-            [self.values[place] for place in places],
-            _taken(self.timestamps, places),
-            _taken(self.windows, places),
-            _taken(self.panes, places),
-        )
+        return self._each(lambda column: [column[place] for place in places])
 
     def every(self, first: int, step: int) -> Batch:
         """Every `step`-th element, from the first one on."""
-        return self.taken(list(range(first, len(self.values), step)))
+        return self._each(lambda column: column[first::step])
+
+    def _each(self, change: Callable[[list[Any]], list[Any]]) -> Batch:
+        """The batch after a change of its values, and of the metadata that is not shared."""
+        columns: tuple[Any, ...] = (self.values, self.timestamps, self.windows, self.panes)
+        changed: Any = [change(own) if isinstance(own, list) else own for own in columns]
+        return Batch(*changed)
 
     def expanded(self) -> Batch:
         """The same elements with lists for all metadata."""
@@ -199,18 +190,6 @@ def _collapse(metadata: Any) -> Any:
     if metadata[-1] == first and metadata.count(first) == len(metadata):
         return first
     return metadata
-
-
-def _sliced(metadata: Any, start: int, stop: int) -> Any:
-    return metadata[start:stop] if isinstance(metadata, list) else metadata
-
-
-def _taken(metadata: Any, places: list[int]) -> Any:
-    return [metadata[place] for place in places] if isinstance(metadata, list) else metadata
-
-
-def _compress(metadata: Any, selectors: list[Any]) -> Any:
-    return list(compress(metadata, selectors)) if isinstance(metadata, list) else metadata
 
 
 def dumps(value: Any) -> bytes:

@@ -20,7 +20,7 @@ from penstock_spark.worker.flush_limit import FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.worker.numbers import are_columns
 from penstock_spark.worker.program import GroupWriterSpec
-from penstock_spark.worker.pushing import Combining, Quiet, Records
+from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.rows import exchange_records
 from penstock_spark.worker.tables import AddedTable, Table, table_for
 from penstock_spark.worker.totals import split_numbers
@@ -61,7 +61,7 @@ def unexpected_retraction() -> ValueError:
     )
 
 
-class GroupWriter(Combining, Quiet):
+class GroupWriter(Combining, Node):
     """Keeps values, or accumulators, by window and key in tables, and writes one row for each key.
 
     The tables live across bundles.
@@ -358,7 +358,7 @@ def _size_bytes(columns: list[list[Any]]) -> int:
     return sum(map(len, names)) + sum(map(len, filter(None, values)))
 
 
-class PairStep(Quiet):
+class PairStep(Node):
     """Pairs elements with None for groupings alone, which would take the pairs apart again: it makes no pair."""
 
     def __init__(self, writers: list[GroupWriter]) -> None:

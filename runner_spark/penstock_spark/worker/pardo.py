@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch
 from penstock_spark.worker.batch_dofns import BatchLoop, BatchOutputs, Converter, YieldingBatches
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.program import StepSpec
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Consumer, Node, Records
 from penstock_spark.worker.steps import (
     FilterStep,
     FlatMapStep,
@@ -37,7 +37,7 @@ _LOGGER = logging.getLogger(__name__)
 _NO_ROW = (None, MIN_MICROS, GLOBAL, None)
 
 
-class DoFnStep:
+class DoFnStep(Node):
     """A DoFn with its life cycle; a loop that is chosen at the first batch does the work of each batch."""
 
     def __init__(
@@ -131,7 +131,7 @@ class DoFnStep:
         while self._managers[kind]:
             self._guard(self._managers[kind].pop().__exit__, None, None, None)
 
-    def resolve(self, placeholder: Any) -> Any:
+    def _resolved(self, placeholder: Any) -> Any:
         """A constant if the value stays the same for the whole bundle; else the placeholder."""
         if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].is_constant:
             return self._guard(self.views[placeholder.index].of, GLOBAL[0])
@@ -142,6 +142,13 @@ class DoFnStep:
             self._finalizers.append(placeholder())
             return self._finalizers[-1]
         return placeholder
+
+    def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:
+        return Arguments(
+            tuple(map(self._resolved, args)),
+            tuple((name, self._resolved(value)) for name, value in kwargs),
+            self.views,
+        )
 
     def _choose_loop(self) -> Consumer:
         batches, batch_signature = self.spec.batches, self.signature.process_batch
@@ -163,11 +170,7 @@ class DoFnStep:
     ) -> Consumer:
         primitive: Any = self.spec.primitive
         call = bind(signature, primitive.args, dict(primitive.kwargs))
-        arguments = Arguments(
-            tuple(self.resolve(value) for value in call.args),
-            tuple((name, self.resolve(value)) for name, value in call.kwargs),
-            self.views,
-        )
+        arguments = self._arguments(call.args, call.kwargs)
         if gives is not None:
             outputs = BatchOutputs(self.outputs, gives, self.metrics, self.spec.where)
             call_of_row = arguments.row_call(method)

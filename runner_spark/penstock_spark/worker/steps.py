@@ -17,7 +17,7 @@ from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
 from penstock_spark.worker.outputs import Outputs
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
 _USUAL = frozenset((GeneratorType, list, tuple))
@@ -55,7 +55,7 @@ def stopped() -> RuntimeError:
     )
 
 
-class ValueStep(Quiet):
+class ValueStep(Node):
     """A function of an element's value; `starred` passes the parts of the value as arguments."""
 
     def __init__(

@@ -13,12 +13,12 @@ from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import page_records
 from penstock_spark.worker.unwritable import unwritable
 
 
-class PageWriter(Quiet):
+class PageWriter(Node):
     """Writes batches as pages, as they come or spread over shards."""
 
     def __init__(self, spec: PageWriterSpec, partition: int) -> None:
@@ -52,7 +52,7 @@ class PageWriter(Quiet):
         return {shard: batch.taken(some) for shard, some in places.items()}
 
 
-class SinkWriter(Quiet):
+class SinkWriter(Node):
     """Encodes values as a sink's rows."""
 
     def __init__(self, spec: SinkWriterSpec) -> None:
