@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
@@ -48,10 +49,7 @@ _SCHEMA = pa.schema(
         ("next_clock_alarm", _MOMENT),
     ]
 )
-_COLUMNS = (
-    "level int, grouping string, key string, window_start timestamp, window_end timestamp, value string, "
-    "new_elements long, panes long, hold timestamp, next_alarm timestamp, next_clock_alarm timestamp"
-)
+_COLUMNS = from_arrow_schema(_SCHEMA)
 # Spark returns rows with Python's datetime, which ends beyond these years.
 _FIRST_MICROS = Timestamp.from_rfc3339("0001-01-02T00:00:00Z").micros
 _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
@@ -80,11 +78,11 @@ class StateRow(NamedTuple):
     key: Any
     window: BoundedWindow
     value: Any
-    new_elements: int
-    panes: int
-    hold: Timestamp | None
-    next_alarm: Timestamp | None
-    next_clock_alarm: Timestamp | None
+    new_elements: int = 0
+    panes: int = 0
+    hold: Timestamp | None = None
+    next_alarm: Timestamp | None = None
+    next_clock_alarm: Timestamp | None = None
 
 
 class _Known(NamedTuple):
@@ -209,8 +207,6 @@ def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iter
             key=key,
             window=window_of(plain),
             value=cells,
-            new_elements=0,
-            panes=0,
             hold=_moment(state.timers.hold_micros()),
             next_alarm=_moment(state.timers.earliest(is_event_time=True)),
             next_clock_alarm=_moment(state.timers.earliest(is_event_time=False)),
@@ -226,10 +222,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
         window=kept.window,
         value=kept.values,
         new_elements=0 if kept.earliest_micros is None else len(kept.values),
-        panes=0,
         hold=_moment(kept.earliest_micros),
-        next_alarm=None,
-        next_clock_alarm=None,
     )
 
 

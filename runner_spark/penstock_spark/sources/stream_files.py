@@ -13,10 +13,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import known_path
 from penstock.io.streams import StreamSource
 from penstock_spark.files.file_system import LocalFiles
-from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.files.finding import Files, Namer, find_files, pattern_of
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.refusals import refusals
 
@@ -101,10 +100,7 @@ class StreamFiles:
 def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
     """The files of a source; a pattern without a scheme is local, as in Beam."""
     check_file_options(stream.options, where)
-    pattern = known_path(path)
-    if pattern is None:
-        raise refusal(ValueError, f"the path {path} has no value", where=where, hint="give its option")
-    pattern = re.sub("(?<![:/])/+$", "", pattern)
+    pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))
     if re.sub(_ROOT, "", pattern) in ("", "/"):
         pattern = pattern.removesuffix("/") + "/*"
     absolute = pattern if FileSystems.get_scheme(pattern) else "file://" + os.path.abspath(pattern)
