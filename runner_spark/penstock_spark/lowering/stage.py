@@ -45,6 +45,7 @@ from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.worker.program import (
     ColumnsRoot,
@@ -272,6 +273,16 @@ def _grouping_writer(
     windowing = windowing_of(plan.graph, writing.edge)
     spec = GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=strategy is None)
     return adding_up(spec, without)
+
+
+def sink_rows(number: int, step: Step, sink: SinkPlan, pages: DataFrame, context: Context) -> DataFrame:
+    """The rows of a sink, from pages of elements, by a stage of its own."""
+    (edge,) = step.inputs
+    writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
+    program = StageProgram(context.run, number, (PageRoot(edge),), (), (writer,))
+    function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
+    rows: DataFrame = map_in_arrow(pages, function, sink.schema)
+    return rows
 
 
 def _schema(stage: Stage, context: Context) -> Any:

@@ -168,11 +168,14 @@ class WriteNode:
     in_columns: bool = False  # Whether those rows are columns that Spark made without Python.
 
 
+Node = Stage | ViewNode | WriteNode
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Nodes in the order in which they are built and run."""
 
-    nodes: tuple[Stage | ViewNode | WriteNode, ...]
+    nodes: tuple[Node, ...]
     graph: Graph
 
     @property
@@ -184,7 +187,7 @@ def show_plan(plan: Plan) -> str:
     return "\n".join(line for node in plan.nodes for line in _show_node(node))
 
 
-def _show_node(node: Stage | ViewNode | WriteNode) -> list[str]:
+def _show_node(node: Node) -> list[str]:
     if isinstance(node, ViewNode):
         return [f"view of #{node.edge.id} = broadcast({_sources(node.sources)})"]
     if isinstance(node, WriteNode):
