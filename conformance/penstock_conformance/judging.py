@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.machines import records
 from penstock.machines.playing import Player
 from penstock_conformance.branches import played_of
-from penstock_conformance.comparing import differences, hold_text, played_text
+from penstock_conformance.comparing import PANE_INFO, differences, hold_text, played_text
 from penstock_conformance.programs import program_of
 from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Scenario, Step
 
@@ -71,13 +71,8 @@ def _expected_of(played: records.Played) -> Expected:
         key=played.key,
         window=emitted.window,
         is_retraction=info.kind.is_retraction,
-        kind=info.kind,
-        timing=info.timing,
-        is_first=info.is_first,
-        is_last=info.is_last,
-        index=info.index,
-        nonspeculative_index=info.nonspeculative_index,
         timestamp_micros=emitted.timestamp_micros,
+        **{name: getattr(info, name) for name in PANE_INFO},
     )
 
 

@@ -56,23 +56,15 @@ class Pass:
         return self.function(graph, *self.arguments(target))
 
 
-def _is_batch(target: Target) -> bool:
-    return target.is_batch
-
-
-def _is_stream(target: Target) -> bool:
-    return not target.is_batch
-
-
 PASSES = (
     # Other steps may read a sink's file names, so this comes before pruning.
-    Pass("windowed_writes", windowed_writes, _is_stream),
+    Pass("windowed_writes", windowed_writes, lambda target: not target.is_batch),
     Pass("prune", prune),
     # A stream keeps accumulators from one micro-batch to the next, so a fan-out is useful there.
-    Pass("one_round", one_round, _is_batch, "one_round"),
+    Pass("one_round", one_round, lambda target: target.is_batch, "one_round"),
     Pass("lift_combiners", lift_combiners, switch="lifted_combiners"),
     # The sinks of a stream spread their elements on their own.
-    Pass("spread_writes", spread_writes, _is_batch),
+    Pass("spread_writes", spread_writes, lambda target: target.is_batch),
     Pass(
         "record_groupings",
         record_groupings,

@@ -72,7 +72,7 @@ def _limits(request, monkeypatch):
     if request.param == "tiny limits":
         monkeypatch.setattr(group_write, "_MOST_NAMES", 3)
         monkeypatch.setattr(numbers, "_MOST_GROUPS", 2)
-        monkeypatch.setattr(numbers, "_MOST_WINDOWS", 1)
+        monkeypatch.setattr(keys, "_MOST_WINDOWS", 1)
 
 
 class Refusing:

@@ -15,7 +15,7 @@ from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.records import column_of, plain, plain_type
-from penstock_spark.batches.misfits import length_of, misfit
+from penstock_spark.batches.misfits import OfLibrary, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none
 
 _PLAIN: dict[Any, pa.DataType] = {
@@ -114,7 +114,7 @@ def _to_python(column: Any, hint: Any) -> list[Any]:
     return values if make is None else list(map(make, values))
 
 
-class ArrayConverter(BatchConverter[Any, Any]):
+class ArrayConverter(OfLibrary):
     """Arrays of elements.
 
     >>> made = ArrayConverter(int)
@@ -135,14 +135,11 @@ class ArrayConverter(BatchConverter[Any, Any]):
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         return pa.concat_arrays(batches)
 
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, pa.Array)
-
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.nbytes)
 
 
-class TableConverter(BatchConverter[Any, Any]):
+class TableConverter(OfLibrary):
     """Tables or record batches with a column for each field.
 
     >>> from penstock.pvalue import Row
@@ -178,9 +175,6 @@ class TableConverter(BatchConverter[Any, Any]):
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         table = pa.concat_tables([pa.table(batch) for batch in batches])
         return table if self._batch_type is pa.Table else table.combine_chunks().to_batches()[0]
-
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, self._batch_type)
 
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.nbytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import refusal
+from penstock.functions.batches import BatchConverter
 from penstock.typehints.typehints import show_type
 
 
@@ -27,3 +28,10 @@ def length_of(batch: Any, kind: type) -> int:
     if not isinstance(batch, kind):
         raise TypeError(f"{type(batch).__name__} is not an instance of {kind.__name__}")
     return len(batch)  # type: ignore[arg-type]
+
+
+class OfLibrary(BatchConverter[Any, Any]):
+    """Batches that are objects of one class of a library."""
+
+    def get_length(self, batch: Any) -> int:
+        return length_of(batch, self._batch_type)

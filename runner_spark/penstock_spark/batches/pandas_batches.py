@@ -9,7 +9,7 @@ import pandas as pd
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
-from penstock_spark.batches.misfits import length_of, misfit
+from penstock_spark.batches.misfits import OfLibrary, misfit
 from penstock_spark.batches.rows import row_maker, row_type, without_none
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
@@ -75,7 +75,7 @@ def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
     return [None if is_null else value for value, is_null in zip(values, series.isna().tolist(), strict=True)]
 
 
-class SeriesConverter(BatchConverter[Any, Any]):
+class SeriesConverter(OfLibrary):
     """Series of elements.
 
     >>> made = SeriesConverter(int)
@@ -95,14 +95,11 @@ class SeriesConverter(BatchConverter[Any, Any]):
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         return pd.concat(batches)
 
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, pd.Series)
-
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.memory_usage())
 
 
-class FrameConverter(BatchConverter[Any, Any]):
+class FrameConverter(OfLibrary):
     """DataFrames with a column for each field; the index has no meaning.
 
     >>> from penstock.pvalue import Row
@@ -133,9 +130,6 @@ class FrameConverter(BatchConverter[Any, Any]):
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         return pd.concat(batches)
-
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, pd.DataFrame)
 
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.memory_usage().sum())

@@ -6,9 +6,10 @@ microseconds, and ``w`` the start of the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -246,19 +247,13 @@ def _count(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     return [F.count(F.lit(1)).alias(name)], F.col(name)
 
 
-def _least(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    return _extreme(name, F.min(value), value, "'<' not supported between instances of {} and {}", where)
-
-
-def _greatest(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    return _extreme(name, F.max(value), value, "'>' not supported between instances of {} and {}", where)
-
-
-def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> tuple[list[Column], Column]:
+def _extreme(
+    of: Callable[[Column], Column], symbol: str, name: str, value: Column, where: str
+) -> tuple[list[Column], Column]:
     """None compares with nothing; but if it is the only value of its group, there is nothing to compare."""
-    error = TypeError(text.format("'NoneType'", "another value"))
+    error = TypeError(f"'{symbol}' not supported between instances of 'NoneType' and another value")
     parts = [
-        found.alias(name),
+        of(value).alias(name),
         F.count(value).alias(f"{name}n"),
         F.count(F.lit(1)).alias(f"{name}m"),
     ]
@@ -266,6 +261,12 @@ def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> 
     return parts, F.when(is_mixed, F.raise_error(F.lit(marked(error, where)))).otherwise(F.col(name))
 
 
-_PARTS = {"sum": _sum, "count": _count, "mean": _mean, "min": _least, "max": _greatest}
+_PARTS: dict[str, Callable[..., tuple[list[Column], Column]]] = {
+    "sum": _sum,
+    "count": _count,
+    "mean": _mean,
+    "min": partial(_extreme, F.min, "<"),
+    "max": partial(_extreme, F.max, ">"),
+}
 _SMALL_PARTS = {**_PARTS, "sum": _small_sum, "mean": _small_mean}
 """For columns in which no sum of some of the values exceeds 64 bits."""

@@ -201,13 +201,11 @@ def _group_root(tag: int, step: Step, strategy: Strategy | None, plan: Plan, wit
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    rows = (_edge(step), tag, windowing, combine, step.where, step.label)
     if strategy.by_machine:
         late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
-        return MachineRoot(
-            _edge(step), tag, windowing, combine, strategy.input_retracts, step.where, step.label, late_edge
-        )
-    kernel = number_kernel(windowing, combine, without)
-    return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label, kernel)
+        return MachineRoot(*rows, strategy.input_retracts, late_edge)
+    return GroupRoot(*rows, number_kernel(windowing, combine, without))
 
 
 def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
@@ -266,12 +264,12 @@ def _writer(output: Output, writing: Writing, plan: Plan, context: Context) -> W
 def _grouping_writer(
     output: Output, writing: Writing, step: Step, plan: Plan, without: Set[str]
 ) -> WriterSpec:
-    target, strategy = (writing.edge, output.number, writing.tag), writing.strategy
+    rows, strategy = (writing.edge, output.number, writing.tag, step.where, step.label), writing.strategy
     if strategy is not None and strategy.by_machine:
-        return ElementWriterSpec(*target, step.where, step.label, strategy.input_retracts)
+        return ElementWriterSpec(*rows, strategy.input_retracts)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, writing.edge)
-    spec = GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=strategy is None)
+    spec = GroupWriterSpec(*rows, windowing, combine, as_numbers=strategy is None)
     return adding_up(spec, without)
 
 

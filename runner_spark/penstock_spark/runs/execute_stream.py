@@ -11,7 +11,8 @@ from functools import partial
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
-from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
+from penstock_spark.checkpoints.folder import Checkpoint, open_checkpoint
+from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context

@@ -14,7 +14,7 @@ from penstock.error import RunnerError
 from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock.runners.runner import PipelineState
-from penstock_spark.checkpoints import Checkpoint
+from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened

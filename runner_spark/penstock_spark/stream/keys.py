@@ -108,12 +108,6 @@ class KeyTable:
             if emitted:
                 yield live.key, emitted
 
-    def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
-        """Takes an element; `key` is None if the name contains it."""
-        live = self._live(name, key)
-        self._unnoted[name] = live
-        return live.key, self.machine.element(live.state, element, times)
-
     def arrival(self, name: bytes, key: Any, arrival: Arrival, times: Times) -> Fired:
         """Takes combined elements; `key` is None if the name contains it."""
         live = self._live(name, key)
