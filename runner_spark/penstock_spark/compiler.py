@@ -27,8 +27,6 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 
 @dataclass(frozen=True)
 class Target:
-    """The options of a compilation."""
-
     mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
     # The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
@@ -43,8 +41,6 @@ class Target:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass from a graph to a graph."""
-
     name: str  # The name of its module and of its golden file.
     function: Callable[..., Graph]
     serves: Callable[[Target], bool] = lambda target: True  # Whether the pass applies to a target.
@@ -91,8 +87,6 @@ STREAM_PASSES = (
 
 @dataclass(frozen=True)
 class Compiled:
-    """A plan, and a line for each pass that changed something."""
-
     plan: Plan | StreamPlan
     changes: tuple[str, ...]
 

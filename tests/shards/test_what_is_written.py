@@ -56,8 +56,7 @@ def batch(machine: Any, store: DictStore, notes: PageNotes, elements: Sequence[t
     """One micro-batch; how many results it gives."""
     keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(name for name, _ in elements)
-    names, arrived = zip(*elements, strict=True) if elements else ((), ())
-    given = sum(len(emitted) for _, emitted in keys.elements(names, arrived, {}, Times()))
+    given = sum(len(keys.element(name, None, element, Times())[1]) for name, element in elements)
     for _ in keys.signal("nobody hears it", Times()):
         pass
     keys.save()
@@ -101,9 +100,8 @@ def test_each_page_is_taken_apart_once_for_all_keys_that_are_read(monkeypatch: p
     monkeypatch.setattr(module, "_content", lambda stored: decoded.append(stored) or real(stored))
     keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(NAMES)
-    names, arrived = zip(*seen("b"), strict=True)
-    for _ in keys.elements(names, arrived, {}, Times()):
-        pass
+    for name, element in seen("b"):
+        keys.element(name, None, element, Times())
     assert len(decoded) == len(store.pages)
 
 

@@ -91,7 +91,7 @@ def keeper(groupings: dict[str, tuple[Windowing, Any, list[tuple[Any, Any, int]]
                     [name] = encode_keys([one])
                     micros = seconds * SECOND
                     element = Element(value, micros, machine.assign(micros, (one, value)))
-                    _ = [*table.elements([name], [element], {name: one}, Times(MIN_MICROS, micros))]
+                    table.element(name, one, element, Times(MIN_MICROS, micros))
                 table.save()
             yield from given
 

@@ -43,8 +43,6 @@ _NOTES_OF_SOURCE = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """What has changed between two signatures."""
-
     # Why the state does not fit: a sentence each, then a line with the old and a line with the new value.
     refusals: list[str]
     notes: list[str]  # Changes that the user should know although the state fits, likewise.

@@ -46,8 +46,6 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """An open checkpoint."""
-
     place: Place
     # The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
     # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint.

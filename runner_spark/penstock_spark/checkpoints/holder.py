@@ -12,8 +12,6 @@ from penstock_spark.process.identity import Process, process_of
 
 @dataclass(frozen=True)
 class Holder:
-    """A run, and where it runs."""
-
     run: str
     processes: tuple[Process, ...]  # The driver's processes: Python's first, then Java's.
     since: str  # When it began, for people.

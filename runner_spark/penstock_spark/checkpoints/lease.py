@@ -32,8 +32,6 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Timing:
-    """The timing of heartbeats."""
-
     beat_seconds: float = 2.0  # The time between two heartbeats.
     # How long another run sees no heartbeat before it takes the holder for dead.
     silence_seconds: float = 10.0

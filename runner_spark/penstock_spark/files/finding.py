@@ -24,8 +24,6 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one pattern."""
-
     pattern: str
     # The files, sorted, in the user's form: a pattern without a scheme gives local paths.
     paths: tuple[str, ...]

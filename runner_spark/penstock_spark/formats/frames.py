@@ -106,8 +106,6 @@ def _as_arrow_takes_them(values: list[Any], kind: pa.DataType) -> list[Any]:
 
 @dataclass(frozen=True)
 class FrameRows(Encoder):
-    """Encodes elements as typed columns."""
-
     schema: pa.Schema
     where: str
     split: Split

@@ -39,8 +39,6 @@ _TYPES = {"int": "bigint", "float": "double"}
 
 
 class ColumnMaker:
-    """Makes columns of expressions over a table."""
-
     def __init__(self, table: Table, column_of: Callable[[str], Column], where: str) -> None:
         self._fields = table.readable
         self._bounds = table.bounds

@@ -30,8 +30,6 @@ _Clocked = PeriodicSource | SequenceSource
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A source of a query."""
-
     frame: DataFrame  # What Spark reads.
     spec: ReadingSpec  # How its tasks read it.
     is_finite: bool  # Whether it ends on its own.

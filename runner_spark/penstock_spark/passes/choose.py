@@ -48,8 +48,6 @@ _SHARED = ("inline", "exchange", "aggregate")
 
 @dataclass(eq=False)
 class _Draft:
-    """An unfinished stage."""
-
     number: int
     kind: str  # A key of `_REASONS`.
     units: list[Unit]  # The units that it runs, all of one level.

@@ -15,8 +15,6 @@ from penstock_spark.plan.column_plan import ColumnsSource
 
 @dataclass(frozen=True)
 class Strategy:
-    """How Python does a grouping."""
-
     reason: str  # Why neither Spark's own aggregate nor a simpler way does it; a clause for `explain`.
     # Whether the elements of a key go through the grouping's machine, one by one in event-time order, because
     # a window may give several panes; otherwise all values of a window are read at once.
@@ -56,8 +54,6 @@ class OutputReference:
 
 @dataclass(frozen=True, eq=False)
 class Inline:
-    """Values of the program."""
-
     reads: tuple[Step, ...]
     # Whether the driver makes the rows of the stage; otherwise the values are distributed to tasks.
     by_driver: bool = False
@@ -128,8 +124,6 @@ class Deferred:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The results of a write."""
-
     step: Step
 
 

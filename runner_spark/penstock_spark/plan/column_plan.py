@@ -72,8 +72,6 @@ class Windowed:
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """A GroupBy with aggregated fields."""
-
     step: Step
     around: tuple[Step, Step]  # The steps before and after it, which make keys and results.
     keys: Named  # The parts of the key.

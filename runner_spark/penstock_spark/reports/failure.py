@@ -30,8 +30,6 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception of user code."""
-
     exception: bytes | None  # The pickled exception; None if it cannot be pickled.
     kind: str
     message: str  # The text of the exception.

@@ -54,8 +54,6 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Watermarks:
-    """The watermarks of a streaming query."""
-
     # Each shard's last report, by level and number, for each grouping.
     by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.

@@ -46,8 +46,6 @@ _ENDS = {
 
 @dataclass(eq=False)
 class Running:
-    """A query that has been started."""
-
     started: Any
     query: Query
     checkpoint: Checkpoint

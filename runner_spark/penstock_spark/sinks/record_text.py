@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordText:
-    """Turns records into text."""
-
     # From a table, and whether it is the first of a file, to text that ends with a line end.
     write: Callable[[pd.DataFrame, bool], bytes]
     columns: tuple[str, ...] | None  # The columns, if they are known before the first record.
@@ -79,8 +77,6 @@ def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: s
 
 
 class _RecordShard:
-    """One file on a local disk."""
-
     def __init__(self, path: str, text: RecordText) -> None:
         self._file = open_for_writing(path, CompressionTypes.UNCOMPRESSED)
         self._text = text

@@ -26,8 +26,6 @@ def _nothing_to_check() -> None:
 
 @dataclass(frozen=True)
 class Scan:
-    """An open source."""
-
     frame: DataFrame
     # Called once in each task. Gives a function from each Arrow batch, in the order of the partition, to the
     # list of its elements. It may keep state between batches.
@@ -53,8 +51,6 @@ def _whole(make_decoder: Callable[[], Decoder]) -> Reader:
 
 @dataclass(frozen=True)
 class StreamScan:
-    """An open unbounded source."""
-
     frame: DataFrame  # Only the decoder knows its columns, whose names differ.
     # Called once in each task, which reads batches in the order of the partition.
     make_decoder: Callable[[], StreamDecoder]

@@ -61,8 +61,6 @@ class LiveKey:
 
 
 class KeyTable:
-    """The keys of one grouping."""
-
     def __init__(self, machine: Machine, pages: KeyPages) -> None:
         self.machine: Any = machine
         self.pages = pages
@@ -107,6 +105,12 @@ class KeyTable:
             emitted = arrive(live.state, element, times)
             if emitted:
                 yield live.key, emitted
+
+    def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
+        """Takes an element; `key` is None if the name contains it."""
+        live = self._live(name, key)
+        self._unnoted[name] = live
+        return live.key, self.machine.element(live.state, element, times)
 
     def arrival(self, name: bytes, key: Any, arrival: Arrival, times: Times) -> Fired:
         """Takes combined elements; `key` is None if the name contains it."""

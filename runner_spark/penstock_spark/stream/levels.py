@@ -37,8 +37,6 @@ from penstock_spark.worker.messages import LogicalTime, Message
 
 
 class Done(NamedTuple):
-    """The results of a shard in one micro-batch."""
-
     rows: list[Row]  # For the next levels and for sinks.
     snapshot: Snapshot
     watermarks: dict[str, Told]  # By grouping, with the number of waiting elements.

@@ -71,8 +71,6 @@ class Operator:
 
 @dataclass(eq=False)
 class GroupingOperator(Operator):
-    """A grouping at work."""
-
     keys: KeyTable | Columns
     out: Consumer  # Takes panes.
     count_dropped: Callable[[Dropped], None]

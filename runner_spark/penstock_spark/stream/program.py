@@ -26,8 +26,6 @@ class RecordedSource:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The steps of a recorded input."""
-
     clocks_micros: tuple[int, ...] = (0,)  # Processing time at each step.
     firsts: tuple[int, ...] = (0,)  # The first step of each micro-batch.
 
@@ -49,8 +47,6 @@ class Timeline:
 
 @dataclass(frozen=True, eq=False)
 class ReadingSpec:
-    """A source that Spark reads."""
-
     origin: str  # The name of its watermark.
     where: str
     edge: int
@@ -69,8 +65,6 @@ class WatermarkInput(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupingSpec:
-    """A grouping of a level."""
-
     label: str
     where: str
     edge: int  # The edge of its panes.

@@ -20,8 +20,6 @@ from penstock_spark.worker.pushing import Records
 
 @dataclass(eq=False)
 class Shard:
-    """A shard at work."""
-
     number: int
     operators: Mapping[str, Operator]  # By label.
     header: Header

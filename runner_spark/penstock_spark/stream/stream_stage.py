@@ -59,8 +59,6 @@ class SinkRows(SinkWriter):
 
 
 class StreamStage(Stage):
-    """A level's steps and writers."""
-
     def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
         self.sink_rows: list[tuple[int, bytes]] = []  # (Level, page or row).

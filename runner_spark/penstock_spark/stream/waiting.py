@@ -183,8 +183,6 @@ class WaitingOperator(Operator):
 
 
 class KeptParcel(NamedTuple):
-    """The content of a parcel."""
-
     place: int | None  # The index of the side input whose elements it has; None if its elements wait.
     window: BoundedWindow
     values: list[Any]

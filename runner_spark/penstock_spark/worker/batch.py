@@ -34,8 +34,6 @@ MIN_MICROS: int = MIN_TIMESTAMP.micros
 
 
 class Batch:
-    """Elements in order."""
-
     __slots__ = ("panes", "timestamps", "values", "windows")
 
     def __init__(

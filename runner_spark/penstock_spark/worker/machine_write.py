@@ -16,8 +16,6 @@ from penstock_spark.worker.rows import exchange_records
 
 
 class ElementWriter(Node):
-    """Writes a row for each element."""
-
     def __init__(
         self, spec: ElementWriterSpec, stage: int, partition: int, metrics: MetricsContainer
     ) -> None:

@@ -12,8 +12,6 @@ Records = Iterator[Any]
 
 
 class Consumer(Protocol):
-    """Takes batches."""
-
     def push(self, batch: Batch) -> Records:
         """Takes a batch; gives the Arrow record batches that became ready."""
 

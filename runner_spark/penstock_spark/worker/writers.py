@@ -53,8 +53,6 @@ class PageWriter(Node):
 
 
 class SinkWriter(Node):
-    """Encodes values as a sink's rows."""
-
     def __init__(self, spec: SinkWriterSpec) -> None:
         self.spec = spec
         self._encoder: Any = None

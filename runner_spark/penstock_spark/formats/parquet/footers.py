@@ -71,8 +71,6 @@ _CERTAIN = (
 
 @dataclass(frozen=True, eq=False)
 class Footers:
-    """What the footers of some files show."""
-
     schema: T.StructType  # The common schema of all files, as Spark would find it.
     bounds: Bounds
 

@@ -35,7 +35,6 @@ _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
-    """Rows of ``spark.read.format(...)``."""
     reader = spark.read.format(source.format).options(**dict(source.options))
     if source.schema is not None:
         reader = reader.schema(source.schema)
@@ -56,7 +55,6 @@ def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -
 def open_table_stream(
     source: SparkSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    """Rows of ``spark.readStream.format(...)``."""
     is_files = source.format.lower() in FILE_FORMATS
     options = (*source.options, *stream.options)
     looks_deep = ("recursivefilelookup", "true") in {
