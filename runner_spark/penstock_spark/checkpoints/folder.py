@@ -114,16 +114,12 @@ class Checkpoint:
 Prepare = Callable[[Checkpoint], None]
 
 
-def _nothing(checkpoint: Checkpoint) -> None:
-    pass
-
-
 def open_checkpoint(
     spark: SparkSession,
     location: str | os.PathLike[str],
     signature: Signature,
     drop_state: Collection[str] = (),
-    prepare: Prepare = _nothing,
+    prepare: Prepare = lambda checkpoint: None,
     run: str | None = None,
     take_over: bool = False,
 ) -> Checkpoint:
@@ -176,7 +172,7 @@ def open_at(
     place: Place,
     signature: Signature,
     drop_state: Collection[str] = (),
-    prepare: Prepare = _nothing,
+    prepare: Prepare = lambda checkpoint: None,
     lease: Lease | None = None,
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""

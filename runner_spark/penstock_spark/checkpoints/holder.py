@@ -18,7 +18,7 @@ class Holder:
 
     def __str__(self) -> str:
         first = self.processes[0]
-        return f"the run {self.run} (process {first.pid} on {first.host}, since {self.since})"
+        return f"the run {self.run} (process {first.pid} on {first.machine.partition(' ')[0]}, since {self.since})"
 
     def is_dead(self) -> bool:
         """Whether its processes are known to have ended; False if this machine cannot know."""

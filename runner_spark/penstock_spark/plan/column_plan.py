@@ -108,14 +108,6 @@ class ColumnsSource(Source):
         """The steps that the operations replace, in order."""
         return tuple(step for operation in self.operations for step in _steps(operation))
 
-    @property
-    def result(self) -> Table:
-        assert self.table is not None
-        table = self.table
-        for operation in self.operations:
-            table = after(operation, table)
-        return table
-
 
 def _steps(operation: Operation) -> tuple[Step, ...]:
     if isinstance(operation, Combined):

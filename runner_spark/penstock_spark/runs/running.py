@@ -21,8 +21,8 @@ from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import (
     Watermarks,
     ended_sources,
-    fold_snapshots,
     forget_reports,
+    take_snapshots,
     watermarks_of_shards,
 )
 from penstock_spark.runs.draining import Backlog
@@ -238,7 +238,7 @@ class Running:
 
     def _fold(self, batch: int | None) -> None:
         self._snapshot = merge_snapshots(
-            self._snapshot, fold_snapshots(self.context.metrics, self.context.run, batch)
+            self._snapshot, take_snapshots(self.context.metrics, self.context.run, batch)
         )
 
     def _is_over(self, progress: Any) -> bool:

@@ -86,7 +86,8 @@ class FunctionNames:
         """Nothing: the user's function may use anything in its names."""
 
     def path(self, batch: str, shard: int, count: int) -> str:
-        return self._in_folder(self._name(batch, shard, count))
+        name = self._name(batch, shard, count)
+        return f"{self.folder}/{name}" if self.folder else name
 
     def results(self, paths: list[str], batch: str) -> list[Any]:
         count = len(paths)
@@ -105,9 +106,6 @@ class FunctionNames:
         name = str(self.file_naming(_WINDOW, None, shard, count, "", None))
         inside, slash, last = name.rpartition("/")
         return f"{inside}{slash}{batch}-{last}" if batch else name
-
-    def _in_folder(self, name: str) -> str:
-        return f"{self.folder}/{name}" if self.folder else name
 
 
 Names = TemplateNames | FunctionNames
