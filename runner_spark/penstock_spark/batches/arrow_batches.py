@@ -16,7 +16,7 @@ from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.records import column_of, plain, plain_type
 from penstock_spark.batches.misfits import OfLibrary, misfit
-from penstock_spark.batches.rows import row_maker, row_type, without_none
+from penstock_spark.batches.rows import RowBatches, row_maker, row_type, without_none
 
 _PLAIN: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
@@ -139,7 +139,7 @@ class ArrayConverter(OfLibrary):
         return int(batch.nbytes)
 
 
-class TableConverter(OfLibrary):
+class TableConverter(RowBatches):
     """Tables or record batches with a column for each field.
 
     >>> from penstock.pvalue import Row
@@ -153,24 +153,12 @@ class TableConverter(OfLibrary):
         self._schema = pa.schema([field_of(name, hint) for name, hint in element_type.fields])
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        fields = self._element_type.fields
-        try:
-            columns = [[getattr(element, name) for element in elements] for name, _ in fields]
-        except AttributeError:
-            raise misfit(self._element_type) from None
-        arrays = [
-            _to_arrow(values, field, hint)
-            for values, field, (_, hint) in zip(columns, self._schema, fields, strict=True)
-        ]
+        columns = zip(self._columns(elements), self._schema, self._element_type.fields, strict=True)
+        arrays = [_to_arrow(values, field, hint) for values, field, (_, hint) in columns]
         return _TABLES[self._batch_type](arrays, schema=self._schema)
 
     def explode_batch(self, batch: Any) -> Any:
-        fields, make = self._element_type.fields, row_maker(self._element_type)
-        names = [name for name, _ in fields]
-        if not set(names) <= set(batch.schema.names):
-            raise misfit(self._element_type)
-        columns = [_to_python(batch.column(name), hint) for name, hint in fields]
-        return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+        return self._rows(batch.schema.names, lambda name, hint: _to_python(batch.column(name), hint))
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         table = pa.concat_tables([pa.table(batch) for batch in batches])

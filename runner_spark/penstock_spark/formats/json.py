@@ -202,22 +202,15 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     format, text = _text_of(source)
     frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
     naming, has_rejects = files.naming(), stream.has_rejects
-    decode = _Objects(_JsonDecoder(source, fields), where)
-    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
+    of_texts = _JsonDecoder(source, fields)
 
-
-@dataclass(frozen=True)
-class _Objects:
-    """Decodes the texts of a file, and names a wrong file."""
-
-    decode: _JsonDecoder
-    where: str
-
-    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
+    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
         try:
-            return self.decode(batch)
+            return of_texts(batch)
         except ValueError as error:
-            raise _malformed_text(_what_is_wrong(error), file, self.where) from error
+            raise _malformed_text(_what_is_wrong(error), file, where) from error
+
+    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
 
 
 def json_files(sink: JsonSink, where: str) -> FileSink:

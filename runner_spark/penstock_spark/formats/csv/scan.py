@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,6 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
-from penstock_spark.formats.csv.charsets import java_charset
 from penstock_spark.sources.scan import Scan
 
 # The texts that pandas takes for a missing value unless keep_default_na=False.
@@ -33,6 +33,16 @@ _MISSING = [
     "1.#QNAN",
     "<NA>",
 ] + ["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+# Java's names of the encodings that Python knows by many names.
+_CHARSETS = {
+    "ascii": "US-ASCII",
+    "iso8859-1": "ISO-8859-1",
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-be": "UTF-16BE",
+    "utf-16-le": "UTF-16LE",
+    "utf-32": "UTF-32",
+}
 INT = r"^\s*[+-]?[0-9]+\s*$"
 FLOAT = (
     r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
@@ -123,6 +133,20 @@ def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
         "columnNameOfCorruptRecord": MALFORMED,
     }
     return {name: value for name, value in chosen.items() if value is not None}
+
+
+def java_charset(encoding: str | None) -> str | None:
+    """Java's name of an encoding; an encoding that only Java may know stays unchanged.
+
+    >>> java_charset("latin1"), java_charset("utf8"), java_charset("x-other"), java_charset(None)
+    ('ISO-8859-1', 'UTF-8', 'x-other', None)
+    """
+    if encoding is None:
+        return None
+    try:
+        return _CHARSETS.get(codecs.lookup(encoding).name, encoding)
+    except LookupError:
+        return encoding
 
 
 def malformed_lines(count: int, file: str, where: str) -> ValueError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -79,28 +78,21 @@ def open_table_stream(
     if not is_files:
         has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
         return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all)
-    rows = _Rows(looks_deep, where)
-    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(rows, Naming()))
+
+    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
+        # See `reader_options.file_options`.
+        if not looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
+            what = f"because of a special character in the path, Spark would read {file} more than once"
+            hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
+            step_failed(refusal(ValueError, what, where=where, hint=hint), where)
+        return to_rows(batch)
+
+    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(decode, Naming()))
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
     # Folders such as day=7 are columns, as where Spark reads a table at once, unless the user says otherwise.
     return file_options(options) | ({} if looks_deep else {"recursiveFileLookup": False})
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Decodes the rows of a file, unless Spark has read it several times; see `options.file_options`."""
-
-    looks_deep: bool
-    where: str
-
-    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
-        if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
-            what = f"because of a special character in the path, Spark would read {file} more than once"
-            hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
-            step_failed(refusal(ValueError, what, where=self.where, hint=hint), self.where)
-        return to_rows(batch)
 
 
 def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
