@@ -76,6 +76,8 @@ class Batch:
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
+        if all(selectors):
+            return self
         return Batch(
             list(compress(self.values, selectors)),
             _compress(self.timestamps, selectors),

@@ -85,15 +85,32 @@ class ResultOf:
         return named_tuple("Result", self.names)(*pair[0], *pair[1])
 
 
+class Stamping:
+    """The function of a Map that gives each element a new timestamp, and changes nothing else."""
+
+    def __call__(self, element: Any) -> TimestampedValue[Any]:
+        """The element at its time."""
+        return TimestampedValue(element, Timestamp.from_micros(self.function(element)))
+
+    @property
+    def function(self) -> Callable[[Any], int]:
+        """From an element to its time in microseconds since the epoch. A loop over elements calls this alone."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class StampedBy:
+class StampedBy(Stamping):
     """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
 
     moment: Callable[[Any], Any]
     """From the element to seconds, a Timestamp, or an aware datetime in UTC."""
 
-    def __call__(self, element: Any) -> TimestampedValue[Any]:
-        """The element at its time."""
+    @property
+    def function(self) -> Callable[[Any], int]:
+        """From an element to its time in microseconds."""
+        return self._micros
+
+    def _micros(self, element: Any) -> int:
         moment = self.moment(element)
         if moment is None:
             raise refusal(
@@ -101,7 +118,7 @@ class StampedBy:
                 "an element has no time: the function of WithTimestamps gave None",
                 hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
             )
-        return TimestampedValue(element, Timestamp.of(moment))
+        return Timestamp.of(moment).micros
 
 
 @functools.cache
