@@ -196,7 +196,7 @@ def views(words: Words) -> dict[str, str]:
 
 
 def _millis(time: str) -> str:
-    return f"UNIX_MICROS({time}) DIV 1000"
+    return f"UNIX_MILLIS({time})"
 
 
 TEXTS: dict[str, Callable[[Words], str]] = {
