@@ -44,7 +44,10 @@ SUITES = {
     "nexmark_sql": ("penstock", "penstock_sql", "native_sql", "penstock_sql_parquet"),
 }
 """The contenders that take turns, by the name of the files of their numbers."""
-EVENTS = {"batch": 200_000, "streaming": 40_000}
+EVENTS = {
+    "nexmark": {"batch": 200_000, "streaming": 40_000},
+    "nexmark_sql": {"batch": 40_000, "streaming": 10_000},
+}
 RUNS = {"batch": 3, "streaming": 2}
 
 
@@ -63,7 +66,11 @@ def compared(
             told[name] = answer.numbers
             if turn:
                 runs_of.append(
-                    Times(settings.events or EVENTS[mode], answer.wall_seconds, answer.cpu_seconds)
+                    Times(
+                        settings.events or EVENTS[settings.suite][mode],
+                        answer.wall_seconds,
+                        answer.cpu_seconds,
+                    )
                 )
     found = summary(query, times)
     for name, numbers in told.items():
@@ -81,7 +88,7 @@ def _contenders(mode: str, query: str, workers: dict[str, Worker]) -> list[str]:
 
 def measure(mode: str, settings: argparse.Namespace, workers: dict[str, Worker]) -> None:
     """Measures all queries in a mode, prints the table and writes the numbers."""
-    events = settings.events or EVENTS[mode]
+    events = settings.events or EVENTS[settings.suite][mode]
     if mode == "batch":
         source = batch_files(settings.folder, events)
     else:
