@@ -73,8 +73,6 @@ class OfColumns:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A combiner that the runner knows."""
-
     name: str
     of_columns: OfColumns | None  # None if Spark has no such aggregate.
     adding: Adding | None  # None if the CombineFn itself is as fast, or more exact.

@@ -11,13 +11,13 @@ from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
 from penstock_spark.worker.outputs import Outputs
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
 _USUAL = frozenset((GeneratorType, list, tuple))
@@ -48,12 +48,14 @@ def check_complete(found: int, expected: int) -> None:
 
 def stopped() -> RuntimeError:
     """The error for user code that raised StopIteration, as Python itself raises it for generators."""
-    return RuntimeError(
-        three_parts("the function raised StopIteration", hint="give next() a default, or catch StopIteration")
+    return refusal(
+        RuntimeError,
+        "the function raised StopIteration",
+        hint="give next() a default, or catch StopIteration",
     )
 
 
-class ValueStep(Quiet):
+class ValueStep(Node):
     """A function of an element's value; `starred` passes the parts of the value as arguments."""
 
     def __init__(
