@@ -195,11 +195,8 @@ class FastCoder(Coder):
             try:
                 impl = self.__dict__["_impl"] = self._create_impl()
             except NotImplementedError:
-                raise refusal(
-                    NotImplementedError,
-                    f"{self!r} does not {verb}",
-                    hint="define encode_to_stream and decode_from_stream",
-                ) from None
+                hint = "define encode_to_stream and decode_from_stream"
+                raise refusal(NotImplementedError, f"{self!r} does not {verb}", hint=hint) from None
         return impl
 
     def __getstate__(self) -> dict[str, Any]:

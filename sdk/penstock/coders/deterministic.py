@@ -660,11 +660,9 @@ def _decode_registered(data: bytes) -> Any:
     kind = class_named(bytes(name))
     coder = _registered_coder(kind)
     if coder is None:
-        raise refusal(
-            LookupError,
-            f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
-            hint="register the coder that the key was encoded with before the pipeline runs",
-        )
+        what = f"no coder is registered for {kind.__qualname__} in the process that decodes the key"
+        hint = "register the coder that the key was encoded with before the pipeline runs"
+        raise refusal(LookupError, what, hint=hint)
     return coder.decode(bytes(payload))
 
 

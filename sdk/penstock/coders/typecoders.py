@@ -73,11 +73,8 @@ class CoderRegistry:
             TypeError: The second argument is not a class, for instance a coder object.
         """
         if not isinstance(typehint_coder_class, type):
-            raise refusal(
-                TypeError,
-                f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
-                hint="leave out the parentheses: register_coder(MyType, MyCoder)",
-            )
+            what = f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead."
+            raise refusal(TypeError, what, hint="leave out the parentheses: register_coder(MyType, MyCoder)")
         if typehint_type not in self.custom_types:
             self.custom_types.append(typehint_type)
         self._coders[_lookup_key(typehint_type)] = typehint_coder_class
@@ -154,9 +151,8 @@ class FirstOf:
                 reasons.append(f"{coder_class}: {error}")
             else:
                 return coder
-        raise refusal(
-            ValueError, f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder"
-        )
+        what = f"no coder takes {typehint!r}: {'; '.join(reasons)}"
+        raise refusal(ValueError, what, hint="register a coder")
 
 
 def _lookup_key(kind: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.figures.recording import Recording
 from penstock.functions.combinefn import CombineFn
 from penstock.io.recorded_stream import (
@@ -109,9 +109,8 @@ def recording_of_test_stream(
     ([('game', '7')], True)
     """
     if tag not in (test_stream.output_tags or {None}):
-        raise ValueError(
-            three_parts(f"the TestStream has no output {tag!r}", hint="pass the tag of one of its outputs")
-        )
+        what = f"the TestStream has no output {tag!r}"
+        raise refusal(ValueError, what, hint="pass the tag of one of its outputs")
     events = list(_events_of(test_stream, tag))
     combine = None if combine is None else CombineFn.maybe_from_callable(combine)
     played = play(GroupingMachine(windowing, combine), events, mode, finish=True)

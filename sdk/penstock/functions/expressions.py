@@ -95,12 +95,9 @@ class Expression(ABC):
         return repr(self)
 
     def __bool__(self) -> bool:
-        raise refusal(
-            TypeError,
-            f"the expression {self} is neither true nor false: it is a function of an element",
-            where=here(),
-            hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
-        )
+        what = f"the expression {self} is neither true nor false: it is a function of an element"
+        hint = "write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2"
+        raise refusal(TypeError, what, where=here(), hint=hint)
 
     # An expression is itself and no other: what looks like a comparison makes a new one.
     __hash__ = object.__hash__
@@ -314,12 +311,8 @@ def field(name: str) -> Field:
     (41, False)
     """
     if not isinstance(name, str):
-        raise refusal(
-            TypeError,
-            f"a field has a name, not {type(name).__name__}",
-            where=here(),
-            hint="write field('score')",
-        )
+        what = f"a field has a name, not {type(name).__name__}"
+        raise refusal(TypeError, what, where=here(), hint="write field('score')")
     return Field(name)
 
 
@@ -335,11 +328,8 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
     value = part(element)
     if value is None or isinstance(value, bool):
         return value
-    raise refusal(
-        TypeError,
-        f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
-        hint="compare it, e.g. with != 0, and put the comparison in parentheses",
-    )
+    what = f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None"
+    raise refusal(TypeError, what, hint="compare it, e.g. with != 0, and put the comparison in parentheses")
 
 
 def _truth(whole: Expression, input_type: Any) -> Any:

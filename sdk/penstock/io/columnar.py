@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.fileio import FileResult
 from penstock.io.paths import check_path
@@ -108,12 +108,8 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
     """
     unknown = sorted(set(given) - known)
     if unknown:
-        raise TypeError(
-            three_parts(
-                f"{transform} does not support the arguments {', '.join(unknown)}",
-                hint=f"use only these: {', '.join(sorted(known))}",
-            )
-        )
+        what = f"{transform} does not support the arguments {', '.join(unknown)}"
+        raise refusal(TypeError, what, hint=f"use only these: {', '.join(sorted(known))}")
 
 
 class ReadColumns(SourceTransform[Row]):

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec
 from penstock.io import filesystem
@@ -41,12 +41,8 @@ class EmptyMatchTreatment:
             return "*" in pattern
         if setting == EmptyMatchTreatment.DISALLOW:
             return False
-        raise ValueError(
-            three_parts(
-                f"{setting!r} is not an EmptyMatchTreatment",
-                hint="pass ALLOW, DISALLOW or ALLOW_IF_WILDCARD",
-            )
-        )
+        what = f"{setting!r} is not an EmptyMatchTreatment"
+        raise refusal(ValueError, what, hint="pass ALLOW, DISALLOW or ALLOW_IF_WILDCARD")
 
 
 class _Match(DoFn):
@@ -184,14 +180,12 @@ class MatchContinuously(PTransform[Any, Any]):
     ) -> None:
         super().__init__()
         if Duration.of(interval).micros <= 0:
-            raise ValueError(three_parts("MatchContinuously interval must be positive.", hint="pass seconds"))
+            raise refusal(ValueError, "MatchContinuously interval must be positive.", hint="pass seconds")
         if timestamp_cursor and not has_deduplication:
-            raise ValueError(
-                three_parts(
-                    "MatchContinuously(timestamp_cursor=True) deduplicates, and so needs has_deduplication=True",
-                    hint="leave out one of the two",
-                )
+            what = (
+                "MatchContinuously(timestamp_cursor=True) deduplicates, and so needs has_deduplication=True"
             )
+            raise refusal(ValueError, what, hint="leave out one of the two")
         if timestamp_cursor and not match_updated_files:
             _LOGGER.warning(
                 "MatchContinuously(timestamp_cursor=True) also gives files again that have changed"

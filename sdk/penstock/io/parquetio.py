@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from penstock.base.row import Row
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import RunnerError, three_parts
+from penstock.error import RunnerError, refusal
 from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
 from penstock.io.columnar import field_names
@@ -276,13 +276,9 @@ class WriteToParquet(SinkTransform[str]):
         if self.sink.schema is None:
             element_type = getattr(pcoll, "element_type", None)
             if field_names(element_type) is None:
-                raise ValueError(
-                    three_parts(
-                        "A schema is required to write non-schema'd data.",
-                        where=self._where(),
-                        hint="pass schema=pyarrow.schema([...]), or give the elements a NamedTuple type",
-                    )
-                )
+                what = "A schema is required to write non-schema'd data."
+                hint = "pass schema=pyarrow.schema([...]), or give the elements a NamedTuple type"
+                raise refusal(ValueError, what, where=self._where(), hint=hint)
             self.sink = replace(self.sink, element_type=element_type)
         result: PCollection[str] = super().expand(pcoll)
         return result

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.userstate import (
     BagRuntimeState,
     BagStateSpec,
@@ -46,7 +46,7 @@ def kind_of_cell(spec: StateSpec) -> Callable[[Any, Cells], RuntimeState]:
     kind = _KINDS.get(type(spec))
     if kind is None:
         what = f"{spec!r} has an unknown kind of state"
-        raise TypeError(three_parts(what, hint=f"use one of {', '.join(one.__name__ for one in _KINDS)}"))
+        raise refusal(TypeError, what, hint=f"use one of {', '.join(one.__name__ for one in _KINDS)}")
     return kind
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.coders.registered_pickles import dumps
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines import simple_triggers as simple
 from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InTurn, Repeat
 from penstock.machines.custom_triggers import Custom
@@ -92,12 +92,8 @@ def _simple(trigger: TriggerFn) -> TriggerMachine:
             return simple.Always()
         case Never():
             return simple.Never()
-    raise TypeError(
-        three_parts(
-            f"the trigger {type(trigger).__name__} has no state machine",
-            hint="derive your own triggers from CustomTrigger",
-        )
-    )
+    what = f"the trigger {type(trigger).__name__} has no state machine"
+    raise refusal(TypeError, what, hint="derive your own triggers from CustomTrigger")
 
 
 def _pickled_bytes(value: Any) -> int:

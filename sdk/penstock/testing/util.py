@@ -17,7 +17,7 @@ from penstock.base.row import Row
 from penstock.base.where import at_step, caller
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey
@@ -345,20 +345,13 @@ def assert_that(
         RuntimeError: If its pipeline has already run.
     """
     if not isinstance(actual, pvalue.PCollection):
-        raise AssertionError(
-            three_parts(
-                f"{type(actual).__name__} is not a supported type for assert_that", hint="pass a PCollection"
-            )
-        )
+        what = f"{type(actual).__name__} is not a supported type for assert_that"
+        raise refusal(AssertionError, what, hint="pass a PCollection")
     pipeline = actual.pipeline
     if pipeline.result is not None:
-        raise RuntimeError(
-            three_parts(
-                "assert_that must be used within a Pipeline context: this pipeline has run already",
-                where=f"at {caller()}",
-                hint="move the call into the pipeline's with block",
-            )
-        )
+        what = "assert_that must be used within a Pipeline context: this pipeline has run already"
+        hint = "move the call into the pipeline's with block"
+        raise refusal(RuntimeError, what, where=f"at {caller()}", hint=hint)
     transform = AssertThat(matcher, reify_windows=reify_windows, use_global_window=use_global_window)
     return actual | _free_label(pipeline, label) >> transform
 
@@ -423,7 +416,7 @@ class _Match:
         try:
             return self.matcher(actual)
         except BeamAssertException as error:
-            raise type(error)(three_parts(str(error), where=self.where)) from None
+            raise refusal(type(error), str(error), where=self.where) from None
         except Exception as error:
             # The type and text of the test's own error stay unchanged.
             error.add_note(self.where)

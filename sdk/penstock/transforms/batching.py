@@ -351,11 +351,9 @@ class BatchElements(PTransform[Any, Any]):
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         if self._max_batch_duration_secs is not None and not pcoll.is_bounded:
             if pcoll.windowing.windowfn.is_merging():
-                raise UnsupportedByRunner(
-                    "max_batch_duration_secs needs state, and the windows of the input merge",
-                    where=f"at step {self.label!r}",
-                    hint="leave it out; batches then do not wait",
-                )
+                what = "max_batch_duration_secs needs state, and the windows of the input merge"
+                hint = "leave it out; batches then do not wait"
+                raise UnsupportedByRunner(what, where=f"at step {self.label!r}", hint=hint)
             waiting = WaitingBatchDoFn(self._estimator, self._element_size_fn, self._max_batch_duration_secs)
             keyed = ParDo(WithBucket(self._bucket_of)).with_output_types(Tuple[int, pcoll.element_type])
             batched: PCollection[list[T]] = (

@@ -208,12 +208,8 @@ class CombineGlobally(PTransform[Any, Any]):
         super().__init__()
         self.fn = fn
         if not (isinstance(fn, CombineFn) or callable(fn)):
-            raise refusal(
-                TypeError,
-                f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
-                where=self._where(),
-                hint="e.g. sum, or MeanCombineFn()",
-            )
+            what = f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead"
+            raise refusal(TypeError, what, where=self._where(), hint="e.g. sum, or MeanCombineFn()")
         self.args = args
         self.kwargs = kwargs
 

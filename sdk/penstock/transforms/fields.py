@@ -44,12 +44,9 @@ def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
         return Field(given)
     if callable(given):
         return given
-    raise refusal(
-        TypeError,
-        f"Field expression {given!r} at {position} must be a callable or a string",
-        where=here(),
-        hint="give the name of an attribute, or a function of the element",
-    )
+    what = f"Field expression {given!r} at {position} must be a callable or a string"
+    hint = "give the name of an attribute, or a function of the element"
+    raise refusal(TypeError, what, where=here(), hint=hint)
 
 
 def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
@@ -260,12 +257,9 @@ class CallableWrapperPartitionFn(PartitionFn):
     def __init__(self, fn: Callable[..., int]) -> None:
         super().__init__()
         if not callable(fn):
-            raise refusal(
-                TypeError,
-                f"Expected a callable object instead of: {fn!r}",
-                where=here(),
-                hint="pass a function of the element and the number of parts, or a PartitionFn",
-            )
+            what = f"Expected a callable object instead of: {fn!r}"
+            hint = "pass a function of the element and the number of parts, or a PartitionFn"
+            raise refusal(TypeError, what, where=here(), hint=hint)
         self.fn = fn
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
@@ -278,17 +272,11 @@ class _ApplyPartitionFn(DoFn):
     ) -> Iterable[Any]:
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
-            raise refusal(
-                ValueError,
-                f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
-                hint="return a number from 0 on",
-            )
+            what = f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers"
+            raise refusal(ValueError, what, hint="return a number from 0 on")
         if not 0 <= int(partition) < n:
-            raise refusal(
-                ValueError,
-                f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
-                hint="return a number below the number of parts",
-            )
+            what = f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})"
+            raise refusal(ValueError, what, hint="return a number below the number of parts")
         return [TaggedOutput(str(int(partition)), element)]
 
 
@@ -313,12 +301,8 @@ class Partition(PTransformWithSideInputs):
         """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:
-            raise refusal(
-                ValueError,
-                f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
-                where=self._where(),
-                hint="Partition(fn, 2)",
-            )
+            what = f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}"
+            raise refusal(ValueError, what, where=self._where(), hint="Partition(fn, 2)")
         tags = [str(index) for index in range(args[0])]
         pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)
         outputs: pvalue.DoOutputsTuple = pcoll | "Part" >> pardo.with_output_types(

@@ -59,11 +59,9 @@ class _Batches(PTransform[Any, Any]):
                 gather = GatheringDoFn(self.batch_size, self.max_buffering_duration_secs)
                 return pcoll | "Gather" >> ParDo(gather).with_output_types(output_type)
             if self.max_buffering_duration_secs:
-                raise UnsupportedByRunner(
-                    "max_buffering_duration_secs needs state, and the windows of the input merge",
-                    where=f"at step {self.label!r}",
-                    hint="leave it out; batches then come with the panes of the input's windows",
-                )
+                what = "max_buffering_duration_secs needs state, and the windows of the input merge"
+                hint = "leave it out; batches then come with the panes of the input's windows"
+                raise UnsupportedByRunner(what, where=f"at step {self.label!r}", hint=hint)
         return pcoll | GroupByKey() | FlatMapTuple(batches_of(self.batch_size)).with_output_types(output_type)
 
 

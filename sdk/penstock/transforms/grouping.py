@@ -159,31 +159,23 @@ class Flatten(PTransform[Any, Any]):
         super().__init__()
         self.pipeline = kwargs.pop("pipeline", None)
         if kwargs:
-            raise refusal(
-                ValueError, f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known"
-            )
+            what = f"Unexpected keyword arguments: {list(kwargs)}"
+            raise refusal(ValueError, what, hint="only pipeline is known")
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Sequence[Any]]:
         try:
             values = tuple(pvalueish)
         except TypeError as error:
-            raise refusal(
-                ValueError,
-                f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
-                where=self._where(),
-                hint="write (first, second) | Flatten()",
-            ) from error
+            what = f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}"
+            hint = "write (first, second) | Flatten()"
+            raise refusal(ValueError, what, where=self._where(), hint=hint) from error
         for index, value in enumerate(values):
             if isinstance(value, (list, tuple)) and any(
                 isinstance(each, pvalue.PCollection) for each in value
             ):
-                raise refusal(
-                    TypeError,
-                    "Inputs to Flatten cannot include an iterable of PCollections. "
-                    f"There is one at index {index}",
-                    where=self._where(),
-                    hint="put all PCollections into one tuple",
-                )
+                what = f"Inputs to Flatten cannot include an iterable of PCollections. There is one at index {index}"
+                hint = "put all PCollections into one tuple"
+                raise refusal(TypeError, what, where=self._where(), hint=hint)
         return values, values
 
     def to_primitive(self) -> graph.Primitive:
@@ -237,9 +229,6 @@ class FlattenWith(PTransform[Any, Any]):
             elif isinstance(other, PTransform):
                 pcolls.append(pcoll.pipeline | other)
             else:
-                raise refusal(
-                    TypeError,
-                    f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
-                    where=self._where(),
-                )
+                what = f"FlattenWith only takes other PCollections and PTransforms, got {other!r}"
+                raise refusal(TypeError, what, where=self._where())
         return tuple(pcolls) | Flatten()

@@ -80,12 +80,8 @@ def check_process(transform: Any) -> None:
     """Raises TypeError if the DoFn of a ParDo has neither ``process`` nor ``process_batch``."""
     dofn = transform.fn
     if not dofn._process_defined and not dofn._process_batch_defined:
-        raise refusal(
-            TypeError,
-            f"{type(dofn).__name__} defines no process method",
-            where=transform._where(),
-            hint="def process(self, element): yield ...",
-        )
+        what = f"{type(dofn).__name__} defines no process method"
+        raise refusal(TypeError, what, where=transform._where(), hint="def process(self, element): yield ...")
 
 
 def warn_of_returns(dofn: Any) -> None:
@@ -257,11 +253,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             ValueError: If the main tag is among `tags`.
         """
         if main is not None and main in tags:
-            raise refusal(
-                ValueError,
-                f"Main output tag {main!r} must be different from side output tags {tags}",
-                where=self._where(),
-            )
+            what = f"Main output tag {main!r} must be different from side output tags {tags}"
+            raise refusal(ValueError, what, where=self._where())
         for tag in tags:
             if not isinstance(tag, str):
                 what = f"a tag is a string, not {tag!r}"

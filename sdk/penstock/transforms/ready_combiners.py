@@ -465,12 +465,8 @@ class Sample:
 
         def __init__(self, n: int) -> None:
             if n < 0:
-                raise refusal(
-                    ValueError,
-                    f"Expected non-negative n, received {n}.",
-                    where="at Sample.Any",
-                    hint="use 0 or more",
-                )
+                what = f"Expected non-negative n, received {n}."
+                raise refusal(ValueError, what, where="at Sample.Any", hint="use 0 or more")
             super().__init__(n)
 
         def expand(self, pcoll: Any) -> Any:
@@ -809,12 +805,9 @@ class PhasedCombineFnExecutor:
             "convert": self.convert_to_accumulator,
         }
         if phase not in phases:
-            raise refusal(
-                ValueError,
-                f"Unexpected phase: {phase}",
-                where="at PhasedCombineFnExecutor",
-                hint=f"use one of {list(phases)}",
-            )
+            what = f"Unexpected phase: {phase}"
+            hint = f"use one of {list(phases)}"
+            raise refusal(ValueError, what, where="at PhasedCombineFnExecutor", hint=hint)
         self.apply = phases[phase]
 
     def full_combine(self, elements: Iterable[Any]) -> Any:

@@ -143,9 +143,8 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
     left, right = (pcoll.windowing.windowfn for pcoll in pcolls)
     if left != right:
         what = f"the sides of a join have different windows: {left} and {right}"
-        raise refusal(
-            ValueError, what, where=transform._where(), hint="put both into the same with WindowInto"
-        )
+        hint = "put both into the same with WindowInto"
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
 
 
 def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:

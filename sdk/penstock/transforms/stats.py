@@ -536,6 +536,5 @@ def _hash(encoded: bytes) -> int:
 
 
 def _wrong(what: str) -> ValueError:
-    return refusal(
-        ValueError, what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5"
-    )
+    hint = "give size=16 or more, or error=0.01 to 0.5"
+    return refusal(ValueError, what, where="at ApproximateUnique", hint=hint)

@@ -81,12 +81,8 @@ class WindowInto(PTransform[Any, Any]):
             on_time_behavior = on_time_behavior or base.on_time_behavior
             closing_behavior = closing_behavior or base.closing_behavior
         elif not isinstance(windowfn, WindowFn):
-            raise refusal(
-                TypeError,
-                f"WindowInto takes a WindowFn, not {windowfn!r}",
-                where=self._where(),
-                hint="e.g. FixedWindows(60)",
-            )
+            what = f"WindowInto takes a WindowFn, not {windowfn!r}"
+            raise refusal(TypeError, what, where=self._where(), hint="e.g. FixedWindows(60)")
         self.windowing = Windowing(
             function,
             trigger,
@@ -185,12 +181,8 @@ class WithTimestamps(PTransform[Any, Any]):
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
         super().__init__()
         if not (isinstance(moment, str) or callable(moment)):
-            raise refusal(
-                TypeError,
-                f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
-                where=here(),
-                hint="write WithTimestamps('at')",
-            )
+            what = f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}"
+            raise refusal(TypeError, what, where=here(), hint="write WithTimestamps('at')")
         self._moment = Field(moment) if isinstance(moment, str) else moment
 
     def default_label(self) -> str:

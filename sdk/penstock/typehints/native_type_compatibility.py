@@ -78,9 +78,8 @@ class TypedWindowedValue(typing.Generic[T]):
     """Stands for ``WindowedValue`` in annotations: ``TypedWindowedValue[int]`` (Beam's name)."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise refusal(
-            NotImplementedError, "TypedWindowedValue has no instances", hint="use it in annotations only"
-        )
+        what = "TypedWindowedValue has no instances"
+        raise refusal(NotImplementedError, what, hint="use it in annotations only")
 
 
 def bare_container(cls: type) -> Hint:
@@ -184,9 +183,8 @@ def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
         # Since Python 3.13 the sent and the returned type may be left out.
         args = (*args, type(None), type(None))[:3]
     if len(args) != arity:
-        raise refusal(
-            ValueError, f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead"
-        )
+        what = f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead"
+        raise refusal(ValueError, what)
     return constructor(*map(convert_to_beam_type, args))
 
 

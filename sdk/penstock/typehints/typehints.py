@@ -347,9 +347,8 @@ def get_yielded_type(type_hint: Hint) -> Hint:
         return union_of(types_inside)
     if _is_iterable_class(hint):
         return Any
-    raise refusal(
-        ValueError, f"{type_hint} is not iterable", hint="return a list, or a hint such as Iterable[int]"
-    )
+    what = f"{type_hint} is not iterable"
+    raise refusal(ValueError, what, hint="return a list, or a hint such as Iterable[int]")
 
 
 def _is_iterable_class(hint: Hint) -> bool:
@@ -383,16 +382,10 @@ def coerce_to_kv_type(
     if side_input_producer:
         consumer = f"side-input of {label!r} (producer: {side_input_producer!r})"
     if isinstance(element_type, TupleConstraint):
-        raise refusal(
-            ValueError,
-            f"Tuple input to {consumer} must have two components. Found {element_type}.",
-            hint="make the elements (key, value) pairs first",
-        )
+        what = f"Tuple input to {consumer} must have two components. Found {element_type}."
+        raise refusal(ValueError, what, hint="make the elements (key, value) pairs first")
     if isinstance(element_type, UnionConstraint):
         pairs = [coerce_to_kv_type(item, label, side_input_producer) for item in element_type.union_types]
         return TupleConstraint(union_of(pair.tuple_types[index] for pair in pairs) for index in (0, 1))
-    raise refusal(
-        ValueError,
-        f"Input to {consumer} must be compatible with KV[Any, Any]. Found {element_type}.",
-        hint="make the elements (key, value) pairs first",
-    )
+    what = f"Input to {consumer} must be compatible with KV[Any, Any]. Found {element_type}."
+    raise refusal(ValueError, what, hint="make the elements (key, value) pairs first")
