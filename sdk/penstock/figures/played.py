@@ -17,7 +17,7 @@ from penstock.io.recorded_stream import (
 )
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.recorder import RecordedInput, RecordedPane, bounds_of, value_text
+from penstock.machines.recorder import RecordedInput, RecordedPane, recorded_input, recorded_pane
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -207,32 +207,12 @@ def _inputs(
             case Arrive():
                 # At one processing time elements come before the watermark, but this one came after it.
                 clock_micros += clock_micros in passed
-                key = "" if event.key is None else value_text(event.key)
-                yield RecordedInput(
-                    event.timestamp_micros,
-                    clock_micros,
-                    key,
-                    value_text(event.value),
-                    event.kind.is_retraction,
-                    step in dropped,
-                )
+                yield recorded_input(clock_micros, event.key, event, step in dropped)
             case AdvanceWatermark() if clock_micros in moved:
                 passed.add(clock_micros)
 
 
 def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]:
     for one in results:
-        pane = one.emitted
-        if isinstance(pane, Pane):
-            start_micros, end_micros = bounds_of(pane.window)
-            yield RecordedPane(
-                start_micros,
-                end_micros,
-                clocks.of_played(one),
-                "" if one.key is None else value_text(one.key),
-                value_text(pane.value),
-                pane.info.timing,
-                pane.info.index,
-                pane.kind.is_retraction,
-                pane.info.is_last,
-            )
+        if isinstance(one.emitted, Pane):
+            yield recorded_pane(clocks.of_played(one), one.key, one.emitted)

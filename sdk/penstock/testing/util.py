@@ -234,14 +234,6 @@ def equal_to_per_window(expected_window_to_elements: Mapping[Any, list[Any]]) ->
     return EqualToPerWindow(expected_window_to_elements)
 
 
-@dataclass(frozen=True, eq=False)
-class _MatchesAll:
-    expected: list[Any]
-
-    def __call__(self, actual: Iterable[Any]) -> None:
-        _EqualTo(self.expected, _matches)(actual)
-
-
 def _matches(expected: Any, actual: Any) -> bool:
     matches = getattr(expected, "matches", None)
     return bool(matches(actual) if callable(matches) else expected == actual)
@@ -254,7 +246,7 @@ def matches_all(expected: Iterable[Any]) -> Matcher:
 
     >>> matches_all([1, "a"])(["a", 1])
     """
-    return _MatchesAll(list(expected))
+    return _EqualTo(list(expected), _matches)
 
 
 def contains_in_any_order(iterable: Iterable[Any]) -> Any:

@@ -147,11 +147,8 @@ class _First(DoFn):
         yield element
 
     @on_timer(BY_CLOCK)
-    def forget_by_the_clock(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
-        seen.clear()
-
     @on_timer(BY_WATERMARK)
-    def forget_by_the_watermark(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
+    def forget(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
         seen.clear()
 
 

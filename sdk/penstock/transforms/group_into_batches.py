@@ -150,6 +150,7 @@ class GatheringDoFn(DoFn):
         if number == 1 and self._max_buffering_duration_secs:
             waited.set_relative(self._max_buffering_duration_secs)
 
+    @on_window_expiration
     @on_timer(WAITED)
     def flush(
         self,
@@ -163,16 +164,6 @@ class GatheringDoFn(DoFn):
         count.clear()
         if batch:
             yield key, batch
-
-    @on_window_expiration
-    def end(
-        self,
-        key: Any = DoFn.KeyParam,
-        values: Any = DoFn.StateParam(VALUES),
-        count: Any = DoFn.StateParam(COUNT),
-    ) -> Iterator[tuple[Any, list[Any]]]:
-        """The last batch of the window."""
-        yield from self.flush(key, values, count)
 
 
 class ShardingDoFn(DoFn):

@@ -15,7 +15,7 @@ from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
 from penstock.base.late_binding import LateBinding
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import caller
+from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
@@ -363,10 +363,9 @@ def _short_form(
     name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ParDo[Any]:
     if not callable(fn):
-        location = caller()
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
-        raise refusal(TypeError, what, where=f"at {location}" if location else None, hint=hint)
+        raise refusal(TypeError, what, where=here(), hint=hint)
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"
