@@ -8,10 +8,11 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base import clock
 from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, refusal
@@ -263,8 +264,6 @@ def _least_squares(xs: Sequence[float], ys: Sequence[float], weights: Sequence[f
 def _wrong(what: str) -> ValueError:
     return refusal(ValueError, what, where="at BatchElements", hint="see the arguments of BatchElements")
 
-
-T = TypeVar("T")
 
 _MOST_OPEN_BATCHES = 10
 _DEFAULT_BOUNDARIES = (16, 32, 64, 128, 256, 512)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.construction.applicable import K, V
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
@@ -26,9 +27,6 @@ from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.sharded_key import ShardedKey
 from penstock.windows.timeutil import TimeDomain
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _MOST_KEYS_COUNTED = 100_000
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from penstock import graph
 from penstock.construction import pvalue
-from penstock.construction.applicable import T
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
@@ -67,8 +67,6 @@ class WithLateData(PTransform[Any, Any]):
 
 
 _LOGGER = logging.getLogger(__name__)
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import AsIter
 from penstock.functions.dofn import DoFn
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, with_input_types, with_output_types
-
-T = TypeVar("T")
 
 _LOGGER = logging.getLogger("penstock.transforms.util")
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)

@@ -12,9 +12,10 @@ import random
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, TypeVar, Union
+from typing import Any, Union
 
 from penstock.base.chunks import in_chunks
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -25,10 +26,6 @@ from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, Dict, List, Set, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MIN_TIMESTAMP, Timestamp
-
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class CombinerWithoutDefaults(PTransform[Any, Any]):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.grouping import SpreadAnew
 from penstock.typehints import Tuple, with_input_types, with_output_types
-
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @with_input_types(T)

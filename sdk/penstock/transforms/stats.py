@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base.chunks import in_chunks
 from penstock.base.display import DisplayDataItem
 from penstock.coders import registry
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal, three_parts
 from penstock.functions.combinefn import CombineFn
@@ -175,9 +176,6 @@ def _median(group: Sequence[tuple[Any, Any]], group_weight: Any) -> Any:
             return value
     return group[-1][0]
 
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 Key = Callable[[Any], Any] | None
 
@@ -380,8 +378,6 @@ class ApproximateQuantiles:
             output_type = KV[key_type, List[self.value_type(value_type)]]
             return pcoll | CombinePerKey(self._fn).with_output_types(output_type)
 
-
-T = TypeVar("T")
 
 _HASH_SPACE = 2.0**64
 _SMALLEST_SAMPLE = 16
