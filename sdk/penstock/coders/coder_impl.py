@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.coders import coders
-from penstock.coders.base import Nested
+from penstock.coders.base import ByBytes, ByStreams, Nested
 from penstock.coders.stream import InputStream, OutputStream
 
 
@@ -46,26 +46,12 @@ class CoderImpl(Nested):
         return stream.size()
 
 
-class SimpleCoderImpl(CoderImpl):
+class SimpleCoderImpl(CoderImpl, ByBytes):
     """A CoderImpl that defines `encode` and `decode` (Beam's name)."""
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        stream.write(self.encode(value), nested)
 
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        return self.decode(stream.read_all(nested))
-
-
-class StreamCoderImpl(CoderImpl):
+class StreamCoderImpl(ByStreams, CoderImpl):
     """A CoderImpl that defines `encode_to_stream` and `decode_from_stream` (Beam's name)."""
-
-    def encode(self, value: Any) -> bytes:
-        stream = OutputStream()
-        self.encode_to_stream(value, stream, False)
-        return stream.get()
-
-    def decode(self, encoded: bytes) -> Any:
-        return self.decode_from_stream(InputStream(encoded), False)
 
 
 @dataclass(eq=False)

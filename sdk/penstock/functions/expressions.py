@@ -46,6 +46,17 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 _PLAIN = frozenset([int, float, str, bool, bytes, datetime.date, datetime.datetime])
 
 
+def _operator(kind: str, symbol: str, is_reflected: bool = False) -> Callable[[Expression, Any], Expression]:
+    """The method of an operator, which makes an expression of a class that is defined below."""
+
+    def method(self: Expression, other: Any) -> Expression:
+        parts = (_operand(other), self) if is_reflected else (self, _operand(other))
+        made: Expression = globals()[kind](symbol, *parts)
+        return made
+
+    return method
+
+
 class Expression(ABC):
     """A function of an element, made of fields, values and operators.
 
@@ -108,53 +119,22 @@ class Expression(ABC):
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
         return Comparison("!=", self, _operand(other))
 
-    def __lt__(self, other: Any) -> Expression:
-        return Comparison("<", self, _operand(other))
-
-    def __le__(self, other: Any) -> Expression:
-        return Comparison("<=", self, _operand(other))
-
-    def __gt__(self, other: Any) -> Expression:
-        return Comparison(">", self, _operand(other))
-
-    def __ge__(self, other: Any) -> Expression:
-        return Comparison(">=", self, _operand(other))
-
-    def __add__(self, other: Any) -> Expression:
-        return Arithmetic("+", self, _operand(other))
-
-    def __radd__(self, other: Any) -> Expression:
-        return Arithmetic("+", _operand(other), self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return Arithmetic("-", self, _operand(other))
-
-    def __rsub__(self, other: Any) -> Expression:
-        return Arithmetic("-", _operand(other), self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return Arithmetic("*", self, _operand(other))
-
-    def __rmul__(self, other: Any) -> Expression:
-        return Arithmetic("*", _operand(other), self)
-
-    def __floordiv__(self, other: Any) -> Expression:
-        return Arithmetic("//", self, _operand(other))
-
-    def __mod__(self, other: Any) -> Expression:
-        return Arithmetic("%", self, _operand(other))
-
-    def __and__(self, other: Any) -> Expression:
-        return Connective("&", self, _operand(other))
-
-    def __rand__(self, other: Any) -> Expression:
-        return Connective("&", _operand(other), self)
-
-    def __or__(self, other: Any) -> Expression:
-        return Connective("|", self, _operand(other))
-
-    def __ror__(self, other: Any) -> Expression:
-        return Connective("|", _operand(other), self)
+    __lt__ = _operator("Comparison", "<")
+    __le__ = _operator("Comparison", "<=")
+    __gt__ = _operator("Comparison", ">")
+    __ge__ = _operator("Comparison", ">=")
+    __add__ = _operator("Arithmetic", "+")
+    __radd__ = _operator("Arithmetic", "+", is_reflected=True)
+    __sub__ = _operator("Arithmetic", "-")
+    __rsub__ = _operator("Arithmetic", "-", is_reflected=True)
+    __mul__ = _operator("Arithmetic", "*")
+    __rmul__ = _operator("Arithmetic", "*", is_reflected=True)
+    __floordiv__ = _operator("Arithmetic", "//")
+    __mod__ = _operator("Arithmetic", "%")
+    __and__ = _operator("Connective", "&")
+    __rand__ = _operator("Connective", "&", is_reflected=True)
+    __or__ = _operator("Connective", "|")
+    __ror__ = _operator("Connective", "|", is_reflected=True)
 
     def __invert__(self) -> Expression:
         return Not(self)

@@ -9,7 +9,7 @@ from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.columnar import field_names
+from penstock.io.columnar import type_of_records
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
@@ -188,11 +188,8 @@ class WriteToSpark(SinkTransform):
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
         if self.sink.schema is None:
-            element_type = getattr(pcoll, "element_type", None)
-            if field_names(element_type) is None:
-                what = "WriteToSpark does not know the columns"
-                hint = "pass schema='name string, points int', or give the elements a NamedTuple type"
-                raise refusal(ValueError, what, where=self._where(), hint=hint)
+            what = "WriteToSpark does not know the columns"
+            element_type = type_of_records(self, pcoll, what, "schema='name string, points int'")
             self.sink = replace(self.sink, element_type=element_type)
             check_field_names(self.sink.partition_by, element_type, self._where())
         result: PCollection[Any] = super().expand(pcoll)

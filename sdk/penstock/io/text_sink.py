@@ -39,6 +39,10 @@ class Shards:
     num_shards: int = 0
     shard_name_template: str | None = None
 
+    def describe(self, format: str) -> str:
+        """The format and the names of the files, for people."""
+        return f"{format} {self.file_path_prefix}{self.template}{self.file_name_suffix}"
+
     def check(self) -> Shards:
         """Returns itself if Beam would take the arguments."""
         check_path(self.file_path_prefix, "file_path_prefix")
@@ -154,8 +158,7 @@ class TextSink(Sink):
     triggering_frequency: float | None = field(default=None)
 
     def describe(self) -> str:
-        shards = self.shards
-        return f"text {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
+        return self.shards.describe("text")
 
     def check(self) -> TextSink:
         """Returns itself if Beam would take the arguments."""

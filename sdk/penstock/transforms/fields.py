@@ -16,6 +16,7 @@ from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
+from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field
 from penstock.functions.field_functions import (
@@ -27,13 +28,12 @@ from penstock.functions.field_functions import (
     RowOf,
     reads_window,
 )
-from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.combine import CombinePerKey, result_type
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
-from penstock.typehints.unions import without_none
 
 Given = str | Callable[[Any], Any]
 """A field's name, or any function of an element; one that is an `Expression` can be read."""
@@ -182,17 +182,9 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
 def _combined_type(combine_fn: Any, input_type: Any) -> Any:
     """The type of the result of a well-known combiner for values of a type; Any for all others."""
-    if isinstance(combine_fn, CountCombineFn):
-        return int
-    if isinstance(combine_fn, MeanCombineFn):
-        return float
-    if combine_fn is min or combine_fn is max:
-        return input_type
-    if combine_fn is sum:
-        # A sum of numbers is a number, and None among them raises an error.
-        summed = without_none(input_type)
-        return summed if summed in (int, float) else typehints.Any
-    return typehints.Any
+    if isinstance(combine_fn, CountCombineFn | MeanCombineFn):
+        return combine_fn.get_type_hints().simple_output_type("")
+    return result_type(CombineFn.maybe_from_callable(combine_fn), input_type)
 
 
 class Select(PTransform[Any, Any]):

@@ -91,7 +91,29 @@ def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
     return typehints.KV[key_type, typehints.Iterable[value_type]]
 
 
-class GroupByKey(PTransform[Any, Any]):
+class Grouping(PTransform[Any, Any]):
+    """What `GroupByKey` and `CombinePerKey` share: their input are pairs, and their output has continued triggers."""
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks that the elements are pairs, of a type that the transform takes."""
+        self._check_pcollection(pvalueish)
+        key_value_types(self, pvalueish.element_type)
+        super().type_check_inputs(pvalueish)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The input's windowing, with the trigger's continuation."""
+        return super().get_windowing(inputs).after_grouping()
+
+    def with_late_data(self) -> PTransform[Any, Any]:
+        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own).
+
+        Raises:
+            ValueError: A CombineFn has side inputs.
+        """
+        return WithLateData(self)
+
+
+class GroupByKey(Grouping):
     """Groups the values of each key and window, from ``(k, v)`` to ``(k, iterable of v)`` (Beam's name).
 
     Raises:
@@ -103,21 +125,8 @@ class GroupByKey(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         return graph.GroupByKey()
 
-    def type_check_inputs(self, pvalueish: Any) -> None:
-        self._check_pcollection(pvalueish)
-        key_value_types(self, pvalueish.element_type)
-        super().type_check_inputs(pvalueish)
-
     def infer_output_type(self, input_type: Any) -> Any:
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
-
-    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's windowing, with the trigger's continuation."""
-        return super().get_windowing(inputs).after_grouping()
-
-    def with_late_data(self) -> PTransform[Any, Any]:
-        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own)."""
-        return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
         check_grouping(self, pcoll, gives_lists=True)

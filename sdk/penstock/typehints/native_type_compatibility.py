@@ -206,9 +206,15 @@ def convert_to_beam_types(args: Iterable[Hint]) -> list[Hint]: ...
 
 def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
     """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name)."""
+    return _each(convert_to_beam_type, args)
+
+
+def _each(
+    convert: Callable[[Hint], Hint], args: Iterable[Hint] | dict[str, Hint]
+) -> list[Hint] | dict[str, Hint]:
     if isinstance(args, dict):
-        return {name: convert_to_beam_type(hint) for name, hint in args.items()}
-    return [convert_to_beam_type(hint) for hint in args]
+        return {name: convert(hint) for name, hint in args.items()}
+    return [convert(hint) for hint in args]
 
 
 _NATIVE: dict[type, typing.Any] = {
@@ -256,9 +262,7 @@ def convert_to_python_type(typ: Hint) -> Hint:
 
 def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
     """Each penstock hint of a list, or each value of a dictionary, as a native hint (Beam's name)."""
-    if isinstance(args, dict):
-        return {name: convert_to_python_type(hint) for name, hint in args.items()}
-    return [convert_to_python_type(hint) for hint in args]
+    return _each(convert_to_python_type, args)
 
 
 convert_to_typing_type = convert_to_python_type

@@ -136,9 +136,13 @@ class CompositeTypeHint:
         raise NotImplementedError
 
 
-def _one(parameter: Hint, name: str) -> Hint:
-    validate_composite_type_param(parameter, error_msg_prefix=f"Parameter to {name} hint")
-    return parameter
+class _OfOne(CompositeTypeHint):
+    _constraint: typing.ClassVar[typing.Any]
+    _noun: typing.ClassVar[str]
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        validate_composite_type_param(parameters, error_msg_prefix=f"Parameter to {self._noun} hint")
+        return type(self)._constraint(parameters)
 
 
 def _pair(parameters: Hint, name: str) -> tuple[Hint, Hint]:
@@ -215,13 +219,11 @@ class KVHint(CompositeTypeHint):
         return TupleConstraint(_pair(parameters, "KV"))
 
 
-class ListHint(CompositeTypeHint):
+class ListHint(_OfOne):
     """``List[X]`` (Beam's name)."""
 
-    ListConstraint = ListConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return ListConstraint(_one(parameters, "List"))
+    ListConstraint = _constraint = ListConstraint
+    _noun = "List"
 
 
 class DictHint(CompositeTypeHint):
@@ -242,58 +244,46 @@ class MappingHint(CompositeTypeHint):
         return MappingTypeConstraint(*_pair(parameters, "Mapping"))
 
 
-class SetHint(CompositeTypeHint):
+class SetHint(_OfOne):
     """``Set[X]`` (Beam's name)."""
 
-    SetTypeConstraint = SetTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return SetTypeConstraint(_one(parameters, "a Set"))
+    SetTypeConstraint = _constraint = SetTypeConstraint
+    _noun = "a Set"
 
 
-class FrozenSetHint(CompositeTypeHint):
+class FrozenSetHint(_OfOne):
     """``FrozenSet[X]`` (Beam's name)."""
 
-    FrozenSetTypeConstraint = FrozenSetTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return FrozenSetTypeConstraint(_one(parameters, "a FrozenSet"))
+    FrozenSetTypeConstraint = _constraint = FrozenSetTypeConstraint
+    _noun = "a FrozenSet"
 
 
-class CollectionHint(CompositeTypeHint):
+class CollectionHint(_OfOne):
     """``Collection[X]``: anything with a length, iteration and ``in`` (Beam's name)."""
 
-    CollectionTypeConstraint = CollectionTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return CollectionTypeConstraint(_one(parameters, "a Collection"))
+    CollectionTypeConstraint = _constraint = CollectionTypeConstraint
+    _noun = "a Collection"
 
 
-class SequenceHint(CompositeTypeHint):
+class SequenceHint(_OfOne):
     """``Sequence[X]``: a list, a tuple or anything like them (Beam's name)."""
 
-    ABCSequenceTypeConstraint = ABCSequenceTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return ABCSequenceTypeConstraint(_one(parameters, "a Sequence"))
+    ABCSequenceTypeConstraint = _constraint = ABCSequenceTypeConstraint
+    _noun = "a Sequence"
 
 
-class IterableHint(CompositeTypeHint):
+class IterableHint(_OfOne):
     """``Iterable[X]`` (Beam's name)."""
 
-    IterableTypeConstraint = IterableTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return IterableTypeConstraint(_one(parameters, "an Iterable"))
+    IterableTypeConstraint = _constraint = IterableTypeConstraint
+    _noun = "an Iterable"
 
 
-class IteratorHint(CompositeTypeHint):
+class IteratorHint(_OfOne):
     """``Iterator[X]`` (Beam's name)."""
 
-    IteratorTypeConstraint = IteratorTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return IteratorTypeConstraint(_one(parameters, "an Iterator"))
+    IteratorTypeConstraint = _constraint = IteratorTypeConstraint
+    _noun = "an Iterator"
 
 
 class GeneratorHint(IteratorHint):

@@ -106,6 +106,13 @@ class TriggerFn(ABC):
         return f"{type(self).__name__.lstrip('_')}({', '.join(_arguments(self))})"
 
 
+class ContinuesItself(TriggerFn):
+    """A trigger that the outputs of groupings keep."""
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
 class FiresOnce(TriggerFn):
     """A trigger that fires once and is then finished; `penstock.transforms.trigger.Repeatedly` restarts it."""
 
@@ -245,30 +252,21 @@ def _finishes(may_finish: bool) -> DataLossReason:
 
 
 @dataclass(frozen=True, repr=False)
-class DefaultTrigger(TriggerFn):
+class DefaultTrigger(ContinuesItself):
     """At the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
 
     def has_ontime_pane(self) -> bool:
         return True
 
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
-
 
 @dataclass(frozen=True, repr=False)
-class Always(TriggerFn):
+class Always(ContinuesItself):
     """At every element, without end (Beam's ``Always``)."""
 
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
-
 
 @dataclass(frozen=True, repr=False)
-class _Never(TriggerFn):
+class _Never(ContinuesItself):
     """Only when the window closes (Beam's ``_Never``)."""
-
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
 
 
 Never = _Never
@@ -401,18 +399,15 @@ class AfterAlignedProcessingTime(FiresOnce):
 
 
 @dataclass(frozen=True, repr=False)
-class _AfterSynchronizedProcessingTime(TriggerFn):
+class _AfterSynchronizedProcessingTime(ContinuesItself):
     """When the steps before have fired by processing time: their continuation (Beam's name)."""
-
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
 
 
 AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
 
 
 @dataclass(frozen=True, repr=False)
-class AfterWatermarkPercentile(FiresOnce):
+class AfterWatermarkPercentile(ContinuesItself, FiresOnce):
     """Once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
 
     That watermark says how far a share of the input has come, so that a few stragglers delay nothing.
@@ -431,9 +426,6 @@ class AfterWatermarkPercentile(FiresOnce):
         if not (is_number and 0 < self.percentile <= 1):
             what = f"the percentile must be more than 0 and at most 1, but is {self.percentile!r}"
             raise refusal(ValueError, what, hint="write 0.95 for 95 percent")
-
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
 
 
 class _FiresOnceOnArrival(FiresOnce):
