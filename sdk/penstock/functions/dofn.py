@@ -10,14 +10,8 @@ from penstock.base.where import here
 from penstock.error import refusal
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
-from penstock.functions.params import (
-    DoFnParam,
-)
-from penstock.functions.signature import (
-    MethodSignature,
-    Parameter,
-    method_signature,
-)
+from penstock.functions.params import DoFnParam
+from penstock.functions.signature import MethodSignature, Parameter, method_signature
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
     IOTypeHints,

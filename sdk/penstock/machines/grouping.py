@@ -14,16 +14,7 @@ from penstock.coders.registered_pickles import dumps
 from penstock.error import refusal
 from penstock.machines import merging, splitting
 from penstock.machines.program import program_of
-from penstock.machines.records import (
-    MAX_MICROS,
-    Arrival,
-    Dropped,
-    DropReason,
-    Element,
-    Emitted,
-    Pane,
-    Times,
-)
+from penstock.machines.records import MAX_MICROS, Arrival, Dropped, DropReason, Element, Emitted, Pane, Times
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.visiting import (

@@ -31,9 +31,7 @@ from penstock.windows.triggers import (
     Repeatedly,
     TriggerFn,
 )
-from penstock.windows.triggers import (
-    _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime,
-)
+from penstock.windows.triggers import _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime
 from penstock.windows.triggers import _Never as _Never
 
 __all__ = [
