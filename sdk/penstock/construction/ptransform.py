@@ -443,7 +443,8 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         return WithTypeHints.with_input_types(self, *args, **kwargs)
 
     def _process_argspec_fn(self) -> Callable[..., Any]:
-        raise NotImplementedError
+        """The function whose parameters the arguments must fit; by default they may be any."""
+        return lambda element, *args, **kwargs: None
 
     def type_check_inputs(self, pvalueish: Any) -> None:
         input_types = self.get_type_hints().input_types

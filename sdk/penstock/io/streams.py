@@ -15,10 +15,9 @@ from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,
     EstimationBand,
-    IdleTimeout,
     IngressTime,
     OrderedPartitions,
-    Percentiles,
+    Wrapping,
 )
 from penstock.utils.timestamp import DurationTypes
 
@@ -217,7 +216,7 @@ def _check_partition(watermark: WatermarkPolicy, partition: Any) -> None:
 
 def _innermost(policy: WatermarkPolicy) -> WatermarkPolicy:
     """The policy inside the ones that wrap another."""
-    while isinstance(policy, IdleTimeout | Percentiles):
+    while isinstance(policy, Wrapping):
         policy = policy.policy
     return policy
 
@@ -225,11 +224,12 @@ def _innermost(policy: WatermarkPolicy) -> WatermarkPolicy:
 def _policy_name(policy: WatermarkPolicy) -> str:
     """The classes of a policy and of the policies inside it.
 
+    >>> from penstock.io.watermarks import IdleTimeout
     >>> _policy_name(IdleTimeout(EstimationBand()))
     'IdleTimeout(EstimationBand)'
     """
     name = type(policy).__name__
-    inner = policy.policy if isinstance(policy, IdleTimeout | Percentiles) else None
+    inner = policy.policy if isinstance(policy, Wrapping) else None
     return name if inner is None else f"{name}({_policy_name(inner)})"
 
 

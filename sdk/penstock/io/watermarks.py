@@ -121,7 +121,18 @@ class EstimationBand(WatermarkPolicy):
 
 
 @dataclass(frozen=True, init=False)
-class IdleTimeout(WatermarkPolicy):
+class Wrapping(WatermarkPolicy):
+    """A policy around another one, which decides how far the watermark is behind the clock."""
+
+    policy: WatermarkPolicy
+
+    @property
+    def delay_micros(self) -> int:
+        return self.policy.delay_micros
+
+
+@dataclass(frozen=True, init=False)
+class IdleTimeout(Wrapping):
     """Another policy, with a limit to its wait for a silent source.
 
     A source without elements for that time no longer holds the watermark: it counts as if it had reached the clock,
@@ -136,7 +147,6 @@ class IdleTimeout(WatermarkPolicy):
     IdleTimeout(policy=EstimationBand(band=Duration(10)), timeout=Duration(120))
     """
 
-    policy: WatermarkPolicy
     timeout: Duration
 
     def __init__(self, policy: WatermarkPolicy, timeout: DurationTypes = 120) -> None:
@@ -145,13 +155,9 @@ class IdleTimeout(WatermarkPolicy):
             policy=policy, timeout=Duration.from_micros(positive_micros("timeout parameter", timeout))
         )
 
-    @property
-    def delay_micros(self) -> int:
-        return self.policy.delay_micros
-
 
 @dataclass(frozen=True, init=False)
-class Percentiles(WatermarkPolicy):
+class Percentiles(Wrapping):
     """Another policy, with additional watermarks of percentiles for ``AfterWatermarkPercentile``.
 
     An element is in flight from its event time until it arrives. The watermark of a percentile is the clock less the
@@ -168,16 +174,11 @@ class Percentiles(WatermarkPolicy):
     (0.5, 0.95)
     """
 
-    policy: WatermarkPolicy
     percentiles: tuple[float, ...]
 
     def __init__(self, policy: WatermarkPolicy, percentiles: Iterable[float] = (0.5, 0.9)) -> None:
         _check_policy(type(self), policy)
         vars(self).update(policy=policy, percentiles=_shares(percentiles))
-
-    @property
-    def delay_micros(self) -> int:
-        return self.policy.delay_micros
 
 
 def _count(at_least: int) -> int:
@@ -203,12 +204,12 @@ def _shares(percentiles: Iterable[float]) -> tuple[float, ...]:
     return shares
 
 
-def _check_policy(outer: type[IdleTimeout | Percentiles], policy: WatermarkPolicy) -> None:
+def _check_policy(outer: type[Wrapping], policy: WatermarkPolicy) -> None:
     """Refuses anything but a policy without an `outer` policy at any depth."""
     if not isinstance(policy, WatermarkPolicy):
         what = f"{outer.__name__} needs a watermark policy, but got {policy!r}"
         raise refusal(TypeError, what, where=here(), hint="pass one, such as BoundedDisorder(60)")
-    while isinstance(policy, IdleTimeout | Percentiles):
+    while isinstance(policy, Wrapping):
         if isinstance(policy, outer):
             what = f"{outer.__name__} occurs twice in the policy"
             raise refusal(ValueError, what, where=here(), hint="keep one of the two")

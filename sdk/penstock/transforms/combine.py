@@ -129,9 +129,6 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
         check_grouping(self, pcoll)
         return pvalue.PCollection.from_(pcoll)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return lambda element, *args, **kwargs: None
-
 
 def result_type(fn: Any, value_type: Any) -> Any:
     """What a CombineFn gives for values of a type: known for some of Python's own functions."""
@@ -162,9 +159,6 @@ class CombineValues(PTransformWithSideInputs):
         output = typehints.KV[key_type, self.fn.get_type_hints().simple_output_type("") or typehints.Any]
         pardo = ParDo(CombineValuesDoFn(key_type, self.fn, False), *args, **kwargs)
         return pcoll | pardo.with_output_types(output)
-
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return lambda element, *args, **kwargs: None
 
 
 class CombineGlobally(PTransform[Any, Any]):

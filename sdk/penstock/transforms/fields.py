@@ -286,9 +286,6 @@ class Partition(PTransformWithSideInputs):
     def make_fn(self, fn: Any, has_side_inputs: bool) -> PartitionFn:
         return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return lambda element, *args, **kwargs: None
-
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
         """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs

@@ -461,6 +461,12 @@ class ApproximateUniqueCombineFn(CombineFn):
         return round(math.log1p(-size / covered) / math.log1p(-1 / covered) * _HASH_SPACE / covered)
 
 
+class _Unique(PTransform[Any, Any]):
+    def __init__(self, size: int | None = None, error: float | None = None) -> None:
+        super().__init__()
+        self._sample_size = ApproximateUnique.parse_input_params(size, error)
+
+
 class ApproximateUnique:
     """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
 
@@ -501,12 +507,8 @@ class ApproximateUnique:
 
     @with_input_types(T)
     @with_output_types(int)
-    class Globally(PTransform[Any, Any]):
+    class Globally(_Unique):
         """The estimated number of distinct elements; arguments as in `parse_input_params`."""
-
-        def __init__(self, size: int | None = None, error: float | None = None) -> None:
-            super().__init__()
-            self._sample_size = ApproximateUnique.parse_input_params(size, error)
 
         def expand(self, pcoll: Any) -> Any:
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(pcoll.element_type))
@@ -514,12 +516,8 @@ class ApproximateUnique:
 
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
-    class PerKey(PTransform[Any, Any]):
+    class PerKey(_Unique):
         """For each key, the estimated number of its distinct values; arguments as in `parse_input_params`."""
-
-        def __init__(self, size: int | None = None, error: float | None = None) -> None:
-            super().__init__()
-            self._sample_size = ApproximateUnique.parse_input_params(size, error)
 
         def expand(self, pcoll: Any) -> Any:
             _, value_type = key_value_types(pcoll.element_type)

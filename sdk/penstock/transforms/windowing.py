@@ -40,7 +40,16 @@ class WindowIntoFn(DoFn):
         return input_type
 
 
-class WindowInto(PTransform[Any, Any]):
+class _SameElements(PTransform[Any, Any]):
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
+        self._check_pcollection(pcoll)
+        return pvalue.PCollection.from_(pcoll)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return self.get_type_hints().simple_output_type(self.label) or input_type
+
+
+class WindowInto(_SameElements):
     """Puts each element into windows, and sets trigger and accumulation for what follows (Beam's name).
 
     Args:
@@ -103,18 +112,11 @@ class WindowInto(PTransform[Any, Any]):
         """An `AssignWindows`; the windowing itself is on the output edge."""
         return graph.AssignWindows()
 
-    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        self._check_pcollection(pcoll)
-        return pvalue.PCollection.from_(pcoll)
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return self.get_type_hints().simple_output_type(self.label) or input_type
-
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
         return self.windowing
 
 
-class SetTrigger(PTransform[Any, Any]):
+class SetTrigger(_SameElements):
     """Sets when results are given in what follows, and leaves the windows as they are (the paper's ``Window.trigger``).
 
     Elements keep their windows, merged ones too. The arguments are as in `WindowInto`; one that is left out changes
@@ -155,13 +157,6 @@ class SetTrigger(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         """A `penstock.graph.ParDo` that changes no element; the windowing itself is on the output edge."""
         return graph.ParDo(MapDoFn(identity))
-
-    def expand(self, pcoll: Any) -> Any:
-        self._check_pcollection(pcoll)
-        return pvalue.PCollection.from_(pcoll)
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return self.get_type_hints().simple_output_type(self.label) or input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
         return replace(super().get_windowing(inputs), **self._changes)
