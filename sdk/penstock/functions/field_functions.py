@@ -113,11 +113,9 @@ class StampedBy(Stamping):
     def _micros(self, element: Any) -> int:
         moment = self.moment(element)
         if moment is None:
-            raise refusal(
-                ValueError,
-                "an element has no time: the function of WithTimestamps gave None",
-                hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
-            )
+            what = "an element has no time: the function of WithTimestamps gave None"
+            hint = "filter such elements out before, e.g. with Filter(~field('at').is_null())"
+            raise refusal(ValueError, what, hint=hint)
         return Timestamp.of(moment).micros
 
 
@@ -146,11 +144,8 @@ class WindowBound(Expression):
     bound: str
 
     def __call__(self, element: Any) -> Any:
-        raise refusal(
-            TypeError,
-            f"{self} is known in Select only",
-            hint="put it into a row, with Select(start=window_start())",
-        )
+        what = f"{self} is known in Select only"
+        raise refusal(TypeError, what, hint="put it into a row, with Select(start=window_start())")
 
     def type_of(self, input_type: Any) -> Any:
         return datetime.datetime
@@ -215,11 +210,8 @@ def _in_window(function: Any, window: Any) -> Any:
 
 def _moment(window: Any, bound: str) -> datetime.datetime:
     if not hasattr(window, bound) or isinstance(window, GlobalWindow):
-        raise refusal(
-            TypeError,
-            f"a {type(window).__name__} has no {bound}",
-            hint="put the elements into windows first, e.g. with WindowInto(FixedWindows(60))",
-        )
+        hint = "put the elements into windows first, e.g. with WindowInto(FixedWindows(60))"
+        raise refusal(TypeError, f"a {type(window).__name__} has no {bound}", hint=hint)
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
     # The same zone object as in the instants of columns.
     return moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC"))
