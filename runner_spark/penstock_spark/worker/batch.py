@@ -92,6 +92,8 @@ class Batch:
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
+        if all(selectors):
+            return self
         return self._each(lambda column: list(compress(column, selectors)))
 
     def sliced(self, start: int, stop: int) -> Batch:

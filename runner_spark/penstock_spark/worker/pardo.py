@@ -10,6 +10,7 @@ from typing import Any
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
+from penstock.functions.field_functions import Stamping
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.signature import MethodSignature, bind, signature_of
 from penstock.graph import SideInputSlot
@@ -26,6 +27,7 @@ from penstock_spark.worker.steps import (
     FilterStep,
     FlatMapStep,
     MapStep,
+    StampStep,
     check_complete,
     check_result,
     last_read,
@@ -189,6 +191,8 @@ class DoFnStep(Node):
         if kind in (MapTupleDoFn, FlatMapTupleDoFn) and arguments.element_only:
             loop = MapStep if kind is MapTupleDoFn else FlatMapStep
             return loop(dofn.fn, True, *common)  # type: ignore[attr-defined]
+        if kind is MapDoFn and isinstance(dofn.fn, Stamping) and arguments.element_only:  # type: ignore[attr-defined]
+            return StampStep(dofn.fn.function, False, *common)  # type: ignore[attr-defined]
         if kind is MapDoFn:
             return MapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
         if kind is FilterDoFn:

@@ -91,6 +91,20 @@ def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
         yield from outputs.main.push(out)
 
 
+class StampStep(ValueStep):
+    """The inputs with new timestamps, which the function gives in microseconds (``WithTimestamps``)."""
+
+    def push(self, batch: Batch) -> Records:
+        set_current(self.metrics)
+        try:
+            timestamps = list(map(self.fn, elements := iter(batch.values)))
+            check_complete(len(timestamps), len(batch.values))
+        except Exception as error:
+            step_failed(error, self.where, last_read(batch.values, elements))
+        stamped = Batch(batch.values, timestamps, batch.windows, batch.panes)
+        yield from self.outputs.main.push(self.outputs.retimed(stamped))
+
+
 class FilterStep(ValueStep):
     """The inputs for which the function is true (Beam's ``Filter``)."""
 
