@@ -103,15 +103,62 @@ def test_joins_with_the_row_that_is_valid(join: str) -> None:
     assert found == [("2", "114", "228"), ("3", "119", "357"), ("5", "116", "580")]
 
 
-def test_what_is_emitted_once_goes_into_any_sink(tmp_path):
+WINDOWED = """
+    SELECT window_end, SUM(points) AS total
+    FROM TUMBLE(TABLE PCOLLECTION, DESCRIPTOR(at), INTERVAL '2' MINUTES)
+    GROUP BY window_start, window_end
+"""
+
+
+def endless_goals():
     source = beam.io.ReadFromText("/in/*.txt", validate=False).as_stream()
     row = beam.typehints.row_type.RowTypeConstraint.from_fields([("points", int), ("at", datetime.datetime)])
-    goals = beam.Pipeline() | source | beam.Map(lambda line: line).with_output_types(row)
-    query = """SELECT window_end, SUM(points) AS total
-        FROM TUMBLE(TABLE PCOLLECTION, DESCRIPTOR(at), INTERVAL '2' MINUTES)
-        GROUP BY window_start, window_end EMIT AFTER WATERMARK"""
+    return beam.Pipeline() | source | beam.Map(lambda line: line).with_output_types(row)
+
+
+def test_what_is_emitted_once_goes_into_any_sink(tmp_path):
+    goals, query = endless_goals(), f"{WINDOWED} EMIT AFTER WATERMARK"
     _ = goals | SqlTransform(query) | beam.io.WriteToText(str(tmp_path / "totals"))
     graph = goals.pipeline.to_graph()
     check(graph, "streaming")
     with pytest.raises(UnsupportedByRunner, match="a sink cannot write elements that take earlier ones back"):
         check(graph, "micro_batch")
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("SELECT points FROM PCOLLECTION WHERE points > 3", []),
+        ("SELECT points, COUNT(*) AS n FROM PCOLLECTION GROUP BY points", ["GROUP BY or DISTINCT (points)"]),
+        ("SELECT DISTINCT points FROM PCOLLECTION", ["GROUP BY or DISTINCT (points)"]),
+        (f"{WINDOWED} EMIT AFTER WATERMARK", []),
+        (
+            f"{WINDOWED} EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS",
+            ["GROUP BY or DISTINCT (window_start, window_end)"],
+        ),
+        (WINDOWED, ["GROUP BY or DISTINCT (window_start, window_end)"]),
+        (
+            "SELECT a.points FROM PCOLLECTION AS a JOIN PCOLLECTION AS b ON a.points = b.points",
+            ["a join keeps"],
+        ),
+        ("SELECT points FROM PCOLLECTION EXCEPT SELECT 3", ["EXCEPT or INTERSECT keeps"]),
+        ("SELECT MAX(points) AS most FROM PCOLLECTION", []),
+        ("SELECT points FROM PCOLLECTION ORDER BY points LIMIT 3", []),
+    ],
+)
+def test_a_query_over_input_that_does_not_end_says_what_it_keeps(query, kept, caplog):
+    goals = endless_goals()
+    applied = goals | SqlTransform(query)
+    [told] = [
+        record.getMessage() for record in caplog.records if "keeps more and more" in record.getMessage()
+    ] or [""]
+    assert told.count("\n- ") == len(kept)
+    for each in kept:
+        assert f"\n- {each}" in told
+        assert f"\n- {each}" in applied.pipeline.explain()
+
+
+def test_a_query_over_input_that_ends_keeps_nothing_for_ever(caplog):
+    rows = beam.Pipeline() | beam.Create([beam.Row(points=1)])
+    _ = rows | SqlTransform("SELECT points, COUNT(*) AS n FROM PCOLLECTION GROUP BY points")
+    assert "keeps more and more" not in caplog.text

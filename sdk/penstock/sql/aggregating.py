@@ -249,7 +249,7 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
 
 
 def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | None:
-    """The aggregates of values that are never taken back, as expressions; None if one of them needs more.
+    """The aggregates of values that are never taken back, as expressions; None if there is none, or one needs more.
 
     The value is a tuple with one for each aggregate, or the only one; the result is a tuple.
 
@@ -262,7 +262,7 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | Non
     (8, 4.0)
     """
     kinds = [_cells_of(call) for call in calls]
-    if not all(kinds):
+    if not (kinds and all(kinds)):
         return None
     single = sum(map(len, kinds)) == 1
     texts: list[tuple[str, ...]] = []

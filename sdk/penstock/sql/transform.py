@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,7 @@ from penstock.sql.binding import bound
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
 from penstock.sql.expressions import Tables
+from penstock.sql.kept_state import kept_for_ever
 from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type, shown, shows_time
 from penstock.sql.origins import with_keys_of_changes
 from penstock.sql.relations import Columns, Named, Query, described
@@ -36,6 +38,7 @@ from penstock.typehints import row_type
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import GlobalWindows
 
+_LOGGER = logging.getLogger(__name__)
 _MAIN = "PCOLLECTION"
 _DEPTH = 5_000
 
@@ -112,6 +115,10 @@ class SqlTransform(PTransform[Any, Any]):
             whole, computed_by = self._by_engine(query, pcolls)
         plan = described(query.relation)
         self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
+        endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
+        if kept := list(dict.fromkeys(kept_for_ever(query.relation, endless))):
+            self.explained += "\n\nkept for ever:\n" + "\n".join(f"- {each}" for each in kept)
+            _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), self._where())
         if whole is not None:
             return whole
         pipeline = next(iter(pcolls.values())).pipeline
