@@ -19,8 +19,8 @@ from penstock.sql.types import from_hint
 from penstock.transforms.row_joins import JoinRows
 from penstock.typehints import row_type
 
-ALWAYS, ALL, BLOCK = 300, 2_000, 50
-EMITTED_ALWAYS, EMITTED = 60, 500
+ALWAYS, ALL, BLOCK = 150, 2_000, 50
+EMITTED_ALWAYS, EMITTED = 40, 500
 
 
 @pytest.mark.parametrize(
