@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from penstock.graph import Graph, Step, describe
+from penstock.graph import CombinePerKey, Graph, GroupByKey, Step, describe
 from penstock_spark.formats.registry import table_before_opening
 from penstock_spark.passes.choose import choose
 from penstock_spark.passes.columns import TableOf, columns
@@ -18,6 +18,7 @@ from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.side_views import side_views, without_side_views
+from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.spread_writes import spread_writes
 from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.passes.windowed_writes import windowed_writes
@@ -64,7 +65,13 @@ def _is_stream(target: Target) -> bool:
     return not target.is_batch
 
 
+def _is_not_in_rounds(target: Target) -> bool:
+    return target.mode != "micro_batch"
+
+
 PASSES = (
+    # The other passes ask which edges may hold retractions.
+    Pass("single_panes", single_panes, _is_not_in_rounds),
     # Other steps may read a sink's file names, so this comes before pruning.
     Pass("windowed_writes", windowed_writes, _is_stream),
     Pass("prune", prune),
@@ -144,7 +151,7 @@ def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
 
 
 def _changes(before: Graph, after: Graph) -> list[str]:
-    was, now = ({step.label: _shown(step) for step in graph.steps} for graph in (before, after))
+    was, now = ({step.label: _shown(graph, step) for step in graph.steps} for graph in (before, after))
     kinds = {
         "drops": [label for label in was if label not in now],
         "adds": [label for label in now if label not in was],
@@ -153,5 +160,7 @@ def _changes(before: Graph, after: Graph) -> list[str]:
     return [f"{kind} {', '.join(labels)}" for kind, labels in kinds.items() if labels]
 
 
-def _shown(step: Step) -> tuple[object, ...]:
-    return describe(step.primitive), step.inputs, step.side_inputs, step.outputs
+def _shown(graph: Graph, step: Step) -> tuple[object, ...]:
+    grouped = isinstance(step.primitive, GroupByKey | CombinePerKey)
+    windowings = [graph.edge(edge).windowing for edge in step.inputs] if grouped else []
+    return describe(step.primitive), step.inputs, step.side_inputs, step.outputs, windowings

@@ -18,6 +18,7 @@ from penstock.windows.triggers import DefaultTrigger, TriggerFn
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
 from penstock_spark.passes.side_views import unending_edges
+from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.windowing import windowing_of
@@ -42,7 +43,9 @@ def check(graph: Graph, mode: str) -> None:
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
     # This asks the triggers' machines, so all triggers must be known.
-    retracting = retracting_edges(graph, is_streaming=mode != "batch")
+    retracting = retracting_edges(
+        graph if mode == "micro_batch" else single_panes(graph), is_streaming=mode != "batch"
+    )
     unending = unending_edges(graph) if mode != "batch" else frozenset()
     for step in graph.steps:
         if any(side.edge in unending for side in step.side_inputs) and not retracting.isdisjoint(step.inputs):
@@ -51,12 +54,28 @@ def check(graph: Graph, mode: str) -> None:
                 where=step.where,
                 hint="join the two, or read the side input before the grouping that takes elements back",
             )
+        if not retracting.isdisjoint(step.inputs) and not _takes_retractions(step):
+            raise UnsupportedByRunner(
+                "it takes no retractions, and in the mode micro_batch each round may take results of its input back",
+                where=step.where,
+                hint="run in the mode streaming, or group in the mode ACCUMULATING or DISCARDING before",
+            )
         if isinstance(step.primitive, Write) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
                 "a sink cannot write elements that take earlier ones back, and its input may contain some",
                 where=step.where,
                 hint="apply Changelog() before the write, or group in the mode ACCUMULATING or DISCARDING",
             )
+
+
+def _takes_retractions(step: Step) -> bool:
+    """Whether retractions may come to a step; where they come in every mode, its construction has asked already."""
+    match step.primitive:
+        case StatefulParDo(dofn):
+            return bool(getattr(dofn.timer_owner(), "takes_retractions", False))
+        case CombinePerKey(fn):
+            return bool(fn.takes_retractions)
+    return True
 
 
 def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:

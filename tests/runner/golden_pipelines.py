@@ -15,7 +15,7 @@ from penstock.io.primitive import SinkTransform
 from penstock.pvalue import AsIter, AsSingleton
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.changelog import Changelog
-from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, Repeatedly
+from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, AfterWatermark, Repeatedly
 
 Build = Callable[[beam.Pipeline], None]
 
@@ -214,6 +214,24 @@ def a_stream_that_waits_for_another(p):
     )
 
 
+def results_that_are_taken_back_and_results_that_are_not(p):
+    def sums(name, trigger, lateness=0):
+        windows = beam.WindowInto(
+            beam.window.FixedWindows(60),
+            trigger=trigger,
+            accumulation_mode=AccumulationMode.ACCUMULATING_AND_RETRACTING,
+            allowed_lateness=lateness,
+        )
+        out(
+            pairs(p, f"{name} pairs") | f"{name} windows" >> windows | name >> beam.CombinePerKey(sum),
+            f"{name} sums",
+        )
+
+    sums("Once", AfterWatermark())
+    sums("Late", AfterWatermark(late=AfterCount(1)), lateness=60)
+    sums("Early", AfterWatermark(early=AfterCount(1)))
+
+
 def names_of_files_of_windows(p):
     lines = p | TestStream().add_elements(["a"])
     names = lines | "Minutes" >> beam.io.WriteToText("/out/a", num_shards=2, triggering_frequency=60)
@@ -343,6 +361,7 @@ CASES: dict[str, tuple[Build, ...]] = {
     ),
     "side_views": (word_count, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
     "stream_views": (a_stream_that_waits_for_another,),
+    "single_panes": (results_that_are_taken_back_and_results_that_are_not,),
     "windowed_writes": (names_of_files_of_windows,),
     "levels": (
         *(word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),

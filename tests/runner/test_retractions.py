@@ -10,13 +10,22 @@ from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.base.tagged_output import TaggedOutput
+from penstock.coders import VarIntCoder
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList
 from penstock.io.primitive import SinkTransform
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.grouping import SpreadAnew
-from penstock.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
+from penstock.transforms.retractions import may_retract
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterWatermark,
+    DefaultTrigger,
+    Repeatedly,
+)
+from penstock.transforms.userstate import BagStateSpec
 from penstock.transforms.window import (
     FixedWindows,
     GlobalWindow,
@@ -29,6 +38,7 @@ from penstock.typehints import typehints
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.reports.failure import StepFailed
+from penstock_spark.supported import check
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 
@@ -185,3 +195,29 @@ def test_a_retraction_out_of_no_grouping_is_refused(combine):
         collect(windowed | "It" >> grouping(combine) | Changelog())
         with pytest.raises(StepFailed, match="ValueError at step 'It'"):
             run_plain(pipeline)
+
+
+class Irreversible(beam.CombineFn):
+    takes_retractions = False
+
+
+class Remembering(beam.DoFn):
+    SEEN = BagStateSpec("seen", VarIntCoder())
+
+    def process(self, pair, seen=beam.DoFn.StateParam(SEEN)):
+        yield pair
+
+
+@pytest.mark.parametrize("step", [beam.CombinePerKey(Irreversible()), beam.ParDo(Remembering())])
+def test_what_takes_no_retractions_is_refused_behind_windows_that_fire_once_in_rounds_alone(step) -> None:
+    windows = beam.WindowInto(FixedWindows(5), AfterWatermark(), RETRACTING)
+    summed = beam.Pipeline() | beam.Create([("k", 1)]) | windows | "Sum" >> beam.CombinePerKey(sum)
+    assert may_retract(summed)
+    pairs = summed | "Pair" >> beam.Map(lambda pair: pair).with_output_types(beam.typehints.KV[str, int])
+    graph = (pairs | "Step" >> step).pipeline.to_graph()
+    for mode in ("batch", "streaming"):
+        check(graph, mode)
+    with pytest.raises(UnsupportedByRunner, match="it takes no retractions") as caught:
+        check(graph, "micro_batch")
+    assert "at step 'Step'" in str(caught.value)
+    assert "run in the mode streaming" in str(caught.value)

@@ -95,7 +95,8 @@ def test_lists_of_values_are_not_subtracted_from_each_other() -> None:
 
 
 def scores(mode=RETRACTING):
-    return beam.Pipeline() | beam.Create([("a", 1)]) | "Mode" >> beam.SetTrigger(accumulation_mode=mode)
+    often = beam.SetTrigger(Repeatedly(AfterCount(1)), mode)
+    return beam.Pipeline() | beam.Create([("a", 1)]) | "Mode" >> often
 
 
 class Remembering(beam.DoFn):

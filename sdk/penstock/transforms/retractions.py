@@ -3,6 +3,9 @@
 A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions, and so does a DoFn that declares
 ``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
 undoes the elements that they take back. A discarding grouping passes on retractions of elements that it has fired.
+
+A grouping whose windows fire once gives retractions in the mode ``micro_batch`` alone. Nothing here knows the mode, so
+behind such a grouping a step is accepted that cannot take retractions; the runner refuses it in that mode.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
-    """Whether elements of a PCollection may take back earlier ones."""
-    return _retracting_step(pcoll) is not None
+    """Whether elements of a PCollection may take back earlier ones, in any mode of a run."""
+    return _retracting_step(pcoll, in_rounds=True) is not None
 
 
 def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
@@ -52,7 +55,7 @@ def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -
 
 
 def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str, hint: str) -> None:
-    step = _retracting_step(pcoll)
+    step = _retracting_step(pcoll, in_rounds=False)
     if step is not None:
         retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
         what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
@@ -63,8 +66,13 @@ def _is_dofn(step: Any) -> bool:
     return isinstance(step.transform.to_primitive(), graph.ParDo)
 
 
-def _retracting_step(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None:
-    """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none."""
+def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> AppliedPTransform | None:
+    """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none.
+
+    Args:
+        pcoll: What the elements are read from.
+        in_rounds: Whether each round of a run may fire windows that else fire once.
+    """
     waiting: list[Any] = [pcoll]
     seen = set()
     while waiting:
@@ -75,7 +83,8 @@ def _retracting_step(pcoll: pvalue.PCollection[Any]) -> AppliedPTransform | None
         inputs = [value for value in step.inputs if isinstance(value, pvalue.PCollection)]
         match step.transform.to_primitive():
             case graph.GroupByKey() | graph.CombinePerKey():
-                modes = {value.windowing.accumulation_mode for value in inputs}
+                windowings = [value.windowing for value in inputs]
+                modes = {each.accumulation_mode for each in windowings if in_rounds or not each.fires_once}
                 if AccumulationMode.ACCUMULATING_AND_RETRACTING in modes:
                     return step  # type: ignore[no-any-return]
                 if AccumulationMode.DISCARDING in modes:

@@ -11,6 +11,7 @@ from penstock.error import three_parts
 from penstock.utils.timestamp import Duration
 from penstock.windows.triggers import (
     AccumulationMode,
+    AfterWatermark,
     ClosingBehavior,
     DefaultTrigger,
     OnTimeBehavior,
@@ -77,6 +78,17 @@ class Windowing:
         set_field("allowed_lateness", lateness)
         set_field("on_time_behavior", on_time_behavior)
         set_field("closing_behavior", closing_behavior)
+
+    @property
+    def fires_once(self) -> bool:
+        """Whether each window gives one pane, if a run waits for the watermark.
+
+        In the mode ``micro_batch`` every round that changes a window fires it.
+
+        >>> Windowing(GlobalWindows()).fires_once, Windowing(GlobalWindows(), allowed_lateness=60).fires_once
+        (True, False)
+        """
+        return self.triggerfn in (DefaultTrigger(), AfterWatermark()) and not self.allowed_lateness.micros
 
     def is_default(self) -> bool:
         """Whether everything is at its default, in global windows."""
