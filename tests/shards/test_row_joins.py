@@ -286,10 +286,9 @@ def law(events: list[Any], kind: str, events_per_batch: int) -> None:
 CASES = (scripts(), st.sampled_from(list(row_joins._KINDS)), st.sampled_from([1, 3, 100]))
 
 
-@settings(max_examples=150)
-@given(*CASES)
-def test_what_is_left_of_the_result_is_the_join_of_what_is_left(events, kind, events_per_batch):
-    law(events, kind, events_per_batch)
+@pytest.mark.parametrize("cases", [60, pytest.param(150, marks=pytest.mark.soak)])
+def test_what_is_left_of_the_result_is_the_join_of_what_is_left(cases):
+    settings(max_examples=cases)(given(*CASES)(law))()
 
 
 class NotAlone:

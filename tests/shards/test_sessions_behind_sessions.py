@@ -181,12 +181,9 @@ CASES = (
 )
 
 
-@settings(max_examples=150)
-@given(*CASES)
-def test_in_the_end_all_is_of_the_sessions_that_are_left(
-    way, events, early, lateness, mode, events_per_batch
-):
-    in_time_law(way, events, early, lateness, mode, events_per_batch)
+@pytest.mark.parametrize("cases", [60, pytest.param(150, marks=pytest.mark.soak)])
+def test_in_the_end_all_is_of_the_sessions_that_are_left(cases):
+    settings(max_examples=cases)(given(*CASES)(in_time_law))()
 
 
 @pytest.mark.parametrize(

@@ -194,12 +194,9 @@ def law(events: list[Come], kind: str, with_validity: bool, events_per_batch: in
 CASES = (scripts(), st.sampled_from(["inner", "left", "full"]), st.booleans(), st.sampled_from([1, 3, 100]))
 
 
-@settings(max_examples=150)
-@given(*CASES)
-def test_what_is_left_of_the_result_is_the_join_of_what_is_left(
-    events, kind, with_validity, events_per_batch
-):
-    law(events, kind, with_validity, events_per_batch)
+@pytest.mark.parametrize("cases", [60, pytest.param(150, marks=pytest.mark.soak)])
+def test_what_is_left_of_the_result_is_the_join_of_what_is_left(cases):
+    settings(max_examples=cases)(given(*CASES)(law))()
 
 
 MUTANTS = {
