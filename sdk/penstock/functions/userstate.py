@@ -357,7 +357,8 @@ def on_window_expiration(method: MethodT) -> MethodT:
 
 def expiration_method(dofn: Any) -> Callable[..., Any] | None:
     """The method that `on_window_expiration` marks, bound; None if there is none, ValueError if there are several."""
-    names = _expiration_names(type(dofn))
+    kind: Any = type(dofn)
+    names = _expiration_names(kind)
     if len(names) > 1:
         what = f"{type(dofn).__name__} has several methods for the end of a window: {', '.join(names)}"
         raise refusal(ValueError, what, where=here(), hint="decorate one with @on_window_expiration")
