@@ -33,6 +33,8 @@ STREAMS = (
     "stream_stateful.py",
     "stream_join.py",
     "nexmark/run.py",
+    "nexmark/run.py --sql",
+    "sql_speed.py",
 )
 
 

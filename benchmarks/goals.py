@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from recorded import Ratio, Recorded
+from sql_speed import WHOLE
 from stream_report import markdown
 
 _BY_HAND = "PySpark by hand, same Python parse"
@@ -86,6 +87,16 @@ def _nexmark() -> Iterator[Goal]:
         yield Goal(f"Nexmark, {mode}, geometric mean", _BY_HAND, bound, found)
 
 
+def _sql() -> Iterator[Goal]:
+    for name, (title, *_) in WHOLE.items():
+        found = partial(Recorded.sql_speed, part="batch", work=name)
+        yield Goal(f"SQL: {title}", "Spark SQL", 0.95, found)
+    sums = partial(Recorded.sql_speed, part="stream", work="sums")
+    yield Goal("SQL: windowed sums of a stream", "the Python API", 0.9, sums)
+    planned = partial(Recorded.planning, seconds=10)
+    yield Goal("SQL: 1,000 queries parsed and planned", "ten seconds", 1, planned, is_speed=False)
+
+
 def _processes() -> Iterator[Goal]:
     yield Goal("a whole tiny process, CPU", "a tiny PySpark job", 0.6, _startup, is_speed=False)
     warm = partial(
@@ -116,7 +127,7 @@ def _streamed(title: str) -> str:
     return f"stream: {title}"
 
 
-GOALS = (*_batch(), *_streams(), *_nexmark(), *_processes())
+GOALS = (*_batch(), *_streams(), *_nexmark(), *_sql(), *_processes())
 
 
 def summary_table(recorded: Recorded) -> str:

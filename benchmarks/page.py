@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import latency
 import report
+import sql_speed
 import startup
 import stream_comparison
 import stream_empty_batches
@@ -117,6 +118,45 @@ def _nexmark(numbers: Numbers) -> str:
     return f"{numbers['mode']}, {numbers['events']:,} events:\n\n{table}"
 
 
+def _nexmark_sql(numbers: Numbers) -> str:
+    """Compares the queries in SQL with the pipelines in Python, and over Parquet with Spark SQL."""
+    pairs = (("penstock", "penstock_sql"), ("native_sql", "penstock_sql_parquet"))
+    heads = {"penstock": ("in Python: s", "in SQL: s"), "native_sql": ("Spark SQL: s", "SQL, Parquet: s")}
+    found = next(iter(numbers["queries"].values()))["contenders"]
+    shown = [pair for pair in pairs if set(pair) <= set(found)]
+
+    def cells(contenders: Numbers, base: str, name: str) -> tuple[str, ...]:
+        seconds = (f"{contenders[each]['wall_seconds']:.2f}" for each in (base, name))
+        return *seconds, *(f"{contenders[name][f'speed_by_{kind}']:.2f}" for kind in ("wall", "cpu"))
+
+    rows = [
+        (
+            f"{query} {found['title']}{'' if _is_whole(found) else ' *'}",
+            *(cell for pair in shown for cell in cells(found["contenders"], *pair)),
+        )
+        for query, found in numbers["queries"].items()
+    ]
+    means = numbers["geometric_means"]
+    rows.append(
+        (
+            "geometric mean",
+            *(
+                cell
+                for _, name in shown
+                for cell in ("", "", *(f"{means[name][f'speed_by_{kind}']:.2f}" for kind in ("wall", "cpu")))
+            ),
+        )
+    )
+    head = ("query", *(cell for base, _ in shown for cell in (*heads[base], "speed by wall", "by CPU")))
+    return f"{numbers['mode']}, {numbers['events']:,} events:\n\n{markdown(head, rows)}"
+
+
+def _is_whole(found: Numbers) -> bool:
+    """Whether Spark alone computes a query over Parquet, if it is measured there."""
+    over_parquet = found["contenders"].get("penstock_sql_parquet")
+    return over_parquet is None or over_parquet["computed_by"] == "Spark alone"
+
+
 def _machine(recorded: Recorded) -> str:
     """Lists the machine and the versions that the numbers come from."""
     found = {
@@ -152,6 +192,14 @@ TABLES: dict[str, Callable[[Recorded], str]] = {
         if each.name not in _WITH_TWINS
     },
     **{name: _program(name, f"{name}.py", shown) for name, shown in _STREAMS.items()},
+    "sql_pairs": _program("sql_speed", "sql_speed.py", sql_speed.pairs_table),
+    "sql_planning": _program("sql_speed", "sql_speed.py", sql_speed.planning_table),
+    **{
+        f"nexmark_sql_{mode}": _program(
+            f"nexmark_sql_{mode}", f"nexmark/run.py --sql --mode {mode}", _nexmark_sql
+        )
+        for mode in ("batch", "streaming")
+    },
     **{
         f"nexmark_{mode}": _program(f"nexmark_{mode}", f"nexmark/run.py --mode {mode}", _nexmark)
         for mode in ("batch", "streaming")

@@ -49,6 +49,19 @@ class Recorded:
             *(geometric_mean(each[f"speed_by_{kind}"] for each in speeds) for kind in ("wall", "cpu"))
         )
 
+    def sql_speed(self, part: str, work: str) -> Ratio | None:
+        """How fast work in SQL is, where 1 is as fast as the other side."""
+        found = (self.numbers("sql_speed") or {}).get(part, {}).get(work)
+        return found and Ratio(*(found[f"speed_by_{kind}"] for kind in ("wall", "cpu")))
+
+    def planning(self, seconds: float) -> Ratio | None:
+        """How many times as long as some seconds the planning of 1,000 queries takes."""
+        found = (self.numbers("sql_speed") or {}).get("planning")
+        if found is None:
+            return None
+        scale = 1_000 / found["queries"] / seconds
+        return Ratio(*(found[f"{kind}_seconds"] * scale for kind in ("wall", "cpu")))
+
     def latency(self, against: str) -> Ratio | None:
         """How many times as long as another contender's penstock's median is from a socket to the sink."""
         contenders = (self.numbers("stream_latency") or {}).get("contenders", {})

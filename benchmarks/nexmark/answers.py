@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from nexmark.model import Event, parse
 from nexmark.queries import QUERIES, as_line
 from nexmark.readings import READINGS
 
 
 def lines_in(folder: Path) -> Iterator[str]:
-    """The lines of all parts in a folder, whoever has written them."""
+    """The lines of all parts in a folder, whoever has written them; rows of Parquet are lines, too."""
     for part in sorted(path for path in folder.rglob("part-*") if path.is_file()):
-        yield from part.read_text(encoding="utf-8").splitlines()
+        if part.suffix == ".parquet":
+            for record in pq.ParquetFile(part).iter_batches():
+                yield from map(as_line, zip(*(column.to_pylist() for column in record.columns), strict=True))
+        else:
+            yield from part.read_text(encoding="utf-8").splitlines()
 
 
 @lru_cache(maxsize=1)

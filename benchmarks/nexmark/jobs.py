@@ -44,6 +44,50 @@ def penstock_streaming(spark: SparkSession, query: str, source: str, target: str
     return {}
 
 
+def sql_batch(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:
+    """A query in SQL over lines that a pipeline parses."""
+    import penstock as beam
+    from nexmark.pipelines import read_batch
+    from nexmark.sql_jobs import batch_lines
+
+    with beam.Pipeline(spark=spark) as pipeline:
+        lines = batch_lines(read_batch(pipeline, source, has_times=False), query)
+        _ = lines | beam.io.WriteToText(f"{target}/part")
+    return {}
+
+
+def sql_streaming(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:
+    """A query in SQL over a stream of lines that a pipeline parses."""
+    import penstock as beam
+    from nexmark.pipelines import read_stream
+    from nexmark.sql_jobs import stream_lines
+
+    pipeline = beam.Pipeline(
+        spark=spark, mode="streaming", checkpoint_location=str(checkpoint_of(Path(target)))
+    )
+    _ = stream_lines(read_stream(pipeline, source), query) | beam.io.WriteToText(f"{target}/part")
+    pipeline.run().wait_until_finish()
+    return {}
+
+
+def sql_parquet_batch(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:
+    """A query in SQL over Parquet; the numbers say who computes it."""
+    import penstock as beam
+    from nexmark.sql_jobs import over_parquet
+
+    with beam.Pipeline(spark=spark) as pipeline:
+        transform = over_parquet(pipeline, query, source, target)
+    return {"computed_by": transform.explained.rpartition("computed by: ")[2]}
+
+
+def native_sql_batch(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:
+    """A query in Spark's own SQL over Parquet."""
+    from nexmark.sql_jobs import by_spark
+
+    by_spark(spark, query, source).write.parquet(target)
+    return {}
+
+
 def native_python_batch(spark: SparkSession, query: str, source: str, target: str) -> dict[str, Any]:
     """A query over lines that Python parses."""
     from nexmark.native import NATIVE
@@ -102,5 +146,8 @@ JOBS = {
     "penstock": {"batch": penstock_batch, "streaming": penstock_streaming},
     "native_python": {"batch": native_python_batch, "streaming": native_python_streaming},
     "native_parquet": {"batch": native_parquet_batch},
+    "penstock_sql": {"batch": sql_batch, "streaming": sql_streaming},
+    "native_sql": {"batch": native_sql_batch},
+    "penstock_sql_parquet": {"batch": sql_parquet_batch},
 }
 """The contenders, and what they do in each mode."""

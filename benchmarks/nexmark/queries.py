@@ -14,6 +14,7 @@ that an answer depends on the events alone, in batch and on streams, and whoever
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,12 +33,16 @@ class Query:
     def answer(self, lines: Iterable[str]) -> list[str]:
         r"""What lines say together, in order; those that are about the end of the stream say nothing.
 
+        A line that ends with ``undo`` takes an equal one back.
+
         >>> QUERIES["q12"].answer(["7\t1", "8\t2", "7\t3"])
         ['7\t4', '8\t2']
         >>> QUERIES["q6"].answer(["7\t1\t50", "7\t3\t90", "7\t2\t60"])
         ['7\t3\t90']
+        >>> QUERIES["q12"].answer(["7\t1", "7\t1\tundo", "7\t2"])
+        ['7\t2']
         """
-        rows = [line.split("\t") for line in lines]
+        rows = [line.split("\t") for line in left_of(lines)]
         rows = [row for row in rows if str(END) not in row]
         if self.kept == "last":
             last: dict[str, list[str]] = {}
@@ -70,6 +75,20 @@ QUERIES = {
         Query("q19", "ten best bids for each auction"),
     )
 }
+
+
+UNDO = "\tundo"
+"""How a line ends that takes an equal one back."""
+
+
+def left_of(lines: Iterable[str]) -> list[str]:
+    """The lines that no other line takes back."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts[line.removesuffix(UNDO)] += -1 if line.endswith(UNDO) else 1
+    if below := -counts:
+        raise AssertionError(f"{below.total()} rows are undone that are not there, such as {min(below)!r}")
+    return list(counts.elements())
 
 
 def as_line(row: Iterable[object]) -> str:

@@ -12,10 +12,23 @@ from report import Times
 from stream_report import markdown
 
 BASE = "native_python"
-"""The contender that the others are compared with."""
+"""The contender that the others are compared with, where they have none of their own."""
 
-TITLES = {"penstock": "penstock", BASE: "native, Python parse", "native_parquet": "native, Parquet"}
+TITLES = {
+    "penstock": "penstock",
+    BASE: "native, Python parse",
+    "native_parquet": "native, Parquet",
+    "penstock_sql": "penstock, SQL",
+    "native_sql": "Spark SQL, Parquet",
+    "penstock_sql_parquet": "penstock, SQL, Parquet",
+}
+_BASES = {"penstock_sql": "penstock", "native_sql": "native_sql", "penstock_sql_parquet": "native_sql"}
 KINDS = ("wall", "cpu")
+
+
+def base_of(name: str) -> str:
+    """The contender that another one is compared with."""
+    return _BASES.get(name, BASE)
 
 
 def summary(query: str, times: Mapping[str, Sequence[Times]]) -> dict[str, Any]:
@@ -32,9 +45,9 @@ def summary(query: str, times: Mapping[str, Sequence[Times]]) -> dict[str, Any]:
     contenders = {}
     for name, runs in times.items():
         numbers: dict[str, Any] = {f"{kind}_seconds": round(medians[name][kind], 3) for kind in KINDS}
-        if BASE in medians:
+        if base_of(name) in medians:
             for kind in KINDS:
-                numbers[f"speed_by_{kind}"] = round(medians[BASE][kind] / medians[name][kind], 3)
+                numbers[f"speed_by_{kind}"] = round(medians[base_of(name)][kind] / medians[name][kind], 3)
         contenders[name] = {**numbers, "runs": [asdict(run) for run in runs]}
     return {"title": QUERIES[query].title, "contenders": contenders}
 
@@ -49,7 +62,7 @@ def geometric_means(queries: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     speeds: dict[str, dict[str, list[float]]] = {}
     for found in queries.values():
         for name, numbers in found["contenders"].items():
-            for kind in (f"speed_by_{kind}" for kind in KINDS if name != BASE):
+            for kind in (f"speed_by_{kind}" for kind in KINDS if name != base_of(name)):
                 if kind in numbers:
                     speeds.setdefault(name, {}).setdefault(kind, []).append(numbers[kind])
     return {
@@ -61,7 +74,7 @@ def geometric_means(queries: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 def table(mode: str, events: int, queries: Mapping[str, Any]) -> str:
     """The table of a mode, with the geometric means of the speeds below it."""
     names = [name for name in TITLES if any(name in found["contenders"] for found in queries.values())]
-    compared = [name for name in names if name != BASE]
+    compared = [name for name in names if name != base_of(name) and base_of(name) in names]
     head = [
         "",
         *(f"{TITLES[name]}: s (CPU s)" for name in names),

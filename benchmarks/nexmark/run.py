@@ -8,6 +8,9 @@ Parquet" reads the columns that it needs from Parquet, in batch, without any Pyt
 no match for who has lines to parse. On a stream the lines come in files, each a micro-batch; q6 has no answer by hand
 there, since Spark has no aggregate over a number of rows of a stream.
 
+With ``--sql`` the queries are in SQL: over the lines, beside the same pipelines, which they are compared with; and in
+batch over Parquet beside Spark's own SQL.
+
 Each contender is a process of its own and runs each query over and over, in turn with the others; the first turn is not
 counted. Every answer is compared, row by row, with the plain reading of the query (``readings.py``; ``queries.py`` says
 what is asked). Speeds are relative to "native, Python parse": 0.5 means half as fast.
@@ -20,6 +23,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -35,24 +39,43 @@ from report import Times
 from targets import empty_target
 
 MODES = ("batch", "streaming")
-EVENTS = {"batch": 200_000, "streaming": 40_000}
+SUITES = {
+    "nexmark": ("penstock", "native_python", "native_parquet"),
+    "nexmark_sql": ("penstock", "penstock_sql", "native_sql", "penstock_sql_parquet"),
+}
+"""The contenders that take turns, by the name of the files of their numbers."""
+EVENTS = {
+    "nexmark": {"batch": 200_000, "streaming": 40_000},
+    "nexmark_sql": {"batch": 40_000, "streaming": 10_000},
+}
 RUNS = {"batch": 3, "streaming": 2}
 
 
 def compared(
     mode: str, query: str, source: Path, settings: argparse.Namespace, workers: dict[str, Worker]
-) -> dict[str, list[Times]]:
-    """Has a query answered in turns, of which the first does not count, and gives the times of each contender."""
+) -> dict[str, Any]:
+    """Has a query answered in turns, of which the first does not count, and gives the numbers of each contender."""
     runs = settings.runs or RUNS[mode]
     times: dict[str, list[Times]] = {name: [] for name in _contenders(mode, query, workers)}
+    told: dict[str, dict[str, Any]] = {}
     for turn in range(runs + 1):
-        for name, found in times.items():
+        for name, runs_of in times.items():
             target = empty_target(settings.folder, f"{name}-{mode}-{query}")
             answer = workers[name].run(mode, query=query, source=str(source), target=str(target))
             check(source, query, target)
+            told[name] = answer.numbers
             if turn:
-                found.append(Times(settings.events or EVENTS[mode], answer.wall_seconds, answer.cpu_seconds))
-    return times
+                runs_of.append(
+                    Times(
+                        settings.events or EVENTS[settings.suite][mode],
+                        answer.wall_seconds,
+                        answer.cpu_seconds,
+                    )
+                )
+    found = summary(query, times)
+    for name, numbers in told.items():
+        found["contenders"][name].update(numbers)
+    return found
 
 
 def _contenders(mode: str, query: str, workers: dict[str, Worker]) -> list[str]:
@@ -65,18 +88,18 @@ def _contenders(mode: str, query: str, workers: dict[str, Worker]) -> list[str]:
 
 def measure(mode: str, settings: argparse.Namespace, workers: dict[str, Worker]) -> None:
     """Measures all queries in a mode, prints the table and writes the numbers."""
-    events = settings.events or EVENTS[mode]
+    events = settings.events or EVENTS[settings.suite][mode]
     if mode == "batch":
         source = batch_files(settings.folder, events)
     else:
         source = stream_files(settings.folder, events, settings.files)
     queries = {}
     for query in settings.queries:
-        queries[query] = summary(query, compared(mode, query, source, settings, workers))
+        queries[query] = compared(mode, query, source, settings, workers)
         print(f"{mode} {query}", flush=True, file=sys.stderr)
     print(table(mode, events, queries), end="\n\n", flush=True)
     kept = FOLDER if is_full(settings) else settings.folder
-    path = settings.results or kept / f"nexmark_{mode}.json"
+    path = settings.results or kept / f"{settings.suite}_{mode}.json"
     means = geometric_means(queries)
     numbers = {"mode": mode, "events": events, "geometric_means": means, "queries": queries}
     if mode == "streaming":
@@ -86,7 +109,7 @@ def measure(mode: str, settings: argparse.Namespace, workers: dict[str, Worker])
 
 def is_full(settings: argparse.Namespace) -> bool:
     """Whether everything is measured that there is, and so may be kept in the repository."""
-    full = arguments([])
+    full = arguments(["--sql"] if settings.suite == "nexmark_sql" else [])
     return all(
         getattr(settings, name) == getattr(full, name)
         for name in ("events", "queries", "files", "contenders")
@@ -103,13 +126,17 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--events", type=int, help=f"how many; default {EVENTS}")
     parser.add_argument("--files", type=int, default=4, help="in how many files the events of a stream are")
     parser.add_argument("--runs", type=int, help=f"how many count, after one that does not; default {RUNS}")
-    parser.add_argument("--contenders", nargs="+", choices=JOBS, default=list(JOBS))
+    parser.add_argument(
+        "--sql", dest="suite", action="store_const", const="nexmark_sql", default="nexmark", help="in SQL"
+    )
+    parser.add_argument("--contenders", nargs="+", choices=JOBS, help=f"default {SUITES}")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data, logs")
     parser.add_argument("--results", type=Path, help="the file to write; for one mode")
     settings = parser.parse_args(given)
     if settings.results and len(settings.mode) > 1:
         parser.error("--results is the file of one mode; choose it with --mode")
+    settings.contenders = settings.contenders or list(SUITES[settings.suite])
     settings.folder = settings.folder.resolve()
     return settings
 

@@ -108,6 +108,18 @@ def test_a_tiny_pipeline_is_measured(
     assert "function calls" in capsys.readouterr().out
 
 
+@pytest.mark.spark
+@TAKES_MINUTES
+def test_sql_is_measured_and_both_sides_give_the_same_rows(tmp_path: Path) -> None:
+    options = ["--rows=20000", "--events=4000", "--queries=20", "--turns=2", "--warming-turns=0"]
+    numbers, printed = numbers_of("sql_speed.py", tmp_path, *options)
+    assert "20 generated queries" in printed
+    assert 0 < numbers["planning"]["cpu_seconds"] < 2
+    for found in (*numbers["batch"].values(), *numbers["stream"].values()):
+        assert found["speed_by_wall"] > 0
+        assert all(len(found[side]["wall_seconds_of_runs"]) == 2 for side in ("native", "penstock"))
+
+
 def test_the_processor_time_of_what_a_program_leaves_behind_is_counted(tmp_path: Path) -> None:
     program = tmp_path / "leaves.py"
     burn = "import time\nwhile time.process_time() < 0.5: pass"

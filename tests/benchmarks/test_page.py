@@ -62,13 +62,38 @@ def test_every_table_can_be_made(load: Load, tmp_path: Path) -> None:
     files |= {
         f"nexmark_{mode}": {"mode": mode, "events": 9, "queries": queries} for mode in ("batch", "streaming")
     }
+    sides = {
+        **{side: {"wall_seconds": 1, "cpu_seconds": 2} for side in ("native", "penstock")},
+        "title": "sums",
+        "speed_by_wall": 0.96,
+        "speed_by_cpu": 0.97,
+    }
+    files["sql_speed"] = {
+        "batch": dict.fromkeys(load("sql_speed").WHOLE, sides),
+        "stream": {"sums": sides},
+        "planning": {"queries": 500, "median_characters": 9, "wall_seconds": 4, "cpu_seconds": 3},
+    }
+    over_parquet = {"penstock_sql_parquet": {**contenders["penstock"], "computed_by": "the transforms"}}
+    in_sql = {
+        **contenders,
+        "penstock_sql": contenders["penstock"],
+        "native_sql": _timed(1, 2),
+        **over_parquet,
+    }
+    files["nexmark_sql_batch"] = {
+        **files["nexmark_batch"],
+        "queries": {"q1": {"title": "prices", "contenders": in_sql}},
+        "geometric_means": in_sql,
+    }
     recorded = _recorded(load, tmp_path, **files)
-    for name in set(files) & set(page.TABLES):
+    for name in {*files, "sql_pairs", "sql_planning"} & set(page.TABLES):
         assert "Not measured" not in page.TABLES[name](recorded)
     assert page.TABLES["twins"](recorded).count("\n") > 6
     assert re.search(r"word count +\| +0.50 ", page.TABLES["summary"](recorded))
     goals = page.TABLES["goals"](recorded)
     assert goals.count("not measured yet") == goals.count("stream: ") + 1
+    assert "q1 prices *" in page.TABLES["nexmark_sql_batch"](recorded)
+    assert re.search(r"1,000 queries.*ten seconds +\| +at most 1 \| +0.80 \| +0.60 \| +reached", goals)
     assert re.search(r"Nexmark, batch.*\| +0.50 \| +0.80 \| +only by CPU \|", goals)
 
 

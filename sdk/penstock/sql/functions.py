@@ -708,7 +708,8 @@ def _of_times() -> Iterator[Function]:
     yield _typed("DATEDIFF", "DATE DATE -> BIGINT", spark=_BIG.format("datediff({0}, {1})"))
     yield _typed("DATE_BIN", "INTERVAL TIMESTAMP -> TIMESTAMP", "INTERVAL TIMESTAMP_NTZ -> TIMESTAMP_NTZ")
     yield _typed("UNIX_TIMESTAMP", *_OF_DAY)
-    yield _typed("UNIX_MICROS", "TIMESTAMP -> BIGINT")
+    for name in ("UNIX_SECONDS", "UNIX_MILLIS", "UNIX_MICROS"):
+        yield _typed(name, "TIMESTAMP -> BIGINT")
     seconds = ("BIGINT -> TIMESTAMP", "DECIMAL -> TIMESTAMP", "DOUBLE -> TIMESTAMP?")
     yield _typed("TIMESTAMP_SECONDS", *seconds)
     yield _typed("TIMESTAMP_MILLIS", "BIGINT -> TIMESTAMP")

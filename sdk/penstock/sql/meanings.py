@@ -674,6 +674,8 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
     "DATEDIFF": lambda end, start: end.toordinal() - start.toordinal(),
     "DATE_BIN": _date_bin,
     "UNIX_TIMESTAMP": _unix_timestamp,
+    "UNIX_SECONDS": lambda moment: whole_micros(moment) // 1_000_000,
+    "UNIX_MILLIS": lambda moment: whole_micros(moment) // 1_000,
     "UNIX_MICROS": whole_micros,
     "TIMESTAMP_SECONDS": _timestamp_seconds,
     "TIMESTAMP_MILLIS": lambda millis: moment_of_micros(millis * 1000),

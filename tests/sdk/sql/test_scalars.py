@@ -305,6 +305,8 @@ GIVEN: dict[str, tuple[list[Any], Any]] = {
     "DATEDIFF": ([date(2024, 3, 1), date(2024, 2, 1)], 29),
     "DATE_BIN": ([timedelta(minutes=10), MOMENT], datetime(2024, 2, 29, 12, 30, tzinfo=UTC)),
     "UNIX_TIMESTAMP": ([datetime(1969, 12, 31, 23, 59, 58, 500_000, UTC)], -1),
+    "UNIX_SECONDS": ([datetime(1969, 12, 31, 23, 59, 58, 500_000, UTC)], -2),
+    "UNIX_MILLIS": ([datetime(1969, 12, 31, 23, 59, 59, 999_001, UTC)], -1),
     "UNIX_MICROS": ([datetime(1969, 12, 31, 23, 59, 59, 1, UTC)], -999_999),
     "TIMESTAMP_SECONDS": ([1.5], datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC)),
     "TIMESTAMP_MILLIS": ([-1], datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC)),
