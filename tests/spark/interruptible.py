@@ -1,4 +1,4 @@
-"""A program that tests interrupt or whose Java they kill. Arguments: batch or stream, the URL or
+"""A program that tests interrupt or whose Java they kill. Arguments: batch, stream or both, the URL or
 the path of a folder, further options.
 """
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import penstock as beam
@@ -16,21 +17,39 @@ from penstock.transforms.window import FixedWindows
 
 def main(kind: str, folder: str, *options: str) -> None:
     """Runs until somebody ends it."""
-    begun = f"{folder.removeprefix('file://')}/begun"
+    if kind == "both":
+        stream = pipeline_of("stream", folder, options).run()
+        while not list(Path(folder).glob("out/o-batch-*")):
+            time.sleep(0.05)
+        try:
+            main("batch", f"{folder}/batch", *options)
+        except RunnerError as error:
+            print(error, flush=True)
+        stream.wait_until_finish()
+        return
+    with pipeline_of(kind, folder, options) as pipeline:
+        pass
+    print("went on", pipeline.result.state, flush=True)
+
+
+def pipeline_of(kind: str, folder: str, options: Iterable[str]) -> beam.Pipeline:
+    """A batch that takes long, or a stream without an end."""
+    begun = Path(f"{folder.removeprefix('file://')}/begun")
 
     def slow(value: int) -> int:
-        Path(begun).touch()
+        begun.parent.mkdir(exist_ok=True)
+        begun.touch()
         time.sleep(0.2)
         return value
 
-    with beam.Pipeline(argv=["--master=local[2]", "--fast_start", *options]) as pipeline:
-        if kind == "batch":
-            values = pipeline | beam.Create(range(10_000)) | beam.Map(slow)
-        else:
-            numbers = pipeline | GenerateSequence(start=0, elements_per_period=1, period=0.1)
-            values = numbers | beam.WindowInto(FixedWindows(1)) | beam.CombineGlobally(sum).without_defaults()
-        _ = values | beam.io.WriteToText(f"{folder}/out/o")
-    print("went on", pipeline.result.state, flush=True)
+    pipeline = beam.Pipeline(argv=["--master=local[2]", "--fast_start", *options])
+    if kind == "batch":
+        values = pipeline | beam.Create(range(10_000)) | beam.Map(slow)
+    else:
+        numbers = pipeline | GenerateSequence(start=0, elements_per_period=1, period=0.1)
+        values = numbers | beam.WindowInto(FixedWindows(1)) | beam.CombineGlobally(sum).without_defaults()
+    _ = values | beam.io.WriteToText(f"{folder}/out/o")
+    return pipeline
 
 
 if __name__ == "__main__":

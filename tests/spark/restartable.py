@@ -135,11 +135,17 @@ PIPELINES = {"sums": sums, "shares": shares, "windows": windows}
 ENDLESS = {"lines": lines}
 
 
-def main(name: str, source: str, target: str, checkpoint: str, *further: str) -> None:
-    """Runs a pipeline to its end."""
-    flags = [f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2", *further]
-    with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-        (PIPELINES | ENDLESS)[name](pipeline, source, target)
+def main(names: str, source: str, target: str, checkpoint: str, *further: str) -> None:
+    """Runs pipelines to their ends, all at once; each has folders of its own."""
+    results = []
+    for name in names.split(","):
+        place = f"--checkpoint_location={checkpoint}/{name}"
+        options = PipelineOptions([place, "--mode=streaming", "--shuffle_partitions=2", *further])
+        pipeline = beam.Pipeline(options=options)
+        (PIPELINES | ENDLESS)[name](pipeline, source, f"{target}/{name}")
+        results.append(pipeline.run())
+    for result in results:
+        result.wait_until_finish()
 
 
 if __name__ == "__main__":

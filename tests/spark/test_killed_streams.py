@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from restartable import PIPELINES, main
+from restartable import ENDLESS, PIPELINES, main
 
 import penstock as beam
+from penstock.error import RunnerError
 from penstock.options.pipeline_options import PipelineOptions
 
 PROGRAM = Path(__file__).parent / "restartable.py"
-FILES = 9
+FILES = 6
 WAIT_SECONDS_MAX = 180
 
 
@@ -35,7 +37,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(FILES):
         lines = [
             f"team{random.randrange(5)},{random.randrange(9)},{max(0, second + random.randrange(-90, 30))},{number}"
-            for second in [number * 40] * 80
+            for second in [number * 60] * 120
         ]
         file = folder / f"{number:03d}.txt"
         file.write_text("\n".join(lines) + "\n")
@@ -52,7 +54,7 @@ def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
     def left_alone(name: str) -> dict[str, list[str]]:
         folder = tmp_path_factory.mktemp("alone")
         main(name, str(source), f"{folder}/out", f"{folder}/checkpoint")
-        content = content_of(folder / "out")
+        content = content_of(folder / "out" / name)
         match name:
             case "sums":
                 assert len(content["sums"]) > 100
@@ -123,51 +125,39 @@ def written(checkpoint: Path, batch: int) -> bool:
 
 MOMENTS: dict[str, Callable[[Path, Path], bool]] = {
     "in the first micro-batch": lambda out, checkpoint: begun(checkpoint, 0),
-    "between two": lambda out, checkpoint: written(checkpoint, 3),
-    "while one is written": lambda out, checkpoint: begun(checkpoint, 6) and any(out.glob("*-batch-000006*")),
+    "between two": lambda out, checkpoint: written(checkpoint, 1),
+    "while one is written": lambda out, checkpoint: begun(checkpoint, 3) and any(out.glob("*-batch-000003*")),
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "moments"),
+    "killed",
     [
-        ("shares", ["between two"]),
-        ("windows", ["while one is written"]),
-        pytest.param("shares", [*MOMENTS], marks=pytest.mark.soak),
-        pytest.param("windows", [*MOMENTS], marks=pytest.mark.soak),
+        pytest.param(dict(zip(MOMENTS, PIPELINES, strict=True)), id="together"),
+        *[pytest.param(dict.fromkeys(MOMENTS, name), id=name, marks=pytest.mark.soak) for name in PIPELINES],
     ],
 )
-def test_a_driver_that_is_killed(name, moments, source, expected, tmp_path):
-    out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
-    arguments = (name, str(source), str(out), str(checkpoint))
-    kill_at(moments, arguments, log)
-    with started(*arguments, log=log) as process:
-        assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
-    assert content_of(out) == expected(name)
-
-
-def test_a_driver_that_is_killed_again_and_again_and_then_python_workers(source, expected, tmp_path):
+def test_a_driver_that_is_killed_again_and_again_and_then_python_workers(killed, source, expected, tmp_path):
+    names = dict.fromkeys(killed.values())
     out, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
     # Tasks are tried again: if only workers are killed, the run goes on as if nothing had been.
-    arguments = ("sums", str(source), str(out), str(checkpoint), "--master=local[2,4]")
-    kill_at(MOMENTS, arguments, log)
+    arguments = (",".join(names), str(source), str(out), str(checkpoint), "--master=local[2,4]")
+    for moment, name in killed.items():
+        with started(*arguments, log=log) as process:
+            is_now = partial(MOMENTS[moment], out / name, checkpoint / name)
+            assert wait_for(is_now, process), log.read_text()
+            kill_all(process)
+    for name in names:
+        assert not written(checkpoint / name, FILES), "it was killed too late to tell anything"
     with started(*arguments, log=log) as process:
-        for batch in (6, 7):
-            assert wait_for(lambda batch=batch: written(checkpoint, batch), process), log.read_text()
+        for batch in (4, 5):
+            is_written = partial(written, checkpoint / next(iter(names)), batch)
+            assert wait_for(is_written, process), log.read_text()
             for worker in python_workers(process.pid):
                 os.kill(worker, signal.SIGKILL)
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
-    assert content_of(out) == expected("sums")
-
-
-def kill_at(moments: Iterable[str], arguments: Sequence[str], log: Path) -> None:
-    """Starts the program once for each moment, and kills it then."""
-    out, checkpoint = map(Path, arguments[2:4])
-    for moment in moments:
-        with started(*arguments, log=log) as process:
-            assert wait_for(lambda moment=moment: MOMENTS[moment](out, checkpoint), process), log.read_text()
-            kill_all(process)
-    assert not written(checkpoint, FILES), "it was killed too late to tell anything"
+    for name in names:
+        assert content_of(out / name) == expected(name)
 
 
 def python_workers(group: int) -> list[int]:
@@ -198,9 +188,9 @@ def test_a_run_that_is_cancelled_goes_on_later(spark, source, expected, tmp_path
     assert content_of(tmp_path / "out") == expected("sums")
 
 
-def test_of_two_drivers_on_one_checkpoint_one_is_refused_or_takes_over(tmp_path):
-    checkpoint, log = tmp_path / "checkpoint", tmp_path / "log"
-    arguments = ("lines", str(tmp_path / "in"), str(tmp_path / "out"), str(checkpoint))
+def test_of_two_drivers_on_one_checkpoint_one_is_refused_or_takes_over(spark, tmp_path):
+    target, checkpoint, log = tmp_path / "out", tmp_path / "checkpoint", tmp_path / "log"
+    flags = [f"--checkpoint_location={checkpoint}/lines", "--mode=streaming", "--shuffle_partitions=2"]
 
     def add(name: str) -> None:
         (tmp_path / "in").mkdir(exist_ok=True)
@@ -208,23 +198,32 @@ def test_of_two_drivers_on_one_checkpoint_one_is_refused_or_takes_over(tmp_path)
         (tmp_path / f"{name}.txt").rename(tmp_path / "in" / f"{name}.txt")
 
     def lines() -> list[str]:
-        return content_of(tmp_path / "out").get("lines", [])
+        return content_of(target / "lines").get("lines", [])
+
+    def run(*further: str) -> Any:
+        pipeline = beam.Pipeline(options=PipelineOptions([*flags, *further]))
+        ENDLESS["lines"](pipeline, str(tmp_path / "in"), f"{target}/lines")
+        return pipeline.run()
 
     add("a")
-    with started(*arguments, log=log) as first:
+    with started("lines", str(tmp_path / "in"), str(target), str(checkpoint), log=log) as first:
         assert wait_for(lambda: lines() == ["a"], first), log.read_text()
-        with started(*arguments, log=tmp_path / "refused") as second:
-            assert second.wait(WAIT_SECONDS_MAX) == 1
-        assert f"is held by the run {holder(checkpoint)['run']} (process {first.pid} on" in (
-            (tmp_path / "refused").read_text()
-        )
+        held = f"is held by the run {holder(checkpoint / 'lines')['run']} (process {first.pid} on"
+        with pytest.raises(RunnerError, match=re.escape(held)):
+            run()
         add("b")
         assert wait_for(lambda: lines() == ["a", "b"], first), log.read_text()
-        with started(*arguments, "--take_over", log=tmp_path / "taken") as third:
+        other = run("--take_over")
+        try:
             assert first.wait(WAIT_SECONDS_MAX) == 1
             assert "this run was displaced" in log.read_text()
             add("c")
-            assert wait_for(lambda: lines() == ["a", "b", "c"], third), (tmp_path / "taken").read_text()
+            until = time.monotonic() + WAIT_SECONDS_MAX
+            while lines() != ["a", "b", "c"]:
+                assert time.monotonic() < until, other.state
+                time.sleep(0.02)
+        finally:
+            other.cancel()
 
 
 def holder(checkpoint: Path) -> dict[str, Any]:

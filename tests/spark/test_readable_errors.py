@@ -225,7 +225,15 @@ def test_the_text_of_java_is_at_the_level_debug(caplog):
     assert "org.apache.spark.SparkException" in caplog.text
 
 
-@pytest.mark.parametrize("state", ["before", "batch", "streaming"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        "before",
+        # A Java that goes in the middle is always killed by tests/spark/test_interrupted_runs.py.
+        pytest.param("batch", marks=pytest.mark.soak),
+        pytest.param("streaming", marks=pytest.mark.soak),
+    ],
+)
 def test_a_java_that_is_gone_is_named(tmp_path, state):
     program = tmp_path / "program.py"
     program.write_text(

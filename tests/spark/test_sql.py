@@ -54,24 +54,34 @@ class Inputs(beam.PTransform):
         return inputs_of(self._listing, pbegin | stream_of(self._listing, ends=True))
 
 
+SHARES = [
+    pytest.param(slice(0, None, 2), id="every second"),
+    pytest.param(slice(1, None, 2), id="the others", marks=pytest.mark.soak),
+]
+"""All listings are always computed without Spark (tests/sql)."""
+
+
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("source", SOURCES)
-def test_what_is_emitted_as_the_clock_goes(spark, source):
+def test_what_is_emitted_as_the_clock_goes(spark, source, share):
     # What a stream shows while it is open is in the tests without Spark.
-    listings = [each for each in SOURCES[source] if not each.name.startswith("EMIT AFTER WATERMARK")]
+    listings = [each for each in SOURCES[source] if not each.name.startswith("EMIT AFTER WATERMARK")][share]
     found = seen(spark, "streaming", listings)
     for listing in listings:
         got = shown(listing, found[listing.name])
         assert sorted(got) == sorted(listing.rows), listing.name
 
 
-def test_tables_in_micro_batches(spark):
-    listings = [listing for each in SOURCES.values() for listing in tables_of(each)]
+@pytest.mark.parametrize("share", SHARES)
+def test_tables_in_micro_batches(spark, share):
+    listings = [listing for each in SOURCES.values() for listing in tables_of(each)][share]
     found = seen(spark, "micro_batch", listings)
     for listing in listings:
         assert shown(listing, found[listing.name]) == listing.rows, listing.name
 
 
-def test_tables_in_a_batch(spark):
+@pytest.mark.parametrize("share", SHARES)
+def test_tables_in_a_batch(spark, share):
     # A batch knows no time of arrival, and nothing that is taken back.
     listings = [
         listing
@@ -80,7 +90,7 @@ def test_tables_in_a_batch(spark):
         if "MTime" not in listing.query
         and "SYSTEM TIME" not in listing.query
         and not any(arrival.undone for arrivals in listing.tables.values() for arrival in arrivals)
-    ]
+    ][share]
     found = {listing.name: [] for listing in listings}
     with beam.Pipeline(spark=spark, mode="batch") as pipeline:
         for listing in listings:

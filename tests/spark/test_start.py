@@ -1,4 +1,6 @@
-"""Starting Spark: what other users of the machine can read of it, and what is left when the start is cut short."""
+"""Starting Spark: what is told of it, what other users of the machine can read, and what a start that is cut short
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ _PROGRAM = """
 import sys
 import penstock as beam
 print("begins", flush=True)
-with beam.Pipeline(argv=["--master=local[1]", "--fast_start", *sys.argv[1:]]) as pipeline:
-    pipeline | beam.Create([1]) | beam.Map(lambda x: x)
+argv = ["--master=local[1]", "--fast_start", "--mode=streaming", *sys.argv[1:]]
+with beam.Pipeline(argv=argv, app_name="scores") as pipeline:
+    pairs = pipeline | beam.Create([1, 2, 3]) | beam.Map(lambda number: (number % 2, number))
+    _ = pairs | beam.CombinePerKey(sum)
 from pyspark import SparkContext
 context = SparkContext._active_spark_context
 print(context.getConf().get("spark.hadoop.my.password"), context._jsc.hadoopConfiguration().get("my.password"))
@@ -46,6 +50,7 @@ def _family(process: subprocess.Popen[str]) -> list[str]:
 
 
 def _begun(command: list[str], folder: Path) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_VERSION"}
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -55,7 +60,7 @@ def _begun(command: list[str], folder: Path) -> subprocess.Popen[str]:
         start_new_session=True,
         # A shell has what it runs in the background ignore Ctrl-C, also these tests.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        env=os.environ | {"TMPDIR": str(folder), "PENSTOCK_CLASS_ARCHIVE": "0"},
+        env=environment | {"TMPDIR": str(folder), "PENSTOCK_CLASS_ARCHIVE": "0"},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begins\n"
@@ -70,13 +75,19 @@ def temporary(tmp_path: Path) -> Iterator[Path]:
     return folder
 
 
-def test_no_property_is_in_the_list_of_processes(program: list[str], tmp_path: Path, temporary: Path) -> None:
+def test_a_stream_tells_that_spark_starts_and_no_property_is_in_the_list_of_processes(
+    program: list[str], tmp_path: Path, temporary: Path
+) -> None:
     secrets = tmp_path / "secrets.conf"
     secrets.write_text("spark.hadoop.my.password = hunter2 = \\\\é\n")
+    secrets.chmod(0o600)
     command = [*program, f"--spark_conf_file={secrets}", "--spark_conf=spark.my.token=hunter2"]
     with _begun(command, temporary) as process:
         said, seen = _watched(process)
-    assert "hunter2 = \\é hunter2 = \\é" in said
+    told, passwords, runs = said.splitlines()
+    assert told == "penstock: starting Spark"
+    assert passwords == "hunter2 = \\é hunter2 = \\é"
+    assert runs.startswith("runs ")
     assert len([line for line in seen if "org.apache.spark" in line]) >= 1
     # The program's own command line is its user's business.
     assert [line for line in seen if "hunter2" in line and "program.py" not in line] == []
@@ -102,6 +113,7 @@ def _watched(process: subprocess.Popen[str]) -> tuple[str, set[str]]:
         if line.startswith("runs"):
             break
     process.stdin.close()
+    said += process.stdout.read()
     process.wait()
     watching.join()
     return said, seen

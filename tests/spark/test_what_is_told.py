@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -16,24 +14,6 @@ import penstock as beam
 from penstock.testing.test_pipeline import TestPipeline
 from penstock_spark.process import progress
 from penstock_spark.stream import level_processor
-
-_STREAM = """
-import penstock as beam
-with beam.Pipeline(mode="streaming", fast_start=True, master="local[1]", app_name="scores") as pipeline:
-    pairs = pipeline | beam.Create([1, 2, 3]) | beam.Map(lambda number: (number % 2, number))
-    _ = pairs | beam.CombinePerKey(sum)
-"""
-
-
-def test_a_stream_tells_that_spark_starts_and_nothing_else(tmp_path: Path) -> None:
-    script = tmp_path / "stream.py"
-    script.write_text(_STREAM)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_VERSION"}
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert (done.stdout, done.stderr) == ("", "penstock: starting Spark\n")
 
 
 @pytest.mark.parametrize("quiet", ["PENSTOCK_QUIET", "PYTEST_VERSION"])

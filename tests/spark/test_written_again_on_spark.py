@@ -104,7 +104,7 @@ with beam.Pipeline(argv=["--master=local[1]", "--fast_start"]) as pipeline:
 """
 
 
-@SCHEMES
+@pytest.mark.parametrize("scheme", [pytest.param("", marks=pytest.mark.soak), "file://"])
 def test_what_a_killed_run_has_left_is_removed_by_the_next_and_what_a_living_one_writes_is_not(
     tmp_path: Path, scheme: str
 ) -> None:

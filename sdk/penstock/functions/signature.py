@@ -9,6 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from penstock.base.where import here
@@ -36,6 +37,7 @@ _PASSED_BY = {
     inspect.Parameter.KEYWORD_ONLY: "keyword",
 }
 _LIFE_CYCLE = ("setup", "start_bundle", "finish_bundle", "teardown")
+_SAY_OTHERWISE = ("__func__", "__wrapped__", "__signature__")
 _ALLOWED_OUTSIDE_PROCESS = ("BundleContextParam", "SetupContextParam", None)
 
 
@@ -150,12 +152,24 @@ def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature
     ['x', 'y']
     """
     inner = getattr(function, "__func__", function)
+    is_bound = inner is not function
+    if _has_parameters_of_class(function):
+        # Workers get new objects with each task, and their class stays.
+        inner, is_bound = type(function).__call__, True
     try:
-        found = _parameters(inner, inner is not function)
+        found = _parameters(inner, is_bound)
     except TypeError:
         # A callable object may be unhashable; its class's `__call__` is not.
         found = _parameters(type(function).__call__, True)
     return MethodSignature(name, *found)
+
+
+def _has_parameters_of_class(function: Any) -> bool:
+    """Whether it is an object whose class alone says how it is called."""
+    call = getattr(type(function), "__call__", None)  # noqa: B004
+    if not isinstance(call, FunctionType) or isinstance(function, type):
+        return False
+    return call.__code__.co_argcount > 0 and not any(hasattr(function, name) for name in _SAY_OTHERWISE)
 
 
 def signature_of(dofn: Any) -> DoFnSignature:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
@@ -348,8 +349,14 @@ def on_window_expiration(method: MethodT) -> MethodT:
 
 def expiration_method(dofn: Any) -> Callable[..., Any] | None:
     """The method that `on_window_expiration` marks, bound; None if there is none, ValueError if there are several."""
-    names = [name for name in dir(type(dofn)) if getattr(getattr(type(dofn), name, None), _MARK, False)]
+    kind: Any = type(dofn)
+    names = _expiration_names(kind)
     if len(names) > 1:
         what = f"{type(dofn).__name__} has several methods for the end of a window: {', '.join(names)}"
         raise refusal(ValueError, what, where=here(), hint="decorate one with @on_window_expiration")
     return getattr(dofn, names[0]) if names else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _expiration_names(kind: type) -> list[str]:
+    return [name for name in dir(kind) if getattr(getattr(kind, name, None), _MARK, False)]

@@ -10,6 +10,7 @@ import inspect
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
@@ -28,7 +29,11 @@ class OptionsParser(argparse.ArgumentParser):
     """
 
     def __init__(self) -> None:
-        super().__init__(allow_abbrev=False, conflict_handler="resolve", add_help=False)
+        # Argparse makes a formatter for each argument that is added, and each would ask for the terminal's width.
+        formatter = functools.partial(argparse.HelpFormatter, width=shutil.get_terminal_size().columns - 2)
+        super().__init__(
+            allow_abbrev=False, conflict_handler="resolve", add_help=False, formatter_class=formatter
+        )
         self._without_effect: dict[argparse.Action, str] = {}
         self.add_argument("-h", "--help", action=Help)
 

@@ -262,7 +262,7 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | Non
     (8, 4.0)
     """
     kinds = [_cells_of(call) for call in calls]
-    if not (kinds and all(kinds)):
+    if not kinds or not all(kinds):
         return None
     single = sum(map(len, kinds)) == 1
     texts: list[tuple[str, ...]] = []
