@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 ROOT = Path(__file__).parents[2]
 """The folder of the project, unless this is an installed package."""
@@ -48,8 +48,8 @@ def chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
     files = sorted(folder.glob("*.toml"))
     if not files:
         what = "the table needs the list of capabilities, which only a clone of the project has"
-        raise ValueError(
-            three_parts(what, where=f"not in {folder}", hint="clone the project, and install it with -e")
+        raise refusal(
+            ValueError, what, where=f"not in {folder}", hint="clone the project, and install it with -e"
         )
     return tuple(_chapter(path) for path in files)
 
@@ -65,11 +65,11 @@ def _capability(path: Path, name: str, about: Mapping[str, Any]) -> Capability:
     if unknown or "what" not in about:
         what = f"{name} says {', '.join(sorted(unknown))}" if unknown else f"{name} does not say what it is"
         hint = "write what, in, note, built, not_here, explained"
-        raise ValueError(three_parts(what, where=f"at {path.name}", hint=hint))
+        raise refusal(ValueError, what, where=f"at {path.name}", hint=hint)
     if "not_here" in about and (not about["not_here"].strip() or about.keys() - {"what", "not_here"}):
         what = f"{name} is not for this engine, and that needs a reason and nothing else"
         hint = "write what and not_here, with a reason; what is shown somewhere has no not_here"
-        raise ValueError(three_parts(what, where=f"at {path.name}", hint=hint))
+        raise refusal(ValueError, what, where=f"at {path.name}", hint=hint)
     return Capability(
         name,
         about["what"],

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock_conformance.citations import is_figure, key_of, order_of
 from penstock_conformance.scenario import MODES, Scenario
 
@@ -39,10 +39,10 @@ def _of_name(scenarios: Sequence[Scenario], name: str) -> list[Scenario]:
         known = {key_of(one): one for scenario in scenarios for one in scenario.names}
         close = [known[one] for one in difflib.get_close_matches(key, known, n=3)]
         hint = f"there is {', '.join(close)}; " if close else ""
-        raise ValueError(
-            three_parts(
-                f"no transcript shows {name!r}", hint=f"{hint}`penstock conformance --list` lists all names"
-            )
+        raise refusal(
+            ValueError,
+            f"no transcript shows {name!r}",
+            hint=f"{hint}`penstock conformance --list` lists all names",
         )
     return found
 
@@ -51,8 +51,8 @@ def modes_chosen(wanted: Sequence[str]) -> tuple[str, ...]:
     """The given engine modes, in their usual order; all if none is given."""
     for name in wanted:
         if name not in MODES:
-            raise ValueError(
-                three_parts(f"the engine mode {name!r} is unknown", hint=f"use one of {', '.join(MODES)}")
+            raise refusal(
+                ValueError, f"the engine mode {name!r} is unknown", hint=f"use one of {', '.join(MODES)}"
             )
     return tuple(mode for mode in MODES if not wanted or mode in wanted)
 

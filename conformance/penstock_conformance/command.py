@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from penstock.error import RunnerError, three_parts
+from penstock.error import RunnerError, refusal, three_parts
 from penstock.options.base import text_of_help
 from penstock.options.spark import OPTIMISATIONS
 from penstock_conformance import report, summary, table
@@ -108,7 +108,7 @@ def _sql(options: argparse.Namespace) -> int:
     try:
         from penstock.sql.console import Console
     except ModuleNotFoundError as missing:
-        raise ValueError(three_parts(str(missing), hint="pip install 'penstock[sql]'")) from None
+        raise refusal(ValueError, str(missing), hint="pip install 'penstock[sql]'") from None
     texts = [options.file.read_text(encoding="utf-8")] if options.file else []
     if options.statements is not None:
         texts.append(options.statements)
@@ -121,8 +121,8 @@ def _sql(options: argparse.Namespace) -> int:
 def _conformance(options: argparse.Namespace) -> int:
     """Plays the selected scenarios; see `main`."""
     if options.table and (options.mode or options.figure):
-        raise ValueError(
-            three_parts("the table needs all scenarios", hint="leave out --mode and --figure, or --table")
+        raise refusal(
+            ValueError, "the table needs all scenarios", hint="leave out --mode and --figure, or --table"
         )
     sources = chapters() if options.table else ()
     modes = modes_chosen(options.mode)
@@ -132,7 +132,7 @@ def _conformance(options: argparse.Namespace) -> int:
         return 0
     if not any(mode in scenario.modes for scenario in scenarios for mode in modes):
         what = f"no selected scenario is written for the mode {' or '.join(modes)}"
-        raise ValueError(three_parts(what, hint="leave out --mode, or select more figures"))
+        raise refusal(ValueError, what, hint="leave out --mode, or select more figures")
     if options.report:
         report.prepare(options.report)
     given = {"master": options.master, "checkpoint_location": options.checkpoint, "without": options.without}
@@ -144,7 +144,7 @@ def _conformance(options: argparse.Namespace) -> int:
     )
     if all(outcome.status is Status.NOT_PLAYED for outcome in outcomes):
         reasons = "; ".join(dict.fromkeys(outcome.text for outcome in outcomes))
-        raise ValueError(three_parts(f"nothing was played: {reasons}", hint="add --engine bare"))
+        raise refusal(ValueError, f"nothing was played: {reasons}", hint="add --engine bare")
     if options.report:
         report.write(options.report, outcomes)
     if options.table:

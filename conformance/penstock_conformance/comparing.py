@@ -18,6 +18,9 @@ _TIMINGS = {
     PaneInfoTiming.UNKNOWN: "unknown",
 }
 
+PANE_INFO = ("kind", "timing", "is_first", "is_last", "index", "nonspeculative_index")
+"""What an expectation may say of a pane's information, by the same names."""
+
 
 def differences(step: Step, played: Sequence[Played], in_written_order: bool = False) -> list[str]:
     """What is wrong with the output of a step, one line for each thing.
@@ -120,12 +123,7 @@ def _is_pane(expected: ExpectedPane, pane: Pane) -> bool:
         expected.window == pane.window
         and expected.is_retraction == info.kind.is_retraction
         and _same_value(expected.value, pane.value)
-        and _agrees(expected.kind, info.kind)
-        and _agrees(expected.timing, info.timing)
-        and _agrees(expected.is_first, info.is_first)
-        and _agrees(expected.is_last, info.is_last)
-        and _agrees(expected.index, info.index)
-        and _agrees(expected.nonspeculative_index, info.nonspeculative_index)
+        and all(_agrees(getattr(expected, name), getattr(info, name)) for name in PANE_INFO)
         and _agrees(expected.timestamp_micros, pane.timestamp_micros)
     )
 

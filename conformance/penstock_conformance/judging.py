@@ -6,24 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from penstock.machines import records
 from penstock.machines.playing import Player
-from penstock.machines.records import (
-    MIN_MICROS,
-    AdvanceClock,
-    DropReason,
-    EndMicroBatch,
-    Event,
-    Pane,
-    Played,
-)
 from penstock_conformance.branches import played_of
-from penstock_conformance.comparing import differences, hold_text, played_text
+from penstock_conformance.comparing import PANE_INFO, differences, hold_text, played_text
 from penstock_conformance.programs import program_of
 from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Scenario, Step
 
 DROPPED = {
-    DropReason.EXPIRED: "elements_dropped_as_late",
-    DropReason.FINISHED: "elements_dropped_after_last_pane",
+    records.DropReason.EXPIRED: "elements_dropped_as_late",
+    records.DropReason.FINISHED: "elements_dropped_after_last_pane",
 }
 """The counters of dropped elements, by reason."""
 
@@ -60,16 +52,16 @@ def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -
     for step in steps:
         for event in step.events:
             player.play(event)
-    last: tuple[Event, ...] = (EndMicroBatch(), AdvanceClock(end_clock_micros))
+    last: tuple[records.Event, ...] = (records.EndMicroBatch(), records.AdvanceClock(end_clock_micros))
     played = [*(one for event in last for one in player.play(event)), *player.finish()]
     text, expected = "what the bare machine gives at the end", tuple(map(_expected_of, played))
     return (*steps, Step(text, steps[-1].place, ends_input=True, expected=expected))
 
 
-def _expected_of(played: Played) -> Expected:
+def _expected_of(played: records.Played) -> Expected:
     """An expectation of exactly one output."""
     text, emitted = played_text(played).removeprefix("-> "), played.emitted
-    if not isinstance(emitted, Pane):
+    if not isinstance(emitted, records.Pane):
         [window] = emitted.element.windows
         return ExpectedDrop(text, emitted.element.value, played.key, window, emitted.reason)
     info = emitted.info
@@ -79,13 +71,8 @@ def _expected_of(played: Played) -> Expected:
         key=played.key,
         window=emitted.window,
         is_retraction=info.kind.is_retraction,
-        kind=info.kind,
-        timing=info.timing,
-        is_first=info.is_first,
-        is_last=info.is_last,
-        index=info.index,
-        nonspeculative_index=info.nonspeculative_index,
         timestamp_micros=emitted.timestamp_micros,
+        **{name: getattr(info, name) for name in PANE_INFO},
     )
 
 
@@ -115,8 +102,8 @@ def wrong_steps(
     Steps that end in the same micro-batch are compared together, because their outputs cannot be told apart. Processing
     time may differ by the slack.
     """
-    done, output_micros = 0, MIN_MICROS
-    seen: list[Played] = []
+    done, output_micros = 0, records.MIN_MICROS
+    seen: list[records.Played] = []
     for one in taken:
         seen += [played_of(done, one.clock_micros or 0, element) for element in one.seen]
         before_micros, output_micros = output_micros, one.watermarks[1] if one.watermarks else output_micros

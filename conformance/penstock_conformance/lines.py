@@ -7,15 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from penstock.machines.records import (
-    AdvanceClock,
-    AdvanceWatermark,
-    Arrive,
-    DropReason,
-    EndMicroBatch,
-    Event,
-    Signal,
-)
+from penstock.machines import records
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import TIME_PATTERN, micros_of, window_of
@@ -54,7 +46,7 @@ EXPECTED_HINT = (
 )
 
 
-def event_of(text: str) -> Event:
+def event_of(text: str) -> records.Event:
     """The event in a line.
 
     >>> event_of("12 element game: 5 at 1.5")
@@ -72,22 +64,24 @@ def event_of(text: str) -> Event:
         case "watermark", str(rest):
             return _watermark(rest, clock_micros)
         case "clock", None if clock_micros is not None:
-            return AdvanceClock(clock_micros)
+            return records.AdvanceClock(clock_micros)
         case "signal", str(rest):
-            return Signal(rest, clock_micros)
+            return records.Signal(rest, clock_micros)
         case "end of round", None:
-            return EndMicroBatch(clock_micros)
+            return records.EndMicroBatch(clock_micros)
     raise Malformed(f"the event {text!r} has missing or additional parts", hint=EVENT_HINT)
 
 
-def _arrival(rest: str, clock_micros: int | None, kind: ValueKind) -> Arrive:
+def _arrival(rest: str, clock_micros: int | None, kind: ValueKind) -> records.Arrive:
     match = _ARRIVAL.fullmatch(rest)
     if match is None:
         raise Malformed(f"{rest!r} is not an element with its event time", hint=EVENT_HINT)
-    return Arrive(value_of(match["value"]), micros_of(match["time"]), clock_micros, match["key"], kind)
+    return records.Arrive(
+        value_of(match["value"]), micros_of(match["time"]), clock_micros, match["key"], kind
+    )
 
 
-def _watermark(rest: str, clock_micros: int | None) -> AdvanceWatermark:
+def _watermark(rest: str, clock_micros: int | None) -> records.AdvanceWatermark:
     match = _WATERMARK.fullmatch(rest)
     if match is None:
         raise Malformed(f"{rest!r} is not a watermark", hint=EVENT_HINT)
@@ -96,7 +90,7 @@ def _watermark(rest: str, clock_micros: int | None) -> AdvanceWatermark:
         percent, _, time = pair.partition("% ")
         if percent:
             percentiles[int(percent) / 100] = micros_of(time)
-    return AdvanceWatermark(micros_of(match["watermark"]), clock_micros, percentiles)
+    return records.AdvanceWatermark(micros_of(match["watermark"]), clock_micros, percentiles)
 
 
 def expected_of(text: str) -> Expected:
@@ -112,7 +106,7 @@ def expected_of(text: str) -> Expected:
             value=value_of(match["value"]),
             key=match["key"],
             window=window_of(match["window"]) if match["window"] else None,
-            reason=DropReason[match["reason"].upper()] if match["reason"] else None,
+            reason=records.DropReason[match["reason"].upper()] if match["reason"] else None,
         )
     match = _PANE.fullmatch(text)
     if match is None:

@@ -43,70 +43,59 @@ class ReversibleSum(CombineFn):
         return accumulator
 
 
-@dataclass(frozen=True)
-class WhenOdd(CustomTrigger):
-    """Fires whenever the result is odd (the patent's example ``ResultIsOdd``)."""
-
+class _ByCondition(CustomTrigger):
     def on_merge(self, states: list[Any], context: TriggerContext) -> None:
         """Keeps nothing."""
+
+    def on_fire(self, state: Any, context: TriggerContext) -> Any:
+        return state
+
+
+@dataclass(frozen=True)
+class WhenOdd(_ByCondition):
+    """Fires whenever the result is odd (the patent's example ``ResultIsOdd``)."""
 
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
         return context.count > 0 and context.value % 2 == 1
 
-    def on_fire(self, state: Any, context: TriggerContext) -> Any:
-        return state
-
 
 @dataclass(frozen=True)
-class EveryThree(CustomTrigger):
+class EveryThree(_ByCondition):
     """Fires after every three elements, by the number of elements in its window."""
-
-    def on_merge(self, states: list[Any], context: TriggerContext) -> None:
-        """Keeps nothing."""
 
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
         return context.count >= 3
 
-    def on_fire(self, state: Any, context: TriggerContext) -> Any:
+
+class _ByTimer(CustomTrigger):
+    def start(self) -> bool:
+        return False
+
+    def on_timer(self, state: bool, timer: TriggerTimer, context: TriggerContext) -> bool:
+        return True
+
+    def should_fire(self, state: bool, context: TriggerContext) -> bool:
         return state
 
 
 @dataclass(frozen=True)
-class AfterQuiet(CustomTrigger):
+class AfterQuiet(_ByTimer):
     """Fires once when no element has arrived for some seconds: each element resets the timer."""
 
     seconds: int
-
-    def start(self) -> bool:
-        return False
 
     def on_element(self, state: bool, element: TriggerElement, context: TriggerContext) -> bool:
         context.set_timer(context.clock + self.seconds)
         return state
 
-    def on_timer(self, state: bool, timer: TriggerTimer, context: TriggerContext) -> bool:
-        return True
-
-    def should_fire(self, state: bool, context: TriggerContext) -> bool:
-        return state
-
 
 @dataclass(frozen=True)
-class AtTheMiddle(CustomTrigger):
+class AtTheMiddle(_ByTimer):
     """Fires once when the watermark passes the middle of the window, by a timer in event time."""
-
-    def start(self) -> bool:
-        return False
 
     def on_element(self, state: bool, element: TriggerElement, context: TriggerContext) -> bool:
         start, end = context.window.start, context.window.end
         context.set_timer(Timestamp.from_micros((start.micros + end.micros) // 2), TimeDomain.WATERMARK)
-        return state
-
-    def on_timer(self, state: bool, timer: TriggerTimer, context: TriggerContext) -> bool:
-        return True
-
-    def should_fire(self, state: bool, context: TriggerContext) -> bool:
         return state
 
 

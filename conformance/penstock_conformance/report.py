@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.figures import Recording, Section, draw, page, recording_of_played
 from penstock_conformance.choosing import rows_of
 from penstock_conformance.citations import is_figure, order_of
@@ -33,7 +33,7 @@ def _written(folder: Path, name: str, text: str) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         what = f"no report can be written to {folder}: {error.strerror}"
-        raise ValueError(three_parts(what, hint="pass another folder to --report")) from None
+        raise refusal(ValueError, what, hint="pass another folder to --report") from None
 
 
 def page_of(outcomes: Sequence[Outcome]) -> str:

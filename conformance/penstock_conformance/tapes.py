@@ -8,15 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
-from penstock.machines.records import (
-    MAX_MICROS,
-    AdvanceClock,
-    AdvanceWatermark,
-    Arrive,
-    EndMicroBatch,
-    Event,
-    Signal,
-)
+from penstock.machines import records
 from penstock.testing import test_stream
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, Timestamp
 from penstock_conformance.malformed import Malformed
@@ -123,14 +115,14 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
     slack_micros = sum(len(step.events) for step in steps) if recorder.is_moved else 0
     if stops_at_panes:
         recorder.stops = sorted(set(_stops(steps, slack_micros)), reverse=True)
-    before: Event | None = None
+    before: records.Event | None = None
     for number, step in enumerate(steps):
         for event in step.events:
             recorder.add(number, event, comes_with_last=_come_together(before, event))
             before = event
         before = None if step.expected else before
     if steps[-1].ends_input:
-        recorder.add(len(steps) - 1, AdvanceWatermark(MAX_MICROS))
+        recorder.add(len(steps) - 1, records.AdvanceWatermark(records.MAX_MICROS))
     return recorder.finished(slack_micros)
 
 
@@ -141,9 +133,9 @@ def _is_moved(steps: Sequence[Step]) -> bool:
     return all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
 
 
-def _come_together(before: Event | None, event: Event) -> bool:
+def _come_together(before: records.Event | None, event: records.Event) -> bool:
     """Whether two elements come at one time."""
-    if not (isinstance(before, Arrive) and isinstance(event, Arrive)):
+    if not (isinstance(before, records.Arrive) and isinstance(event, records.Arrive)):
         return False
     return before.clock_micros == event.clock_micros is not None
 
@@ -172,24 +164,24 @@ class _Recorder:
         self.watermark = MIN_TIMESTAMP
         self.percentiles: dict[float, Timestamp] = {}
 
-    def add(self, step: int, event: Event, comes_with_last: bool = False) -> None:
+    def add(self, step: int, event: records.Event, comes_with_last: bool = False) -> None:
         self.count += 1
         if event.clock_micros is not None and not comes_with_last:
-            is_early = self.is_moved and not isinstance(event, AdvanceClock)
+            is_early = self.is_moved and not isinstance(event, records.AdvanceClock)
             self._advance(step, event.clock_micros - self.count * is_early)
         match event:
-            case Arrive() if comes_with_last:
+            case records.Arrive() if comes_with_last:
                 last = self.events.pop()
                 assert isinstance(last, test_stream.ElementEvent)
                 self.events.append(test_stream.ElementEvent((*last.timestamped_values, self._element(event))))
                 self.steps[-1] = step
-            case Arrive():
+            case records.Arrive():
                 self._write(step, test_stream.ElementEvent((self._element(event),)))
-            case AdvanceWatermark():
+            case records.AdvanceWatermark():
                 self._advance_watermark(step, event)
-            case Signal(name):
+            case records.Signal(name):
                 self._write(step, test_stream.SignalEvent(name))
-            case EndMicroBatch() if self.has_rounds:
+            case records.EndMicroBatch() if self.has_rounds:
                 self._write(step, test_stream.MicroBatchEvent())
 
     def finished(self, slack_micros: int) -> Tape:
@@ -209,7 +201,7 @@ class _Recorder:
             self._write(step, test_stream.ProcessingTimeEvent(moved))
             self.now = clock_micros
 
-    def _advance_watermark(self, step: int, event: AdvanceWatermark) -> None:
+    def _advance_watermark(self, step: int, event: records.AdvanceWatermark) -> None:
         """Records watermarks that advance; others in a scenario have no effect."""
         watermark = max(self.watermark, Timestamp.from_micros(event.watermark_micros))
         times = {share: Timestamp.from_micros(micros) for share, micros in event.percentile_micros.items()}
@@ -223,7 +215,7 @@ class _Recorder:
         self.watermark = watermark
         self.percentiles |= ahead
 
-    def _element(self, event: Arrive) -> TimestampedValue[Any]:
+    def _element(self, event: records.Arrive) -> TimestampedValue[Any]:
         pair: Any = (event.key, event.value)
         if self.takes_back:
             pair = self.count, (*pair, event.timestamp_micros, event.kind.is_retraction)

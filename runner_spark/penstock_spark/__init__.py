@@ -12,7 +12,7 @@ from penstock_spark.session.spark_versions import check_package
 check_package()
 
 if TYPE_CHECKING:
-    from penstock_spark.checkpoints import read_state, state_rows
+    from penstock_spark.checkpoints.state_table import read_state, state_rows
 
 __all__ = ["read_state", "state_rows"]
 
@@ -20,7 +20,7 @@ __all__ = ["read_state", "state_rows"]
 def __getattr__(name: str) -> Any:
     # Workers import this package before anything else, and have no use for these.
     if name in __all__:
-        from penstock_spark import checkpoints
+        from penstock_spark.checkpoints import state_table
 
-        return getattr(checkpoints, name)
+        return getattr(state_table, name)
     raise AttributeError(f"module 'penstock_spark' has no attribute {name!r}")

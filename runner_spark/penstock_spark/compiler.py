@@ -28,8 +28,6 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 
 @dataclass(frozen=True)
 class Target:
-    """The options of a compilation."""
-
     mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
     # The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
@@ -44,8 +42,6 @@ class Target:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass from a graph to a graph."""
-
     name: str  # The name of its module and of its golden file.
     function: Callable[..., Graph]
     serves: Callable[[Target], bool] = lambda target: True  # Whether the pass applies to a target.
@@ -57,29 +53,17 @@ class Pass:
         return self.function(graph, *self.arguments(target))
 
 
-def _is_batch(target: Target) -> bool:
-    return target.is_batch
-
-
-def _is_stream(target: Target) -> bool:
-    return not target.is_batch
-
-
-def _is_not_in_rounds(target: Target) -> bool:
-    return target.mode != "micro_batch"
-
-
 PASSES = (
     # The other passes ask which edges may hold retractions.
-    Pass("single_panes", single_panes, _is_not_in_rounds),
+    Pass("single_panes", single_panes, lambda target: target.mode != "micro_batch"),
     # Other steps may read a sink's file names, so this comes before pruning.
-    Pass("windowed_writes", windowed_writes, _is_stream),
+    Pass("windowed_writes", windowed_writes, lambda target: not target.is_batch),
     Pass("prune", prune),
     # A stream keeps accumulators from one micro-batch to the next, so a fan-out is useful there.
-    Pass("one_round", one_round, _is_batch, "one_round"),
+    Pass("one_round", one_round, lambda target: target.is_batch, "one_round"),
     Pass("lift_combiners", lift_combiners, switch="lifted_combiners"),
     # The sinks of a stream spread their elements on their own.
-    Pass("spread_writes", spread_writes, _is_batch),
+    Pass("spread_writes", spread_writes, lambda target: target.is_batch),
     Pass(
         "record_groupings",
         record_groupings,
@@ -106,8 +90,6 @@ STREAM_PASSES = (
 
 @dataclass(frozen=True)
 class Compiled:
-    """A plan, and a line for each pass that changed something."""
-
     plan: Plan | StreamPlan
     changes: tuple[str, ...]
 

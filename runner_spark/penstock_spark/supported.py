@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.error import UnsupportedByRunner
-from penstock.functions.signature import DoFnSignature, signature_of
+from penstock.functions.signature import signature_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.recorded_stream import RecordedStream
@@ -14,7 +14,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
 from penstock.transforms.periodicsequence import PeriodicSource
-from penstock.windows.triggers import DefaultTrigger, TriggerFn
+from penstock.windows.triggers import DefaultTrigger
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
 from penstock_spark.passes.side_views import unending_edges
@@ -79,23 +79,38 @@ def _takes_retractions(step: Step) -> bool:
 
 
 def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
-    yield from _unbounded(graph, step) if mode == "batch" else _streaming(graph, step)
+    if mode != "batch":
+        yield from _streaming(graph, step)
+    elif not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
+        hint = "leave out mode='batch' to run the pipeline as a stream, or read a bounded source"
+        yield "batch mode cannot read an unbounded source", hint
     match step.primitive:
         case ParDo(dofn):
-            yield from _dofn(signature_of(dofn))
+            signature = signature_of(dofn)
+            if signature.is_splittable:
+                yield (
+                    "a splittable DoFn is not supported yet",
+                    "create an element for each part of the work, and Reshuffle the elements",
+                )
+            if "WatermarkEstimatorParam" in signature.kinds:
+                yield "a watermark estimator has no meaning in batch mode", "leave out the parameter"
             if isinstance(step.primitive, StatefulParDo):
-                yield from _stateful(graph, step)
+                windowfn = windowing_of(graph, step.inputs[0]).windowfn
+                if windowfn.is_merging():
+                    yield (
+                        f"state belongs to one window, and the windows of {windowfn} merge",
+                        "use windows that do not merge, or group first and process the groups",
+                    )
                 if dofn._process_yields_batches:
                     yield "a DoFn with state or timers cannot yield batches yet", "yield elements"
         case GroupByKey() | CombinePerKey():
             for edge in step.inputs:
-                yield from _trigger(windowing_of(graph, edge).triggerfn)
-
-
-def _unbounded(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
-    if not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
-        hint = "leave out mode='batch' to run the pipeline as a stream, or read a bounded source"
-        yield "batch mode cannot read an unbounded source", hint
+                trigger = windowing_of(graph, edge).triggerfn
+                try:
+                    machine_of(trigger)
+                except TypeError:
+                    what = f"the runner does not know the trigger {trigger}"
+                    yield what, "derive your own trigger from CustomTrigger"
 
 
 def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
@@ -137,32 +152,3 @@ def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:
 
 def _has_arrival_times(source: Any) -> bool:
     return isinstance(source, StreamSource) and source.arrival_time is not None
-
-
-def _dofn(signature: DoFnSignature) -> Iterator[tuple[str, str]]:
-    if signature.is_splittable:
-        yield (
-            "a splittable DoFn is not supported yet",
-            "create an element for each part of the work, and Reshuffle the elements",
-        )
-    if "WatermarkEstimatorParam" in signature.kinds:
-        yield "a watermark estimator has no meaning in batch mode", "leave out the parameter"
-
-
-def _stateful(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
-    windowfn = windowing_of(graph, step.inputs[0]).windowfn
-    if windowfn.is_merging():
-        yield (
-            f"state belongs to one window, and the windows of {windowfn} merge",
-            "use windows that do not merge, or group first and process the groups",
-        )
-
-
-def _trigger(trigger: TriggerFn) -> Iterator[tuple[str, str]]:
-    try:
-        machine_of(trigger)
-    except TypeError:
-        yield (
-            f"the runner does not know the trigger {trigger}",
-            "derive your own trigger from CustomTrigger",
-        )

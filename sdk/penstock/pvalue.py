@@ -1,39 +1,17 @@
 """The values that a pipeline is written with, under Beam's path (`apache_beam.pvalue`)."""
 
-from __future__ import annotations
-
-from penstock.base.row import Row
-from penstock.base.tagged_output import TaggedOutput
-from penstock.construction.pvalue import (
-    AsDict,
-    AsIter,
-    AsList,
-    AsMultiMap,
-    AsSideInput,
-    AsSingleton,
-    DoOutputsTuple,
-    EmptySideInput,
-    PBegin,
-    PCollection,
-    PDone,
-    PValue,
-    T,
-)
-
-__all__ = [
-    "AsDict",
-    "AsIter",
-    "AsList",
-    "AsMultiMap",
-    "AsSideInput",
-    "AsSingleton",
-    "DoOutputsTuple",
-    "EmptySideInput",
-    "PBegin",
-    "PCollection",
-    "PDone",
-    "PValue",
-    "Row",
-    "T",
-    "TaggedOutput",
-]
+from penstock.base.row import Row as Row
+from penstock.base.tagged_output import TaggedOutput as TaggedOutput
+from penstock.construction.pvalue import AsDict as AsDict
+from penstock.construction.pvalue import AsIter as AsIter
+from penstock.construction.pvalue import AsList as AsList
+from penstock.construction.pvalue import AsMultiMap as AsMultiMap
+from penstock.construction.pvalue import AsSideInput as AsSideInput
+from penstock.construction.pvalue import AsSingleton as AsSingleton
+from penstock.construction.pvalue import DoOutputsTuple as DoOutputsTuple
+from penstock.construction.pvalue import EmptySideInput as EmptySideInput
+from penstock.construction.pvalue import PBegin as PBegin
+from penstock.construction.pvalue import PCollection as PCollection
+from penstock.construction.pvalue import PDone as PDone
+from penstock.construction.pvalue import PValue as PValue
+from penstock.construction.pvalue import T as T

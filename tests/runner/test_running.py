@@ -36,7 +36,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = 
     started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
     query = SimpleNamespace(rests=False, readings=(), is_finite=False)
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
-    return Running(started, query, checkpoint, 0, None, "r", lambda error: error, nothing)  # type: ignore[arg-type]
+    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
+    return Running(started, query, checkpoint, 0, context, lambda error: error)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.aggregates.loops import loop_of
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit, group_write, numbers
+from penstock_spark.worker import keys as worker_keys
 
 WINDOWS = (
     GlobalWindows(),
@@ -72,7 +73,7 @@ def _limits(request, monkeypatch):
     if request.param == "tiny limits":
         monkeypatch.setattr(group_write, "_MOST_NAMES", 3)
         monkeypatch.setattr(numbers, "_MOST_GROUPS", 2)
-        monkeypatch.setattr(numbers, "_MOST_WINDOWS", 1)
+        monkeypatch.setattr(worker_keys, "_MOST_WINDOWS", 1)
 
 
 class Refusing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import random
+import weakref
 from itertools import islice
 from typing import Any
 
@@ -19,7 +20,7 @@ from penstock.transforms.window import GlobalWindows
 from penstock_spark.aggregates.kernels import adding_of
 from penstock_spark.worker import spool
 from penstock_spark.worker.batch import dumps
-from penstock_spark.worker.spool import GroupedValues, Lent, Spool
+from penstock_spark.worker.spool import GroupedValues, Spool, drain_if_kept
 from penstock_spark.worker.tables import AddedTable, FoldTable, table_for
 
 # Spools and the values of large groups.
@@ -67,15 +68,14 @@ def test_grouped_values_are_read_as_needed_and_any_number_of_times(limit, monkey
 
 def test_grouped_values_that_somebody_kept_are_read_to_the_end_and_others_are_not():
     values, expected, taken = grouped()
-    lent = Lent(values)
-    lent.settle()
+    drain_if_kept(weakref.ref(values))
     assert len(taken) == 4
     assert list(values) == expected
     values, _, taken = grouped()
-    lent = Lent(values)
+    lent = weakref.ref(values)
     del values
     gc.collect()
-    lent.settle()
+    drain_if_kept(lent)
     assert taken == []
 
 

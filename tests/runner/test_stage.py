@@ -223,7 +223,7 @@ LISTS = beam.CombineFn.from_callable(list)
     ],
 )
 def test_an_error_at_a_grouping_names_the_grouping(windowing, element, combine, kind):
-    spec = GroupWriterSpec(0, 0, 0, windowing, combine, "at step 'Group'", "Group")
+    spec = GroupWriterSpec(0, 0, 0, "at step 'Group'", "Group", windowing, combine)
     with pytest.raises(StepFailed) as caught:
         records_of(program(writers=(spec,), values=(element,)))
     error = to_exception(find_failure(str(caught.value)))

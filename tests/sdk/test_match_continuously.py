@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.io.filesystem import BeamIOError, FileMetadata
-from penstock.io.match_files import MatchContinuously, _Look, _past_the_cursor
+from penstock.io.match_files import MatchContinuously, _Look, _PastTheCursor
 
 
 class Held:
@@ -25,7 +25,7 @@ class Held:
 @pytest.fixture
 def looked() -> Callable[..., list[str]]:
     """Gives the new ones among files that are there, by their names, each with the time of its change."""
-    dofn, state = _past_the_cursor(), Held()
+    dofn, state = _PastTheCursor(), Held()
 
     def look(**changed: float) -> list[str]:
         files = [(time, FileMetadata(name, 1, time)) for name, time in changed.items()]

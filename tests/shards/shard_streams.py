@@ -22,8 +22,9 @@ from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.grouping_state import keys_of
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import inbox_of
-from penstock_spark.stream.operators import Grouping, GroupingOperator, WatermarkInput
+from penstock_spark.stream.operators import GroupingOperator
 from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.shard import Shard
 from penstock_spark.stream.writer import Outbox, shard_of
 from penstock_spark.worker.batch import Batch, dumps, loads
@@ -99,16 +100,16 @@ class Stream:
     def batch(self, events: list[Event], ends: bool = False) -> None:
         """One micro-batch."""
         messages = self._messages(events, ends)
-        grouping = Grouping(GROUPING, self.working, (WatermarkInput(SOURCE, 1),), (2,))
         for number in range(self.shards):
             header = Header.decoded(self.headers[number])
             outbox = Outbox((1, number), self.shards, [2])
             notes = header.notes.setdefault(GROUPING, PageNotes())
             table = GroupingOperator(
-                grouping,
+                (WatermarkInput(SOURCE, 1),),
+                (2,),
+                outbox,
                 keys_of(self.working, self.stores[number], notes, self.shards),
                 Gathered(self.panes, outbox),
-                outbox,
                 lambda dropped: self.dropped.append((dropped.element.value, dropped.reason, dropped.count)),
                 nullcontext,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from penstock_spark.runner import SparkRunner
 from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import play_shard
-from penstock_spark.stream.reading import StreamReading
+from penstock_spark.stream.reading import StreamReader
 from penstock_spark.stream.sources import SourceTask, play_sources
 from penstock_spark.worker.batch import decode_page, loads
 
@@ -178,7 +179,7 @@ class ToyQuery:
 def _reading(part: Any) -> Any:
     [step] = part.roots
     assert isinstance(step.primitive, Read)
-    return reading_spec(part, step, StreamReading(step.primitive.source, _make_decoder, step.where))
+    return reading_spec(part, step, partial(StreamReader, step.primitive.source, _make_decoder, step.where))
 
 
 def _make_decoder() -> Any:

@@ -23,7 +23,7 @@ from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.formats.registry import open_source
 from penstock_spark.reports.failure import find_failure
 from penstock_spark.sources import staging
-from penstock_spark.sources.heartbeats import open_heartbeats
+from penstock_spark.sources.heartbeats import Beats, open_heartbeats
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.worker.batch import decode_page
@@ -171,17 +171,14 @@ def test_a_text_source_is_staged_like_any_other(spark: SparkSession, tmp_path: P
 
 
 def decoded(source: Any, spark: SparkSession) -> DataFrame:
-    scan = open_heartbeats(source, spark)
-    make_decoder = scan.make_decoder
-
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = make_decoder()
+        decoder = Beats(source)
         for batch in batches:
             yield pa.RecordBatch.from_pydict(
                 {"heartbeat": [cloudpickle.dumps(heartbeat) for heartbeat in decoder(batch)]}
             )
 
-    return scan.frame.mapInArrow(decode, "heartbeat binary")
+    return open_heartbeats(spark).mapInArrow(decode, "heartbeat binary")
 
 
 def heartbeats_until(source: Any, spark: SparkSession, checkpoint: Path, count: int) -> list[Any]:

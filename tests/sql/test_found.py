@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import pytest
 from law import check_emitted, check_text
+from plain_runner import collect, run_plain
 from relations import changes, final_rows, random_input
 
+import penstock as beam
 from penstock.sql.errors import SqlError
+from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailed
 
 FOUND = [
@@ -75,3 +81,23 @@ def test_the_arrival_of_a_row_of_a_batch_is_a_time() -> None:
 
 def test_a_window_may_end_in_two_columns_of_what_is_emitted_at_its_end() -> None:
     check_emitted(103)
+
+
+def rows_of(query: str, *rows: Any) -> list[Any]:
+    pipeline = beam.Pipeline()
+    found = collect(pipeline | beam.Create(rows) | SqlTransform(query))
+    run_plain(pipeline)
+    return [tuple(row) for row in found]
+
+
+def test_decimals_keep_38_digits() -> None:
+    amounts = [Decimal("12345678901234567890123456789012"), Decimal(1)]
+    rows = [beam.Row(key="a", amount=amount) for amount in amounts]
+    found = rows_of("SELECT key, SUM(amount) AS total FROM PCOLLECTION GROUP BY key", *rows)
+    assert found == [("a", Decimal("12345678901234567890123456789013"))]
+
+
+def test_a_column_may_have_a_dot_in_its_name() -> None:
+    row = beam.Row(**{"a.b": 1, "c": 2})
+    assert rows_of("SELECT `a.b` + c AS total FROM PCOLLECTION", row) == [(3,)]
+    assert rows_of("SELECT `a.b` AS one FROM PCOLLECTION", beam.Row(**{"a.b": 1})) == [(1,)]

@@ -18,6 +18,11 @@ from penstock.functions.combinefn import (
     DefaultingCombineFn,
     NoSideInputsCallableWrapperCombineFn,
 )
+from penstock.functions.expression_combinefn import (
+    CombineExpressions,
+    ExpressionCombineFn,
+    combine_functions,
+)
 from penstock.machines.column_rules import Holding
 from penstock.machines.contents import is_immutable
 from penstock.transforms.ready_combiners import CountCombineFn, Largest, MeanCombineFn, Smallest, TopCombineFn
@@ -68,19 +73,20 @@ class OfColumns:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A combiner that the runner knows."""
-
     name: str
     of_columns: OfColumns | None  # None if Spark has no such aggregate.
     adding: Adding | None  # None if the CombineFn itself is as fast, or more exact.
     is_ordered: bool = False  # Whether the result may depend on the order of equal values.
+    fn: ExpressionCombineFn | None = (
+        None  # The CombineFn of the user's step whose expressions make the kernel.
+    )
 
     @staticmethod
     def named(name: str) -> Kernel:
         return _KERNELS[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel.named, (self.name,)
+        return (Kernel.named, (self.name,)) if self.fn is None else (kernel_of, (self.fn,))
 
 
 def _itself(held: Any) -> Any:
@@ -162,7 +168,14 @@ def kernel_of(fn: CombineFn | None) -> Kernel | None:
             name = "count"
         case MeanCombineFn():
             name = "mean"
+        case ExpressionCombineFn():
+            return Kernel("expressions", None, _adding_by(fn.expressions), fn=fn)
     return _KERNELS[name] if name is not None and type(fn) in _EXACTLY else None
+
+
+def _adding_by(expressions: CombineExpressions) -> Adding:
+    functions = combine_functions(expressions)
+    return Adding(expressions.first, expressions.more, functions.merge, _in_list, functions.result)
 
 
 def adding_of(fn: CombineFn | None) -> Adding | None:

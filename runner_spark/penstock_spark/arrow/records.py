@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
@@ -47,12 +47,11 @@ def schema_of(element_type: Any, where: str) -> pa.Schema:
     """
     fields = _fields(element_type)
     if not fields:
-        raise ValueError(
-            three_parts(
-                f"penstock cannot find the columns of the type {element_type}",
-                where=where,
-                hint="pass a schema, or give the elements a NamedTuple type",
-            )
+        raise refusal(
+            ValueError,
+            f"penstock cannot find the columns of the type {element_type}",
+            where=where,
+            hint="pass a schema, or give the elements a NamedTuple type",
         )
     return pa.schema([field_of(name, hint, where) for name, hint in fields])
 
@@ -133,10 +132,11 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
     pair = getattr(hint, "key_type", None), getattr(hint, "value_type", None)
     if None not in pair:
         return pa.map_(field_of("key", pair[0], where).type, field_of("value", pair[1], where))
-    raise ValueError(
-        three_parts(
-            f"a column cannot hold the type {hint} of the field {name}", where=where, hint="pass a schema"
-        )
+    raise refusal(
+        ValueError,
+        f"a column cannot hold the type {hint} of the field {name}",
+        where=where,
+        hint="pass a schema",
     )
 
 
@@ -176,17 +176,19 @@ def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
     try:
         values = [record.get(name) if field.nullable else record[name] for record in records]
     except KeyError:
-        raise KeyError(
-            three_parts(
-                f"a record has no field {name}", where=where, hint="make the field nullable in the schema"
-            )
+        raise refusal(
+            KeyError,
+            f"a record has no field {name}",
+            where=where,
+            hint="make the field nullable in the schema",
         ) from None
     except (AttributeError, TypeError):
         kind = type(next(record for record in records if not isinstance(record, dict))).__name__
-        raise TypeError(
-            three_parts(
-                f"an element of type {kind} has no named fields", where=where, hint="make it a dict or a Row"
-            )
+        raise refusal(
+            TypeError,
+            f"an element of type {kind} has no named fields",
+            where=where,
+            hint="make it a dict or a Row",
         ) from None
     return column_of(values, field, where)
 
@@ -206,12 +208,11 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
         pass
-    raise TypeError(
-        three_parts(
-            f"a value of the field {name} does not fit the type {field.type}{'' if field.nullable else ' not null'}",
-            where=where,
-            hint="correct the declared type or the schema, or convert the value first (an int has 64 bits)",
-        )
+    raise refusal(
+        TypeError,
+        f"a value of the field {name} does not fit the type {field.type}{'' if field.nullable else ' not null'}",
+        where=where,
+        hint="correct the declared type or the schema, or convert the value first (an int has 64 bits)",
     )
 
 

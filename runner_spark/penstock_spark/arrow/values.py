@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -39,47 +38,20 @@ def table_in_utc(batch: pa.RecordBatch) -> pa.Table:
 def row_converter(kind: pa.DataType) -> Convert | None:
     """Turns structs into Rows and maps into dicts, at any depth; None if the values need no conversion."""
     if pa.types.is_struct(kind):
-        return _Struct(tuple((field.name, row_converter(field.type)) for field in kind))
-    if pa.types.is_map(kind):
-        return _Map(row_converter(kind.key_type), row_converter(kind.item_type))
-    if pa.types.is_list(kind):
-        inner = row_converter(kind.value_type)
-        return None if inner is None else _List(inner)
-    return None
-
-
-@dataclass(frozen=True)
-class _Struct:
-    fields: tuple[tuple[str, Convert | None], ...]
-
-    def __call__(self, value: dict[str, Any] | None) -> Row | None:
-        if value is None:
-            return None
-        return Row(
-            **{
-                name: value[name] if convert is None else convert(value[name])
-                for name, convert in self.fields
-            }
+        fields = [(field.name, row_converter(field.type)) for field in kind]
+        return lambda value: (
+            None
+            if value is None
+            else Row(**{name: value[name] if inner is None else inner(value[name]) for name, inner in fields})
         )
-
-
-@dataclass(frozen=True)
-class _List:
-    inner: Convert
-
-    def __call__(self, value: list[Any] | None) -> list[Any] | None:
-        return None if value is None else [self.inner(each) for each in value]
-
-
-@dataclass(frozen=True)
-class _Map:
-    key: Convert | None
-    item: Convert | None
-
-    def __call__(self, value: list[tuple[Any, Any]] | None) -> dict[Any, Any] | None:
-        if value is None:
-            return None
-        return {_apply(self.key, key): _apply(self.item, item) for key, item in value}
+    if pa.types.is_map(kind):
+        of_key, of_item = row_converter(kind.key_type), row_converter(kind.item_type)
+        return lambda pairs: (
+            None if pairs is None else {_apply(of_key, key): _apply(of_item, item) for key, item in pairs}
+        )
+    if pa.types.is_list(kind) and (of_item := row_converter(kind.value_type)) is not None:
+        return lambda values: None if values is None else list(map(of_item, values))
+    return None
 
 
 def _apply(convert: Convert | None, value: Any) -> Any:

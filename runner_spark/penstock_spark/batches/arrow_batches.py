@@ -15,8 +15,8 @@ from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.records import column_of, plain, plain_type
-from penstock_spark.batches.misfits import length_of, misfit
-from penstock_spark.batches.rows import row_maker, row_type, without_none
+from penstock_spark.batches.misfits import OfLibrary, misfit
+from penstock_spark.batches.rows import RowBatches, row_maker, row_type, without_none
 
 _PLAIN: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
@@ -114,7 +114,7 @@ def _to_python(column: Any, hint: Any) -> list[Any]:
     return values if make is None else list(map(make, values))
 
 
-class ArrayConverter(BatchConverter[Any, Any]):
+class ArrayConverter(OfLibrary):
     """Arrays of elements.
 
     >>> made = ArrayConverter(int)
@@ -135,14 +135,11 @@ class ArrayConverter(BatchConverter[Any, Any]):
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         return pa.concat_arrays(batches)
 
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, pa.Array)
-
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.nbytes)
 
 
-class TableConverter(BatchConverter[Any, Any]):
+class TableConverter(RowBatches):
     """Tables or record batches with a column for each field.
 
     >>> from penstock.pvalue import Row
@@ -156,31 +153,16 @@ class TableConverter(BatchConverter[Any, Any]):
         self._schema = pa.schema([field_of(name, hint) for name, hint in element_type.fields])
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        fields = self._element_type.fields
-        try:
-            columns = [[getattr(element, name) for element in elements] for name, _ in fields]
-        except AttributeError:
-            raise misfit(self._element_type) from None
-        arrays = [
-            _to_arrow(values, field, hint)
-            for values, field, (_, hint) in zip(columns, self._schema, fields, strict=True)
-        ]
+        columns = zip(self._columns(elements), self._schema, self._element_type.fields, strict=True)
+        arrays = [_to_arrow(values, field, hint) for values, field, (_, hint) in columns]
         return _TABLES[self._batch_type](arrays, schema=self._schema)
 
     def explode_batch(self, batch: Any) -> Any:
-        fields, make = self._element_type.fields, row_maker(self._element_type)
-        names = [name for name, _ in fields]
-        if not set(names) <= set(batch.schema.names):
-            raise misfit(self._element_type)
-        columns = [_to_python(batch.column(name), hint) for name, hint in fields]
-        return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+        return self._rows(batch.schema.names, lambda name, hint: _to_python(batch.column(name), hint))
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         table = pa.concat_tables([pa.table(batch) for batch in batches])
         return table if self._batch_type is pa.Table else table.combine_chunks().to_batches()[0]
-
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, self._batch_type)
 
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.nbytes)

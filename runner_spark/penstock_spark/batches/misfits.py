@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
+from penstock.functions.batches import BatchConverter
 from penstock.typehints.typehints import show_type
 
 
@@ -15,11 +16,10 @@ def misfit(element_type: Any) -> TypeError:
     an element of a batch does not match its type hint: <class 'int'>
       hint: use list[...] as the batch's type for elements of several types, or that may be None
     """
-    return TypeError(
-        three_parts(
-            f"an element of a batch does not match its type hint: {show_type(element_type)}",
-            hint="use list[...] as the batch's type for elements of several types, or that may be None",
-        )
+    return refusal(
+        TypeError,
+        f"an element of a batch does not match its type hint: {show_type(element_type)}",
+        hint="use list[...] as the batch's type for elements of several types, or that may be None",
     )
 
 
@@ -28,3 +28,10 @@ def length_of(batch: Any, kind: type) -> int:
     if not isinstance(batch, kind):
         raise TypeError(f"{type(batch).__name__} is not an instance of {kind.__name__}")
     return len(batch)  # type: ignore[arg-type]
+
+
+class OfLibrary(BatchConverter[Any, Any]):
+    """Batches that are objects of one class of a library."""
+
+    def get_length(self, batch: Any) -> int:
+        return length_of(batch, self._batch_type)

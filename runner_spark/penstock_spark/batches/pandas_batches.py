@@ -9,8 +9,8 @@ import pandas as pd
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
-from penstock_spark.batches.misfits import length_of, misfit
-from penstock_spark.batches.rows import row_maker, row_type, without_none
+from penstock_spark.batches.misfits import OfLibrary, misfit
+from penstock_spark.batches.rows import RowBatches, row_type, without_none
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
 
@@ -75,7 +75,7 @@ def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
     return [None if is_null else value for value, is_null in zip(values, series.isna().tolist(), strict=True)]
 
 
-class SeriesConverter(BatchConverter[Any, Any]):
+class SeriesConverter(OfLibrary):
     """Series of elements.
 
     >>> made = SeriesConverter(int)
@@ -95,14 +95,11 @@ class SeriesConverter(BatchConverter[Any, Any]):
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         return pd.concat(batches)
 
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, pd.Series)
-
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.memory_usage())
 
 
-class FrameConverter(BatchConverter[Any, Any]):
+class FrameConverter(RowBatches):
     """DataFrames with a column for each field; the index has no meaning.
 
     >>> from penstock.pvalue import Row
@@ -116,26 +113,14 @@ class FrameConverter(BatchConverter[Any, Any]):
         super().__init__(pd.DataFrame, element_type)
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
-        fields = self._element_type.fields
-        try:
-            columns = {name: [getattr(element, name) for element in elements] for name, _ in fields}
-        except AttributeError:
-            raise misfit(self._element_type) from None
-        return pd.DataFrame({name: _series(columns[name], hint) for name, hint in fields})
+        columns = zip(self._element_type.fields, self._columns(elements), strict=True)
+        return pd.DataFrame({name: _series(values, hint) for (name, hint), values in columns})
 
     def explode_batch(self, batch: Any) -> Any:
-        fields, make = self._element_type.fields, row_maker(self._element_type)
-        names = [name for name, _ in fields]
-        if not set(names) <= set(batch.columns):
-            raise misfit(self._element_type)
-        columns = [_values(batch[name], hint) for name, hint in fields]
-        return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+        return self._rows(batch.columns, lambda name, hint: _values(batch[name], hint))
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
         return pd.concat(batches)
-
-    def get_length(self, batch: Any) -> int:
-        return length_of(batch, pd.DataFrame)
 
     def estimate_byte_size(self, batch: Any) -> int:
         return int(batch.memory_usage().sum())

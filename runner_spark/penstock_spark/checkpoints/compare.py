@@ -43,8 +43,6 @@ _NOTES_OF_SOURCE = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """What has changed between two signatures."""
-
     # Why the state does not fit: a sentence each, then a line with the old and a line with the new value.
     refusals: list[str]
     notes: list[str]  # Changes that the user should know although the state fits, likewise.
@@ -125,15 +123,15 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
     elif sparks and version_of(sparks[0]) == (4, 0) and old["levels"]:
         # In Spark 4.0, another operator holds the state of groupings, and Spark does not exchange operators.
         yield _changed("Spark 4.0 wrote it, and later versions cannot read its state: use Spark 4.0", *sparks)
-    if old["mode"] != new["mode"]:
-        yield _changed("the pipeline has another mode", old["mode"], new["mode"])
-    if old["clock"] != new["clock"]:
-        yield _changed("the pipeline uses another clock", old["clock"], new["clock"])
-    if old["heartbeat"] != new["heartbeat"]:
-        yield _changed("another rule starts micro-batches", old["heartbeat"], new["heartbeat"])
-    if old["shards"] != new["shards"]:
-        sentence = f"the number of shards has changed: pass shuffle_partitions={old['shards']}"
-        yield _changed(sentence, old["shards"], new["shards"])
+    sentences = {
+        "mode": "the pipeline has another mode",
+        "clock": "the pipeline uses another clock",
+        "heartbeat": "another rule starts micro-batches",
+        "shards": f"the number of shards has changed: pass shuffle_partitions={old['shards']}",
+    }
+    for part, sentence in sentences.items():
+        if old[part] != new[part]:
+            yield _changed(sentence, old[part], new[part])
     if len(old["levels"]) != len(new["levels"]):
         sentence = (
             "the longest chain of groupings has another length: each level is one of Spark's stateful operators, "

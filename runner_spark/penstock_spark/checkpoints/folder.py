@@ -23,12 +23,12 @@ from pyspark.sql import SparkSession
 
 from penstock.base import clock
 from penstock.base.identifiers import identifier
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.privacy import check_writers, make_private
-from penstock_spark.files.place import HadoopPlace, Place
+from penstock_spark.files.place import Place
 from penstock_spark.session.session import is_local_session
 
 PLAN, ENDED = "plan.json", "ended.json"
@@ -46,8 +46,6 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """An open checkpoint."""
-
     place: Place
     # The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
     # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint.
@@ -104,9 +102,7 @@ class Checkpoint:
         """
         if bool(argument) != _COMMANDS.get(name):
             what = f"the command {name!r} with the argument {argument!r} does not exist"
-            raise ValueError(
-                three_parts(what, hint="write command('drain') or command('signal', 'its name')")
-            )
+            raise refusal(ValueError, what, hint="write command('drain') or command('signal', 'its name')")
         control = self.place.inside(_CONTROL)
         numbers = [int(each[:_DIGITS]) for each in control.names() if each[:_DIGITS].isdecimal()]
         # Names ascend even if the machine's clock is set back, and two programs never choose the same name.
@@ -118,16 +114,12 @@ class Checkpoint:
 Prepare = Callable[[Checkpoint], None]
 
 
-def _nothing(checkpoint: Checkpoint) -> None:
-    pass
-
-
 def open_checkpoint(
     spark: SparkSession,
     location: str | os.PathLike[str],
     signature: Signature,
     drop_state: Collection[str] = (),
-    prepare: Prepare = _nothing,
+    prepare: Prepare = lambda checkpoint: None,
     run: str | None = None,
     take_over: bool = False,
 ) -> Checkpoint:
@@ -148,7 +140,7 @@ def open_checkpoint(
         CheckpointTaken: Another run holds it.
         Exception: What `prepare` raises.
     """
-    place = HadoopPlace(spark, location)
+    place = Place(spark, location)
     if is_local_session(spark):
         # On a cluster, the workers may be other users.
         make_private(place.location)
@@ -168,11 +160,11 @@ def open_checkpoint(
 
 def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
     """An existing checkpoint, to read it or to send its query a command."""
-    place = HadoopPlace(spark, location)
+    place = Place(spark, location)
     check_writers(place.location)
     plans = _plans(place)
     if not plans:
-        raise ValueError(_no_checkpoint(place.location, place.names()))
+        raise _no_checkpoint(place.location, place.names())
     return Checkpoint(place, plans[-1], is_new=False)
 
 
@@ -180,7 +172,7 @@ def open_at(
     place: Place,
     signature: Signature,
     drop_state: Collection[str] = (),
-    prepare: Prepare = _nothing,
+    prepare: Prepare = lambda checkpoint: None,
     lease: Lease | None = None,
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
@@ -189,7 +181,7 @@ def open_at(
     if not plans:
         _refuse_strangers(place)
     if ENDED in place.names():
-        raise ValueError(_ended(place))
+        raise _ended(place)
     if plans and _has_begun(place):
         opened = replace(_continued(place, plans, signature, drop_state), lease=lease)
     else:
@@ -210,10 +202,10 @@ def _refuse_strangers(place: Place) -> None:
     """Refuses a folder with other files and without a plan; reads no file."""
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
     if names and PLAN not in names and not _earlier(names):
-        raise ValueError(_no_checkpoint(place.location, names))
+        raise _no_checkpoint(place.location, names)
 
 
-def _ended(place: Place) -> str:
+def _ended(place: Place) -> ValueError:
     ended = json.loads(place.read(ENDED))
     what = f"the run of the checkpoint {place.location} has ended: {ended['state']} at {ended['at']}"
     because = "all of its windows have fired, so a new run would drop new elements as late"
@@ -221,7 +213,7 @@ def _ended(place: Place) -> str:
         "start again with another checkpoint_location, which reads all input again; "
         "to continue a stream in later runs, leave ends=True out of its sources, and cancel it instead of draining it"
     )
-    return three_parts(f"{what}; {because}", hint=hint)
+    return refusal(ValueError, f"{what}; {because}", hint=hint)
 
 
 def _continued(
@@ -230,7 +222,7 @@ def _continued(
     latest, old = plans[0], plans[-1]
     comparison = compare(old, signature, drop_state)
     if comparison.refusals:
-        raise ValueError(_refusal(place.location, comparison))
+        raise _misfit(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
     plan = {**signature, "dropped": dropped, "since": old["since"], "id": old["id"]}
     if plan != old:
@@ -275,11 +267,11 @@ def _read(place: Place, name: str) -> Signature:
     except (ValueError, TypeError, KeyError) as error:
         newer, missing = None, [type(error).__name__]
     if newer:
-        raise ValueError(three_parts(newer, where=f"in {place.location}", hint="use the newer penstock"))
+        raise refusal(ValueError, newer, where=f"in {place.location}", hint="use the newer penstock")
     if missing:
         what = f"{name} is not the plan of a checkpoint ({', '.join(missing)})"
         hint = "restore the file, or start again in another folder"
-        raise ValueError(three_parts(what, where=f"in {place.location}", hint=hint))
+        raise refusal(ValueError, what, where=f"in {place.location}", hint=hint)
     return plan
 
 
@@ -298,18 +290,17 @@ def _earlier(names: list[str]) -> list[int]:
     return sorted(int(number) for number in numbers if number.isdecimal())
 
 
-def _no_checkpoint(location: str, names: list[str]) -> str:
+def _no_checkpoint(location: str, names: list[str]) -> ValueError:
     found = (
         f"holds {', '.join(names[:3])}{' ...' if names[3:] else ''}, and no {PLAN}" if names else "is empty"
     )
     what = f"the folder is not a penstock checkpoint: it {found}"
-    return three_parts(
-        what, where=f"in {location}", hint="name an empty folder, or a folder that does not exist yet"
-    )
+    hint = "name an empty folder, or a folder that does not exist yet"
+    return refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 
-def _refusal(location: str, comparison: Comparison) -> str:
+def _misfit(location: str, comparison: Comparison) -> ValueError:
     lines = [line for refusal in comparison.refusals for line in refusal.splitlines()]
     what = "\n  ".join(["the pipeline does not fit the state in its checkpoint; nothing was changed", *lines])
     hint = "undo the change of the pipeline, or start again in another checkpoint_location"
-    return three_parts(what, where=f"in {location}", hint=hint)
+    return refusal(ValueError, what, where=f"in {location}", hint=hint)

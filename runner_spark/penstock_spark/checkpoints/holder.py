@@ -12,15 +12,13 @@ from penstock_spark.process.identity import Process, process_of
 
 @dataclass(frozen=True)
 class Holder:
-    """A run, and where it runs."""
-
     run: str
     processes: tuple[Process, ...]  # The driver's processes: Python's first, then Java's.
     since: str  # When it began, for people.
 
     def __str__(self) -> str:
         first = self.processes[0]
-        return f"the run {self.run} (process {first.pid} on {first.host}, since {self.since})"
+        return f"the run {self.run} (process {first.pid} on {first.machine.partition(' ')[0]}, since {self.since})"
 
     def is_dead(self) -> bool:
         """Whether its processes are known to have ended; False if this machine cannot know."""

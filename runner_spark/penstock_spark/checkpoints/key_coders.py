@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.coders.deterministic import class_encoder, encode_key, library_encoder
+from penstock.coders.deterministic import class_encoder, library_encoder
 from penstock.coders.typecoders import registry
 from penstock.typehints.constraints import AnyTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
@@ -72,6 +72,6 @@ def _may_be(kind: Any, leaf: Any) -> bool:
 
 def _has_own_form(kind: Any) -> bool:
     try:
-        return bool(library_encoder(kind, encode_key) or class_encoder(kind, encode_key))
+        return bool(library_encoder(kind) or class_encoder(kind))
     except (TypeError, AttributeError):
         return False

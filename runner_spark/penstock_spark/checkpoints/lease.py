@@ -32,8 +32,6 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Timing:
-    """The timing of heartbeats."""
-
     beat_seconds: float = 2.0  # The time between two heartbeats.
     # How long another run sees no heartbeat before it takes the holder for dead.
     silence_seconds: float = 10.0
@@ -52,25 +50,21 @@ class Lease:
         self._number = number
         self._timing = timing
         self._beats = 0
-        self._lost: CheckpointTaken | None = None
+        # Why this run no longer holds the checkpoint, if that is known; None while it does.
+        self.lost: CheckpointTaken | None = None
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="penstock lease", daemon=True)
         self._thread.start()
-
-    @property
-    def lost(self) -> CheckpointTaken | None:
-        """Why this run no longer holds the checkpoint, if that is known; None while it does."""
-        return self._lost
 
     def check(self) -> None:
         """Raises CheckpointTaken if this run no longer holds the checkpoint; called before each commit."""
         names = self._place.names()
         latest = max(_claims(names), default=0)
-        if latest != self._number and self._lost is None:
+        if latest != self._number and self.lost is None:
             holder = _holder(self._place, names, latest)
-            self._lost = _displaced(self._location, holder) if latest else _deleted(self._location)
-        if self._lost is not None:
-            raise self._lost
+            self.lost = _displaced(self._location, holder) if latest else _deleted(self._location)
+        if self.lost is not None:
+            raise self.lost
 
     def release(self) -> None:
         """Says that the run has stopped, so that a waiting run may start."""

@@ -121,17 +121,21 @@ def _policy(policy: WatermarkPolicy) -> str:
     return name_of(type(policy))
 
 
-def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
-    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
-    windowing = windowing_of(plan.graph, step.inputs[0])
-    contents = program_of(windowing, combine, input_retracts).contents
+def _stored(plan: StreamPlan, step: Step, combine: str, held: str) -> dict[str, Any]:
+    """What the state of a step depends on."""
     return {
-        **windowing_as_text(windowing),
-        "combine": "none, but a group" if combine is None else combine_as_text(combine),
-        "held": _held(contents),
-        "key_coders": _key_coders(plan, step),
+        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
+        "combine": combine,
+        "held": held,
         "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
     }
+
+
+def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
+    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    contents = program_of(windowing_of(plan.graph, step.inputs[0]), combine, input_retracts).contents
+    text = "none, but a group" if combine is None else combine_as_text(combine)
+    return {**_stored(plan, step, text, _held(contents)), "key_coders": _key_coders(plan, step)}
 
 
 def _key_coders(plan: StreamPlan, step: Step) -> KeyCoders:
@@ -149,22 +153,13 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
     cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
     timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
     kinds = sorted([*cells.items(), *timers.items(), *_sides(plan, step).items()])
-    return {
-        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
-        "combine": "none, but state",
-        "key_coders": _key_coders(plan, step),
-        "held": ", ".join(f"{name}: {kind}" for name, kind in kinds),
-        "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
-    }
+    held = ", ".join(f"{name}: {kind}" for name, kind in kinds)
+    return {**_stored(plan, step, "none, but state", held), "key_coders": _key_coders(plan, step)}
 
 
 def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
-    return {
-        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
-        "combine": WAITS,
-        "held": ", ".join(f"{label}: {windows}" for label, windows in _sides(plan, step).items()),
-        "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
-    }
+    sides = _sides(plan, step).items()
+    return _stored(plan, step, WAITS, ", ".join(f"{label}: {windows}" for label, windows in sides))
 
 
 def _sides(plan: StreamPlan, step: Step) -> dict[str, str]:

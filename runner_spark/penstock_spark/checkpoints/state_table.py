@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.pieces import Held
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
@@ -48,10 +49,7 @@ _SCHEMA = pa.schema(
         ("next_clock_alarm", _MOMENT),
     ]
 )
-_COLUMNS = (
-    "level int, grouping string, key string, window_start timestamp, window_end timestamp, value string, "
-    "new_elements long, panes long, hold timestamp, next_alarm timestamp, next_clock_alarm timestamp"
-)
+_COLUMNS = from_arrow_schema(_SCHEMA)
 # Spark returns rows with Python's datetime, which ends beyond these years.
 _FIRST_MICROS = Timestamp.from_rfc3339("0001-01-02T00:00:00Z").micros
 _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
@@ -80,11 +78,11 @@ class StateRow(NamedTuple):
     key: Any
     window: BoundedWindow
     value: Any
-    new_elements: int
-    panes: int
-    hold: Timestamp | None
-    next_alarm: Timestamp | None
-    next_clock_alarm: Timestamp | None
+    new_elements: int = 0
+    panes: int = 0
+    hold: Timestamp | None = None
+    next_alarm: Timestamp | None = None
+    next_clock_alarm: Timestamp | None = None
 
 
 class _Known(NamedTuple):
@@ -197,7 +195,7 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
 def _unknown_class(label: str, error: Exception) -> ValueError:
     what = f"the state of '{label}' holds objects of a class that this program cannot import: {error}"
     hint = "run this program where it can import the pipeline's modules"
-    return ValueError(three_parts(what, hint=hint))
+    return refusal(ValueError, what, hint=hint)
 
 
 def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
@@ -209,8 +207,6 @@ def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iter
             key=key,
             window=window_of(plain),
             value=cells,
-            new_elements=0,
-            panes=0,
             hold=_moment(state.timers.hold_micros()),
             next_alarm=_moment(state.timers.earliest(is_event_time=True)),
             next_clock_alarm=_moment(state.timers.earliest(is_event_time=False)),
@@ -226,10 +222,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
         window=kept.window,
         value=kept.values,
         new_elements=0 if kept.earliest_micros is None else len(kept.values),
-        panes=0,
         hold=_moment(kept.earliest_micros),
-        next_alarm=None,
-        next_clock_alarm=None,
     )
 
 
@@ -294,7 +287,7 @@ def _check_readable(spark: SparkSession, location: str) -> None:
     if uri.getRawPath() != uri.getPath():
         what = "Spark cannot read state from a folder with spaces or other special characters in its path"
         hint = "keep the checkpoint in a folder whose path has none of these characters"
-        raise ValueError(three_parts(what, where=f"in {location}", hint=hint))
+        raise refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 
 def _table_function(

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, compress, inflate, open_compressed
 
 _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
@@ -34,12 +34,11 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
                     return bytes(stream.read())
         return content
     except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
-        raise ValueError(
-            three_parts(
-                f"{name} is not a whole {compression} file",
-                where=where,
-                hint="check the file, or compression_type",
-            )
+        raise refusal(
+            ValueError,
+            f"{name} is not a whole {compression} file",
+            where=where,
+            hint="check the file, or compression_type",
         ) from error
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -15,40 +15,13 @@ from penstock.base import clock
 from penstock.io.filesystems import FileSystems
 
 
-class FileSystem(Protocol):
-    """What sinks need of a file system; paths are absolute."""
+class LocalFiles:
+    """The disks of this machine; paths are absolute."""
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
         """The sorted names in a folder that begin with one of the texts, if any are given; none if it does
         not exist.
         """
-
-    def is_folder(self, path: str) -> bool:
-        """Whether there is a folder of that name."""
-
-    def idle_seconds(self, folder: str) -> float:
-        """For how long nothing in a folder has changed, as far as the file system tells."""
-
-    def read(self, path: str) -> bytes | None:
-        """The bytes of a small file; None if it does not exist."""
-
-    def write(self, path: str, content: bytes) -> None:
-        """Makes a small file, and the folders around it; it may be seen before it is whole."""
-
-    def replace(self, source: str, target: str) -> None:
-        """Renames a file, and replaces the target if it exists."""
-
-    def remove(self, path: str) -> None:
-        """Deletes a file, if it exists."""
-
-    def delete(self, path: str) -> None:
-        """Deletes a folder with its content, if it exists."""
-
-
-class LocalFiles(FileSystem):
-    """The disks of this machine."""
-
-    def names(self, folder: str, *beginnings: str) -> list[str]:
         try:
             return sorted(filter(lambda name: name.startswith(beginnings or ""), os.listdir(folder or ".")))
         except (FileNotFoundError, NotADirectoryError):
@@ -58,6 +31,7 @@ class LocalFiles(FileSystem):
         return os.path.isdir(path)
 
     def idle_seconds(self, folder: str) -> float:
+        """For how long nothing in a folder has changed, as far as the file system tells."""
         try:
             changes = [each.stat().st_mtime for each in os.scandir(folder)]
             return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
@@ -65,6 +39,7 @@ class LocalFiles(FileSystem):
             return 0.0  # It goes away as we look.
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a small file; None if it does not exist."""
         try:
             with open(path, "rb") as file:
                 return file.read()
@@ -72,11 +47,13 @@ class LocalFiles(FileSystem):
             return None
 
     def write(self, path: str, content: bytes) -> None:
+        """Makes a small file, and the folders around it; it may be seen before it is whole."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
 
     def replace(self, source: str, target: str) -> None:
+        """Renames a file, and replaces the target if it exists."""
         os.replace(source, target)
 
     def remove(self, path: str) -> None:
@@ -88,7 +65,7 @@ class LocalFiles(FileSystem):
         shutil.rmtree(path, ignore_errors=True)
 
 
-class HadoopFiles(FileSystem):
+class HadoopFiles:
     """One of Hadoop's file systems: the driver reaches it through the JVM, so every scheme of Spark's works."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
@@ -207,6 +184,9 @@ class HadoopFiles(FileSystem):
 
     def _glob(self, pattern: str) -> Any:
         return self._system.globStatus(self._path(pattern)) or ()
+
+
+FileSystem = LocalFiles | HadoopFiles
 
 
 def file_system_of(spark: SparkSession, path: str) -> FileSystem:

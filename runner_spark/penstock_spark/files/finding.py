@@ -12,11 +12,11 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
-from penstock_spark.files.file_system import HadoopFiles, is_hidden
+from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
 from penstock_spark.files.splits import SHORTER
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -24,8 +24,6 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one pattern."""
-
     pattern: str
     # The files, sorted, in the user's form: a pattern without a scheme gives local paths.
     paths: tuple[str, ...]
@@ -93,31 +91,34 @@ class Namer:
         return os.path.join(self.folder, rest) if path.startswith(self.absolute) else path
 
 
+def pattern_of(path: Any, where: str) -> str:
+    """The path of a source or a sink; ValueError if it is a ValueProvider without a value."""
+    pattern = known_path(path)
+    if pattern is None:
+        raise refusal(ValueError, f"the path {path} has no value", where=where, hint="give its option")
+    return pattern
+
+
 def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = True) -> Files:
     """The files that match a pattern with Beam's wildcards, without those that Spark takes for hidden.
 
     A pattern without a scheme is local, as in Beam, and it may be a ValueProvider. It is an error to name a
     file that Spark's readers would skip and, with `validate`, to match no file.
     """
-    pattern = known_path(path)
-    if pattern is None:
-        raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
+    pattern = pattern_of(path, where)
     pattern = pattern + "*" if pattern.endswith("/") else pattern
     found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
     visible = tuple(sorted(each for each in dict.fromkeys(found) if not is_hidden(each.rpartition("/")[2])))
     if found and not visible and not _WILDCARD.search(pattern):
-        raise OSError(
-            three_parts(
-                f"Spark's readers leave out files whose name begins with _ or . such as {pattern}",
-                where=where,
-                hint="rename the file, or read it with fileio.MatchFiles and ReadMatches",
-            )
+        raise refusal(
+            OSError,
+            f"Spark's readers leave out files whose name begins with _ or . such as {pattern}",
+            where=where,
+            hint="rename the file, or read it with fileio.MatchFiles and ReadMatches",
         )
     if validate and not visible:
-        raise OSError(
-            three_parts(
-                f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
-            )
+        raise refusal(
+            OSError, f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
         )
     return Files(pattern, visible)
 
@@ -132,10 +133,11 @@ def local_paths(path: Any) -> tuple[str, ...]:
 
 def _on_disk(pattern: str, where: str) -> list[str]:
     if os.path.isdir(pattern):
-        raise IsADirectoryError(
-            three_parts(
-                f"{pattern} is a folder, not a file", where=where, hint=f"write {pattern.rstrip('/')}/*"
-            )
+        raise refusal(
+            IsADirectoryError,
+            f"{pattern} is a folder, not a file",
+            where=where,
+            hint=f"write {pattern.rstrip('/')}/*",
         )
     return [
         found.path for found in FileSystems.match([pattern])[0].metadata_list if not os.path.isdir(found.path)
@@ -162,4 +164,4 @@ def _with_authority(path: str) -> str:
 def _for_spark(path: str) -> str:
     """A path that Spark takes literally: with its scheme, and with wildcard characters escaped."""
     absolute = path if FileSystems.get_scheme(path) else "file://" + os.path.abspath(path)
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", absolute)
+    return escaped(absolute)

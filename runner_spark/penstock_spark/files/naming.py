@@ -15,8 +15,6 @@ SHARD, SHARDS = 777_777_778, 888_888_889
 
 @dataclass(frozen=True)
 class Naming:
-    """The names that files get."""
-
     path_of: Callable[[int, int], str]  # From the number of a file, and the number of files, to the path.
 
     @property

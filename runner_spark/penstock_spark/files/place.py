@@ -4,48 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Protocol
 
 from pyspark.sql import SparkSession
 
 from penstock.base.identifiers import identifier
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock_spark.files.file_system import HadoopFiles
 
 
-class Place(Protocol):
-    """A folder, which may not exist yet; `location` is its URI."""
+class Place:
+    """A folder, which may not exist yet, on one of Hadoop's file systems, or on a local disk if there is no scheme.
 
-    location: str
-
-    def names(self) -> list[str]:
-        """The sorted names in it; none if it does not exist."""
-
-    def make(self) -> None:
-        """Makes it and its parents, if they do not exist."""
-
-    def read(self, name: str) -> bytes:
-        """The bytes of a small file; FileNotFoundError if it does not exist."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Makes a new small file: under a hidden name first, then renamed."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Renames a file to a name that does not exist yet."""
-
-    def claim(self, name: str, content: bytes) -> bool:
-        """Makes a small file; returns False if somebody else has made it. Others may see it before it is whole."""
-
-    def delete(self, name: str) -> None:
-        """Deletes a file, or a folder with its content, if it exists."""
-
-    def inside(self, name: str) -> Place:
-        """A folder in it."""
-
-
-class HadoopPlace(Place):
-    """A folder on one of Hadoop's file systems, or on a local disk if the URI has no scheme."""
+    `location` is its URI.
+    """
 
     def __init__(self, spark: SparkSession, location: str | os.PathLike[str]) -> None:
         text = os.fspath(location)
@@ -56,24 +28,27 @@ class HadoopPlace(Place):
         except Exception as error:
             what = f"Spark does not reach the folder {text}: {_cause(error)}"
             hint = "write a local path, or a URI whose file system Spark is set up for"
-            raise ValueError(three_parts(what, hint=hint)) from error
+            raise refusal(ValueError, what, hint=hint) from error
 
     def names(self) -> list[str]:
+        """The sorted names in it; none if it does not exist."""
         if self._files.exists(self.location) and not self._files.is_folder(self.location):
             what = f"{self.location} is a file"
-            raise ValueError(three_parts(what, hint="name a folder, or a path that does not exist yet"))
+            raise refusal(ValueError, what, hint="name a folder, or a path that does not exist yet")
         return self._files.names(self.location)
 
     def make(self) -> None:
         self._files.make(self.location)
 
     def read(self, name: str) -> bytes:
+        """The bytes of a small file; FileNotFoundError if it does not exist."""
         content = self._files.read(self._child(name))
         if content is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._child(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
+        """Makes a new small file: under a hidden name first, then renamed."""
         hidden = f".{name}.{identifier()}"
         self._files.write(self._child(hidden), content, replaces=False)
         self.rename(hidden, name)
@@ -87,8 +62,8 @@ class HadoopPlace(Place):
     def delete(self, name: str) -> None:
         self._files.delete(self._child(name))
 
-    def inside(self, name: str) -> HadoopPlace:
-        return HadoopPlace(self._spark, self._child(name))
+    def inside(self, name: str) -> Place:
+        return Place(self._spark, self._child(name))
 
     def _child(self, name: str) -> str:
         return f"{self.location.rstrip('/')}/{name}"

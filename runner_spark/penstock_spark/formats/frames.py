@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.columnar import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock_spark.arrow.records import column_of, field_of, plain, schema_of
@@ -106,8 +106,6 @@ def _as_arrow_takes_them(values: list[Any], kind: pa.DataType) -> list[Any]:
 
 @dataclass(frozen=True)
 class FrameRows(Encoder):
-    """Encodes elements as typed columns."""
-
     schema: pa.Schema
     where: str
     split: Split
@@ -117,12 +115,11 @@ class FrameRows(Encoder):
             return pa.RecordBatch.from_pylist([], self.schema)
         columns = self.split(values)
         if len(columns) != len(self.schema):
-            raise TypeError(
-                three_parts(
-                    f"an element has {len(columns)} parts, and the frame {len(self.schema)} columns",
-                    where=self.where,
-                    hint="declare the elements' type with with_output_types",
-                )
+            raise refusal(
+                TypeError,
+                f"an element has {len(columns)} parts, and the frame {len(self.schema)} columns",
+                where=self.where,
+                hint="declare the elements' type with with_output_types",
             )
         arrays = [
             column_of(_as_arrow_takes_them(part, field.type), field, self.where)

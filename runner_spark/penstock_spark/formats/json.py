@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.base.row import Row, row_class
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.columnar import JsonSink, JsonSource
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
@@ -53,7 +53,7 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     new = [name for name in fields if name not in known]
     if new:
         what = f"{source.describe()} has new fields since the pipeline was built: {', '.join(new)}"
-        raise ValueError(three_parts(what, where=where, hint="build the pipeline again"))
+        raise refusal(ValueError, what, where=where, hint="build the pipeline again")
     return Scan(frame, lambda: _JsonDecoder(source, fields), check=check)
 
 
@@ -64,7 +64,7 @@ def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[s
 
 def _malformed_text(problem: str, file: str, where: str) -> ValueError:
     hint = "each line is one JSON object; with lines=False each file is a list of objects"
-    return ValueError(three_parts(f"{problem} in {file}", where=where, hint=hint))
+    return refusal(ValueError, f"{problem} in {file}", where=where, hint=hint)
 
 
 def _text_of(source: JsonSource) -> tuple[str, Column]:
@@ -202,22 +202,15 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     format, text = _text_of(source)
     frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
     naming, has_rejects = files.naming(), stream.has_rejects
-    decode = _Objects(_JsonDecoder(source, fields), where)
-    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
+    of_texts = _JsonDecoder(source, fields)
 
-
-@dataclass(frozen=True)
-class _Objects:
-    """Decodes the texts of a file, and names a wrong file."""
-
-    decode: _JsonDecoder
-    where: str
-
-    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
+    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
         try:
-            return self.decode(batch)
+            return of_texts(batch)
         except ValueError as error:
-            raise _malformed_text(_what_is_wrong(error), file, self.where) from error
+            raise _malformed_text(_what_is_wrong(error), file, where) from error
+
+    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
 
 
 def json_files(sink: JsonSink, where: str) -> FileSink:

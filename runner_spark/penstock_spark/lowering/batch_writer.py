@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -13,15 +13,14 @@ from pyspark.sql import functions as F
 from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import prepare_sink
+from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.sinks_inside import rows_inside
+from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
-from penstock_spark.worker.stage import stage_function
 from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
@@ -56,10 +55,7 @@ class BatchWriter:
         self,
         sinks: Sequence[StreamSink],
         inside: Collection[int],
-        dumps: Callable[[Any], bytes],
-        metrics: Any,
-        run: str,
-        sys_path: tuple[str, ...],
+        context: Context,
         app: str,
         check: Callable[[], None],
         location: str | None = None,
@@ -68,10 +64,7 @@ class BatchWriter:
         self._check = check
         self._sinks = tuple(sinks)
         self._inside = frozenset(inside)
-        self._dumps = dumps
-        self._metrics = metrics
-        self._run = run
-        self._sys_path = sys_path
+        self._context = context
         self._streams = _streams(self._sinks, app)
         self._location = location
         self._graph = graph
@@ -144,11 +137,7 @@ class BatchWriter:
         return MicroBatch(batch_id, self._streams[sink.level], may_be_again)
 
     def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
-        (edge,) = sink.step.inputs
-        writer = SinkWriterSpec(edge, sink.plan.make_encoder, sink.step.where)
-        program = StageProgram(self._run, sink.level, (PageRoot(edge),), (), (writer,))
-        function = stage_function(self._dumps(program), {}, self._metrics, self._sys_path)
-        self._commit(sink, batch, map_in_arrow(pages, function, sink.plan.schema))
+        self._commit(sink, batch, sink_rows(sink.level, sink.step, sink.plan, pages, self._context))
 
     def _commit(self, sink: StreamSink, batch: MicroBatch, rows: DataFrame) -> None:
         """Writes the rows of one sink; unless a step made the error, it names the sink's step."""

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.expressions import (
     Arithmetic,
     Comparison,
@@ -39,8 +39,6 @@ _TYPES = {"int": "bigint", "float": "double"}
 
 
 class ColumnMaker:
-    """Makes columns of expressions over a table."""
-
     def __init__(self, table: Table, column_of: Callable[[str], Column], where: str) -> None:
         self._fields = table.readable
         self._bounds = table.bounds
@@ -116,9 +114,8 @@ def failing(error: Exception, where: str, kind: str) -> Column:
 
 
 def too_many_bits() -> OverflowError:
-    return OverflowError(
-        three_parts(
-            "an integer in a column has more than 64 bits",
-            hint="pass --without=native_columns, so that Python computes it with as many bits as it needs",
-        )
+    return refusal(
+        OverflowError,
+        "an integer in a column has more than 64 bits",
+        hint="pass --without=native_columns, so that Python computes it with as many bits as it needs",
     )

@@ -6,16 +6,17 @@ microseconds, and ``w`` the start of the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.expressions import Arithmetic, Expression, Literal
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
@@ -127,12 +128,11 @@ def _quoted(name: str) -> str:
 
 
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:
-    error = TypeError(
-        three_parts(
-            f"a value of the field {name} is None, which its type does not allow",
-            where=where,
-            hint="correct the declared type or the schema, or filter out such elements before the write",
-        )
+    error = refusal(
+        TypeError,
+        f"a value of the field {name} is None, which its type does not allow",
+        where=where,
+        hint="correct the declared type or the schema, or filter out such elements before the write",
     )
     # Spark never reaches the last value, which only tells it that the column has no nulls.
     filler: Any = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
@@ -163,12 +163,11 @@ def _applied(operation: Operation, before: _Lowered) -> DataFrame:
 
 def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> Column:
     """An element's time in microseconds; an element without a time is an error, as in Python."""
-    error = ValueError(
-        three_parts(
-            "an element has no time: the function of WithTimestamps returned None",
-            where=where,
-            hint="filter out such elements first, e.g. with Filter(~field('at').is_null())",
-        )
+    error = refusal(
+        ValueError,
+        "an element has no time: the function of WithTimestamps returned None",
+        where=where,
+        hint="filter out such elements first, e.g. with Filter(~field('at').is_null())",
     )
     column = make.column(moment)
     missing = failing(error, where, "bigint")
@@ -248,19 +247,13 @@ def _count(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     return [F.count(F.lit(1)).alias(name)], F.col(name)
 
 
-def _least(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    return _extreme(name, F.min(value), value, "'<' not supported between instances of {} and {}", where)
-
-
-def _greatest(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
-    return _extreme(name, F.max(value), value, "'>' not supported between instances of {} and {}", where)
-
-
-def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> tuple[list[Column], Column]:
+def _extreme(
+    of: Callable[[Column], Column], symbol: str, name: str, value: Column, where: str
+) -> tuple[list[Column], Column]:
     """None compares with nothing; but if it is the only value of its group, there is nothing to compare."""
-    error = TypeError(text.format("'NoneType'", "another value"))
+    error = TypeError(f"'{symbol}' not supported between instances of 'NoneType' and another value")
     parts = [
-        found.alias(name),
+        of(value).alias(name),
         F.count(value).alias(f"{name}n"),
         F.count(F.lit(1)).alias(f"{name}m"),
     ]
@@ -268,6 +261,12 @@ def _extreme(name: str, found: Column, value: Column, text: str, where: str) -> 
     return parts, F.when(is_mixed, F.raise_error(F.lit(marked(error, where)))).otherwise(F.col(name))
 
 
-_PARTS = {"sum": _sum, "count": _count, "mean": _mean, "min": _least, "max": _greatest}
+_PARTS: dict[str, Callable[..., tuple[list[Column], Column]]] = {
+    "sum": _sum,
+    "count": _count,
+    "mean": _mean,
+    "min": partial(_extreme, F.min, "<"),
+    "max": partial(_extreme, F.max, ">"),
+}
 _SMALL_PARTS = {**_PARTS, "sum": _small_sum, "mean": _small_mean}
 """For columns in which no sum of some of the values exceeds 64 bits."""

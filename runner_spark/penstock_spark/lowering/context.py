@@ -27,8 +27,6 @@ INLINE_VALUES = 1_000
 
 @dataclass
 class Context:
-    """The context of one run."""
-
     spark: SparkSession
     run: str
     metrics: Any  # The Spark accumulator for metrics.
@@ -77,7 +75,6 @@ class Context:
         self.frames[stage] = frame
 
     def read(self, reference: OutputReference, columns: tuple[str, ...]) -> DataFrame:
-        """Some columns of the rows of one output."""
         frame = self.frames[reference.stage]
         if self.outputs[reference.stage] > 1:
             frame = frame.where(frame["output"] == reference.output)

@@ -7,20 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from penstock_spark.plan.batch_plan import (
-    Aggregate,
-    Exchange,
-    Inline,
-    OutputReference,
-    Plan,
-    Query,
-    Scan,
-    Spread,
-    Stage,
-    ViewNode,
-    WriteNode,
-    Written,
-)
+from penstock_spark.plan import batch_plan
 
 _DESCRIPTION = "spark.job.description"
 _LETTERS_MAX = 300
@@ -39,16 +26,16 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
-def description(node: Stage | ViewNode | WriteNode, plan: Plan) -> str:
+def description(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
     match node:
-        case Stage():
+        case batch_plan.Stage():
             labels = _labels(node, plan)
-        case ViewNode():
+        case batch_plan.ViewNode():
             labels = [
                 *_labels_before(node.sources, plan),
                 f"side input {plan.graph.producer(node.edge.id).label}",
             ]
-        case WriteNode():
+        case batch_plan.WriteNode():
             labels = [*_labels_before(node.sources, plan), node.step.label]
     return cut(" > ".join(dict.fromkeys(labels)))
 
@@ -62,23 +49,23 @@ def cut(text: str) -> str:
     return text if len(text) <= _LETTERS_MAX else f"... {text[-_LETTERS_MAX:]}"
 
 
-def _labels_before(sources: tuple[OutputReference, ...], plan: Plan) -> list[str]:
+def _labels_before(sources: tuple[batch_plan.OutputReference, ...], plan: batch_plan.Plan) -> list[str]:
     """The labels of the stages that run with their reader; a stage with several readers has run before."""
     stages = {stage.number: stage for stage in plan.stages}
     lazy = [stages[one.stage] for one in sources if len(stages[one.stage].outputs) == 1]
     return [label for stage in lazy for label in _labels(stage, plan)]
 
 
-def _labels(stage: Stage, plan: Plan) -> list[str]:
+def _labels(stage: batch_plan.Stage, plan: batch_plan.Plan) -> list[str]:
     """The labels of a stage in order, after the labels of the stages that run with it."""
     match stage.root:
-        case Inline(reads):
+        case batch_plan.Inline(reads):
             first = [read.label for read in reads]
-        case Scan(read) | Query(read) | Written(read):
+        case batch_plan.Scan(read) | batch_plan.Query(read) | batch_plan.Written(read):
             first = [read.label]
-        case Exchange(groupings) | Aggregate(groupings):
+        case batch_plan.Exchange(groupings) | batch_plan.Aggregate(groupings):
             first = [step.label for _, step in groupings]
-        case Spread(step):
+        case batch_plan.Spread(step):
             first = [step.label]
         case _:
             first = []

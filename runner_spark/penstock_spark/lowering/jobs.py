@@ -10,13 +10,10 @@ from penstock.graph import Read
 from penstock_spark.formats.registry import open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
-from penstock_spark.lowering.stage import lower_stage
-from penstock_spark.plan.batch_plan import Plan, Query, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.lowering.stage import lower_stage, sink_rows
+from penstock_spark.plan.batch_plan import Node, Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.plan.column_plan import ColumnsSource
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.worker.program import PageRoot, SinkWriterSpec, StageProgram
-from penstock_spark.worker.stage import stage_function
 from penstock_spark.worker.unwritable import unwritable
 
 
@@ -56,7 +53,7 @@ def open_sources(plan: Plan, context: Context) -> None:
             context.scans[step.label] = open_source(source, context.spark, step.where)
 
 
-def _places(node: Stage | ViewNode | WriteNode, plan: Plan) -> tuple[str, ...]:
+def _places(node: Node, plan: Plan) -> tuple[str, ...]:
     """The steps for which Spark runs a job, if it runs for one thing."""
     match node:
         case Stage():
@@ -81,11 +78,7 @@ def _write(node: WriteNode, context: Context) -> None:
     step = node.step
     sink = context.sink(step)
     if node.kept:
-        (edge,) = step.inputs
-        writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
-        program = StageProgram(context.run, -1, (PageRoot(edge),), (), (writer,))
-        function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
-        frame = map_in_arrow(context.read_all(node.sources, ("tag", "value")), function, sink.schema)
+        frame = sink_rows(-1, step, sink, context.read_all(node.sources, ("tag", "value")), context)
     else:
         if node.in_columns:
             assert sink.columns is not None

@@ -15,42 +15,31 @@ from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.plan import Encoder
+from penstock_spark.stream import program
 from penstock_spark.stream.combining import may_combine_early
-from penstock_spark.stream.program import (
-    GroupingSpec,
-    LevelProgram,
-    MessageWriterSpec,
-    ReadingSpec,
-    RecordedSource,
-    SinkPagesSpec,
-    SinkRowsSpec,
-    SpreadWriterSpec,
-    Timeline,
-    WaitingSpec,
-)
 from penstock_spark.worker.program import StageProgram, StepSpec
 
 
 def level_program(
     plan: StreamPlan,
     part: Level,
-    timeline: Timeline,
-    recorded: tuple[RecordedSource, ...],
-    reading: ReadingSpec | None,
+    timeline: program.Timeline,
+    recorded: tuple[program.RecordedSource, ...],
+    reading: program.ReadingSpec | None,
     context: Context,
     encoders: Mapping[int, Callable[[], Encoder]],
-) -> LevelProgram:
+) -> program.LevelProgram:
     """The program of one part; `encoders` has the sinks whose rows the part makes, by the sink's number."""
     writers = (
         *(_messages(plan, edge, step, context.without) for edge, step in part.writes),
         *(
-            SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
+            program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
             for edge, step, side in part.views
         ),
         *(_sink_writer(edge, step, plan.level_of[step.label], encoders) for edge, step in part.sinks),
     )
     steps = tuple(_step(step, plan.graph, context.without) for step in part.steps)
-    return LevelProgram(
+    return program.LevelProgram(
         stage=StageProgram(context.run, part.number, (), writing_directly(steps, writers), writers),
         last=len(plan.levels),
         shards=context.partitions,
@@ -58,7 +47,7 @@ def level_program(
         micro_batch=plan.mode == "micro_batch",
         sources=recorded if part is plan.played else (),
         reading=reading,
-        timeline=timeline if part.number == 0 else Timeline(),
+        timeline=timeline if part.number == 0 else program.Timeline(),
         estimated={
             step.label: _policy(step)
             for one in plan.readings
@@ -80,10 +69,10 @@ def level_program(
 
 def _sink_writer(
     edge: int, step: Step, level: int, encoders: Mapping[int, Callable[[], Encoder]]
-) -> SinkPagesSpec | SinkRowsSpec:
+) -> program.SinkPagesSpec | program.SinkRowsSpec:
     if level in encoders:
-        return SinkRowsSpec(edge, step.where, level, encoders[level])
-    return SinkPagesSpec(edge, step.where, level)
+        return program.SinkRowsSpec(edge, encoders[level], step.where, level)
+    return program.SinkPagesSpec(edge, step.where, level)
 
 
 def _policy(step: Step) -> WatermarkPolicy:
@@ -98,14 +87,16 @@ def _step(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
 
 def _messages(
     plan: StreamPlan, edge: int, step: Step, without: Set[str]
-) -> MessageWriterSpec | SpreadWriterSpec:
+) -> program.MessageWriterSpec | program.SpreadWriterSpec:
     """The writer of elements for a grouping; recorded input is never combined before it arrives."""
     if isinstance(step.primitive, WaitingParDo):
-        return SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
+        return program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     windowing = windowing_of(plan.graph, edge)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     is_recorded = plan.clock is Clock.RECORDED
-    spec = MessageWriterSpec(edge, step.label, step.where, plan.level_of[step.label], windowing, combine)
+    spec = program.MessageWriterSpec(
+        edge, step.label, step.where, plan.level_of[step.label], windowing, combine
+    )
     combines_early = (
         "early_combining" not in without
         and not is_recorded
@@ -120,10 +111,10 @@ def _input_retracts(plan: StreamPlan, step: Step) -> bool:
     return not retracting_edges(plan.graph, is_streaming=True).isdisjoint(step.inputs)
 
 
-def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
+def _grouping(plan: StreamPlan, step: Step, context: Context) -> program.GroupingSpec:
     main, *others = step.outputs
     is_stateful = isinstance(step.primitive, StatefulParDo)
-    return GroupingSpec(
+    return program.GroupingSpec(
         label=step.label,
         where=step.where,
         edge=main.edge,
@@ -138,25 +129,23 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> GroupingSpec:
     )
 
 
-def _waiting(plan: StreamPlan, step: Step, context: Context) -> WaitingSpec:
+def _waiting(plan: StreamPlan, step: Step, context: Context) -> program.WaitingSpec:
     sides = plan.side_watermark_inputs[step.label]
-    return WaitingSpec(
+    return program.WaitingSpec(
         label=step.label,
         where=step.where,
         lateness_micros=windowing_of(plan.graph, step.inputs[0]).allowed_lateness.micros,
         watermark_inputs=_feeds(plan, step, context),
-        sides={place: _producers(watermark_input, context) for place, watermark_input in sides.items()},
+        sides={place: _producers(dependency, context) for place, dependency in sides.items()},
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=isinstance(step.primitive, StatefulParDo),
     )
 
 
-def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[tuple[str, int], ...]:
+def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[program.WatermarkInput, ...]:
     """The watermarks that a step's watermark depends on, and the number of producers of each."""
-    return tuple(
-        _producers(watermark_input, context) for watermark_input in plan.watermark_inputs[step.label]
-    )
+    return tuple(_producers(dependency, context) for dependency in plan.watermark_inputs[step.label])
 
 
-def _producers(watermark_input: WatermarkDependency, context: Context) -> tuple[str, int]:
-    return watermark_input.label, context.partitions if watermark_input.level else 1
+def _producers(dependency: WatermarkDependency, context: Context) -> program.WatermarkInput:
+    return program.WatermarkInput(dependency.label, context.partitions if dependency.level else 1)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from penstock.functions.signature import signature_of
 from penstock.graph import StatefulParDo
 from penstock.windows.timeutil import TimeDomain
-from penstock_spark.checkpoints import Checkpoint
+from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from zlib import crc32
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock.graph import InlineValues, Read, Source, Step
@@ -22,7 +22,7 @@ from penstock_spark.sources.heartbeats import open_heartbeats
 from penstock_spark.sources.scan import Scan, with_plain_names
 from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.stream.program import ReadingSpec
-from penstock_spark.stream.reading import ScheduledReading, StagedReading, StreamReading
+from penstock_spark.stream.reading import StreamReader, scheduled_reader, staged_reader
 
 _LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 _Clocked = PeriodicSource | SequenceSource
@@ -30,8 +30,6 @@ _Clocked = PeriodicSource | SequenceSource
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A source of a query."""
-
     frame: DataFrame  # What Spark reads.
     spec: ReadingSpec  # How its tasks read it.
     is_finite: bool  # Whether it ends on its own.
@@ -54,7 +52,7 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
     if isinstance(source, StreamSource):
         scan = open_stream(source, context.spark, step.where)
         frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
-        reader = StreamReading(source, make_decoder, step.where)
+        reader = partial(StreamReader, source, make_decoder, step.where)
         options = _reader_options(source)
         return Opened(
             frame,
@@ -66,14 +64,14 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
             may_be_files=True,
         )
     if isinstance(source, _Clocked):
-        heartbeats = open_heartbeats(source, context.spark)
-        spec = reading_spec(part, step, ScheduledReading(heartbeats.make_decoder))
-        return Opened(heartbeats.frame, spec, source.schedule_from(0).count is not None)
+        spec = reading_spec(part, step, partial(scheduled_reader, source))
+        return Opened(open_heartbeats(context.spark), spec, source.schedule_from(0).count is not None)
     staged = f"{folder}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
-    return Opened(frame, reading_spec(part, step, StagedReading(isinstance(source, InlineValues))), True)
+    spec = reading_spec(part, step, partial(staged_reader, isinstance(source, InlineValues)))
+    return Opened(frame, spec, True)
 
 
 def _reader_options(source: StreamSource) -> dict[str, Any]:
@@ -90,18 +88,9 @@ def _root_of(part: Level) -> tuple[Step, Source]:
 
 def _scan(source: Source, context: Context, step: Step) -> Scan:
     if isinstance(source, InlineValues):
-        return Scan(context.spark.range(1), _Values(source.values))
+        values = list(source.values)
+        return Scan(context.spark.range(1), lambda: lambda batch: values * batch.num_rows)
     return open_source(source, context.spark, step.where)
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Makes a decoder that returns values of the program for each row."""
-
-    values: tuple[Any, ...]
-
-    def __call__(self) -> Callable[[pa.RecordBatch], list[Any]]:
-        return lambda batch: list(self.values) * batch.num_rows
 
 
 def reading_spec(part: Level, step: Step, make_reader: Callable[[], Any]) -> ReadingSpec:

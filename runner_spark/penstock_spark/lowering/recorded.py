@@ -7,15 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from penstock.graph import InlineValues, Read, Step
-from penstock.io.recorded_stream import (
-    ElementEvent,
-    Event,
-    MicroBatchEvent,
-    ProcessingTimeEvent,
-    RecordedStream,
-    SignalEvent,
-    WatermarkEvent,
-)
+from penstock.io import recorded_stream
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.passes.levels import origin_of
@@ -32,7 +24,7 @@ class _Happening(NamedTuple):
     clock_micros: int  # Processing time in its stream.
     stream: int  # The number of the stream.
     number: int  # The number of the event in its stream.
-    event: Event
+    event: recorded_stream.Event
 
 
 def recorded_input(
@@ -46,7 +38,9 @@ def recorded_input(
     """
     if plan.played is None:
         return Timeline(), ()
-    streams = [step for step in plan.played.roots if isinstance(_source(step), RecordedStream)]
+    streams = [
+        step for step in plan.played.roots if isinstance(_source(step), recorded_stream.RecordedStream)
+    ]
     happenings = sorted(
         happening for number, step in enumerate(streams) for happening in _happenings(number, step)
     )
@@ -67,10 +61,10 @@ def _happenings(number: int, step: Step) -> Iterator[_Happening]:
     clock_micros, rounds = 0, 0
     for place, event in enumerate(_source(step).events):
         match event:
-            case MicroBatchEvent():
+            case recorded_stream.MicroBatchEvent():
                 rounds += 1
                 continue
-            case ProcessingTimeEvent(advance_by):
+            case recorded_stream.ProcessingTimeEvent(advance_by):
                 clock_micros += advance_by.micros
         yield _Happening(rounds, clock_micros, number, place, event)
 
@@ -111,12 +105,16 @@ def _at_output(happenings: list[_Happening], stream: int, tag: str | None) -> di
     """The events at one output of a stream, by step; every output reports the signals, which a shard takes once."""
     found: dict[int, Any] = {}
     for step, happening in enumerate(happenings, 1):
+        if happening.stream != stream:
+            continue
         match happening.event:
-            case ElementEvent(values, own) if own == tag and happening.stream == stream:
+            case recorded_stream.ElementEvent(values, own) if own == tag:
                 found[step] = values
-            case WatermarkEvent(watermark, own, percentiles) if own == tag and happening.stream == stream:
+            case recorded_stream.WatermarkEvent(watermark, own, percentiles) if (
+                own == tag and happening.stream == stream
+            ):
                 times = ((WATERMARK, watermark), *percentiles)
                 found[step] = {percentile: time.micros for percentile, time in times}
-            case SignalEvent(name) if happening.stream == stream:
+            case recorded_stream.SignalEvent(name):
                 found[step] = name
     return found

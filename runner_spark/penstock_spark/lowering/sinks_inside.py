@@ -33,6 +33,5 @@ def encoders_inside(
 
 
 def rows_inside(frame: DataFrame, plan: SinkPlan) -> DataFrame:
-    """The rows of a query's only sink, in the sink's schema."""
     name, kind = str(plan.schema).split()
     return frame.select(F.col("payload").cast(kind).alias(name))

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import BatchTypes, batch_types_of
 from penstock.graph import (
     CombinePerKey,
@@ -45,6 +45,7 @@ from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.worker.program import (
     ColumnsRoot,
@@ -124,12 +125,11 @@ def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) 
         parts: list[tuple[Any, Any]] = [*zip(program.roots, reads, strict=False)]
         parts += [(spec, spec) for spec in (*program.steps, *program.writers)]
         where = next((step.where for part, step in parts if not _can_pickle(part, context)), None)
-        raise RuntimeError(
-            three_parts(
-                f"Unable to pickle what this step sends to the workers: {error}",
-                where=where,
-                hint="open files, locks and connections in DoFn.setup, and nowhere else",
-            )
+        raise refusal(
+            RuntimeError,
+            f"Unable to pickle what this step sends to the workers: {error}",
+            where=where,
+            hint="open files, locks and connections in DoFn.setup, and nowhere else",
         ) from error
 
 
@@ -201,13 +201,11 @@ def _group_root(tag: int, step: Step, strategy: Strategy | None, plan: Plan, wit
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    rows = (_edge(step), tag, windowing, combine, step.where, step.label)
     if strategy.by_machine:
         late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
-        return MachineRoot(
-            _edge(step), tag, windowing, combine, strategy.input_retracts, step.where, step.label, late_edge
-        )
-    kernel = number_kernel(windowing, combine, without)
-    return GroupRoot(_edge(step), tag, windowing, combine, step.where, step.label, kernel)
+        return MachineRoot(*rows, strategy.input_retracts, late_edge)
+    return GroupRoot(*rows, number_kernel(windowing, combine, without))
 
 
 def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
@@ -266,13 +264,23 @@ def _writer(output: Output, writing: Writing, plan: Plan, context: Context) -> W
 def _grouping_writer(
     output: Output, writing: Writing, step: Step, plan: Plan, without: Set[str]
 ) -> WriterSpec:
-    target, strategy = (writing.edge, output.number, writing.tag), writing.strategy
+    rows, strategy = (writing.edge, output.number, writing.tag, step.where, step.label), writing.strategy
     if strategy is not None and strategy.by_machine:
-        return ElementWriterSpec(*target, step.where, step.label, strategy.input_retracts)
+        return ElementWriterSpec(*rows, strategy.input_retracts)
     combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, writing.edge)
-    spec = GroupWriterSpec(*target, windowing, combine, step.where, step.label, as_numbers=strategy is None)
+    spec = GroupWriterSpec(*rows, windowing, combine, as_numbers=strategy is None)
     return adding_up(spec, without)
+
+
+def sink_rows(number: int, step: Step, sink: SinkPlan, pages: DataFrame, context: Context) -> DataFrame:
+    """The rows of a sink, from pages of elements, by a stage of its own."""
+    (edge,) = step.inputs
+    writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
+    program = StageProgram(context.run, number, (PageRoot(edge),), (), (writer,))
+    function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
+    rows: DataFrame = map_in_arrow(pages, function, sink.schema)
+    return rows
 
 
 def _schema(stage: Stage, context: Context) -> Any:

@@ -12,8 +12,6 @@ from penstock_spark.sinks.plan import SinkPlan
 
 @dataclass(frozen=True, eq=False)
 class StreamSink:
-    """A sink of a streaming plan."""
-
     level: int  # The level of its rows: -1, -2 and so on.
     step: Step
 

@@ -16,6 +16,7 @@ from penstock_spark.plan.batch_plan import (
     Deferred,
     Exchange,
     Inline,
+    Node,
     Output,
     OutputReference,
     Plan,
@@ -47,8 +48,6 @@ _SHARED = ("inline", "exchange", "aggregate")
 
 @dataclass(eq=False)
 class _Draft:
-    """An unfinished stage."""
-
     number: int
     kind: str  # A key of `_REASONS`.
     units: list[Unit]  # The units that it runs, all of one level.
@@ -158,7 +157,7 @@ def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[OutputReference, ...
 
 def _ordered(
     graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], strategies: dict[str, Strategy]
-) -> Iterator[Stage | ViewNode | WriteNode]:
+) -> Iterator[Node]:
     """The nodes level by level: views of earlier stages, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
     kept = _kept_writes(drafts)

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.aggregates.kernels import kernel_of
-from penstock_spark.plan.batch_plan import Inline, Plan, Stage, ViewNode, WriteNode, Writing
+from penstock_spark.plan.batch_plan import Inline, Node, Plan, Stage, Writing
 from penstock_spark.plan.windowing import windowing_of
 
 MOST_VALUES = 100
@@ -30,7 +30,7 @@ def driver_rows(plan: Plan) -> Plan:
     return Plan(tuple(_on_driver(plan.graph, node) for node in plan.nodes), plan.graph)
 
 
-def _on_driver(graph: Graph, node: Stage | ViewNode | WriteNode) -> Stage | ViewNode | WriteNode:
+def _on_driver(graph: Graph, node: Node) -> Node:
     if not isinstance(node, Stage) or not isinstance(node.root, Inline) or not node.outputs:
         return node
     writings = (writing for output in node.outputs for writing in output.writings)

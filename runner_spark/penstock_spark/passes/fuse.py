@@ -25,8 +25,6 @@ class DeferredInput:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A root and the stateless steps after it."""
-
     number: int  # Its index in the result of `fuse`.
     root: Step | DeferredInput
     steps: tuple[Step, ...]
@@ -135,7 +133,6 @@ class _Fuser:
 
 
 def is_inline(root: Step | DeferredInput) -> bool:
-    """Whether a unit begins with values of the program."""
     return (
         isinstance(root, Step)
         and isinstance(root.primitive, Read)

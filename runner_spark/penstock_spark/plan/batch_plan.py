@@ -15,8 +15,6 @@ from penstock_spark.plan.column_plan import ColumnsSource
 
 @dataclass(frozen=True)
 class Strategy:
-    """How Python does a grouping."""
-
     reason: str  # Why neither Spark's own aggregate nor a simpler way does it; a clause for `explain`.
     # Whether the elements of a key go through the grouping's machine, one by one in event-time order, because
     # a window may give several panes; otherwise all values of a window are read at once.
@@ -56,8 +54,6 @@ class OutputReference:
 
 @dataclass(frozen=True, eq=False)
 class Inline:
-    """Values of the program."""
-
     reads: tuple[Step, ...]
     # Whether the driver makes the rows of the stage; otherwise the values are distributed to tasks.
     by_driver: bool = False
@@ -128,8 +124,6 @@ class Deferred:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The results of a write."""
-
     step: Step
 
 
@@ -168,11 +162,14 @@ class WriteNode:
     in_columns: bool = False  # Whether those rows are columns that Spark made without Python.
 
 
+Node = Stage | ViewNode | WriteNode
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Nodes in the order in which they are built and run."""
 
-    nodes: tuple[Stage | ViewNode | WriteNode, ...]
+    nodes: tuple[Node, ...]
     graph: Graph
 
     @property
@@ -184,7 +181,7 @@ def show_plan(plan: Plan) -> str:
     return "\n".join(line for node in plan.nodes for line in _show_node(node))
 
 
-def _show_node(node: Stage | ViewNode | WriteNode) -> list[str]:
+def _show_node(node: Node) -> list[str]:
     if isinstance(node, ViewNode):
         return [f"view of #{node.edge.id} = broadcast({_sources(node.sources)})"]
     if isinstance(node, WriteNode):

@@ -5,22 +5,7 @@ Each rule has its reason beside it; an expression without a rule raises `NotInCo
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from penstock.functions.expressions import (
     Arithmetic,
@@ -34,28 +19,28 @@ from penstock.functions.expressions import (
 )
 from penstock.functions.field_functions import WindowBound
 
-Fields = tuple[tuple[str, DataType], ...]
+Fields = tuple[tuple[str, T.DataType], ...]
 
-_KINDS: dict[type[DataType], str] = {
-    ByteType: "int",
-    ShortType: "int",
-    IntegerType: "int",
-    LongType: "int",
-    FloatType: "float",
-    DoubleType: "float",
-    BooleanType: "bool",
-    BinaryType: "bytes",
-    DateType: "date",
-    TimestampType: "instant",
+_KINDS: dict[type[T.DataType], str] = {
+    T.ByteType: "int",
+    T.ShortType: "int",
+    T.IntegerType: "int",
+    T.LongType: "int",
+    T.FloatType: "float",
+    T.DoubleType: "float",
+    T.BooleanType: "bool",
+    T.BinaryType: "bytes",
+    T.DateType: "date",
+    T.TimestampType: "instant",
 }
-_TYPES: dict[str, DataType] = {
-    "int": LongType(),
-    "float": DoubleType(),
-    "bool": BooleanType(),
-    "str": StringType(),
-    "bytes": BinaryType(),
-    "date": DateType(),
-    "instant": TimestampType(),
+_TYPES: dict[str, T.DataType] = {
+    "int": T.LongType(),
+    "float": T.DoubleType(),
+    "bool": T.BooleanType(),
+    "str": T.StringType(),
+    "bytes": T.BinaryType(),
+    "date": T.DateType(),
+    "instant": T.TimestampType(),
 }
 WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
 """The names of a window's bounds among the fields; no field of the user's has such a name."""
@@ -68,24 +53,24 @@ class NotInColumns(Exception):
     """Spark cannot do it, or not as Python does; the text gives the reason, as a clause."""
 
 
-def kind_of(column: DataType) -> str | None:
+def kind_of(column: T.DataType) -> str | None:
     """The kind of Python value that a column holds; None for columns that expressions cannot use.
 
-    >>> kind_of(ShortType()), kind_of(DecimalType(10, 2))
+    >>> kind_of(T.ShortType()), kind_of(T.DecimalType(10, 2))
     ('int', None)
     """
-    if type(column) is StringType:
+    if type(column) is T.StringType:
         # Text with another collation compares differently.
-        return "str" if column == StringType() else None
+        return "str" if column == T.StringType() else None
     return _KINDS.get(type(column))
 
 
-def is_flat(column: DataType) -> bool:
+def is_flat(column: T.DataType) -> bool:
     """Whether a column holds single values, which are the same in a dict and in a Row."""
-    return kind_of(column) is not None or isinstance(column, DecimalType | TimestampNTZType)
+    return kind_of(column) is not None or isinstance(column, T.DecimalType | T.TimestampNTZType)
 
 
-def column_type(expression: Expression, fields: Fields) -> DataType:
+def column_type(expression: Expression, fields: Fields) -> T.DataType:
     return _TYPES[kind(expression, fields)]
 
 
@@ -93,7 +78,7 @@ def kind(expression: Expression, fields: Fields) -> str:
     """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or
     ``instant``.
 
-    >>> table = (("points", LongType()), ("team", StringType()))
+    >>> table = (("points", T.LongType()), ("team", T.StringType()))
     >>> kind((Field("points") + 1 > 3) & (Field("team") == "red"), table)
     'bool'
     """

@@ -72,8 +72,6 @@ class Windowed:
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """A GroupBy with aggregated fields."""
-
     step: Step
     around: tuple[Step, Step]  # The steps before and after it, which make keys and results.
     keys: Named  # The parts of the key.
@@ -109,14 +107,6 @@ class ColumnsSource(Source):
     def steps(self) -> tuple[Step, ...]:
         """The steps that the operations replace, in order."""
         return tuple(step for operation in self.operations for step in _steps(operation))
-
-    @property
-    def result(self) -> Table:
-        assert self.table is not None
-        table = self.table
-        for operation in self.operations:
-            table = after(operation, table)
-        return table
 
 
 def _steps(operation: Operation) -> tuple[Step, ...]:

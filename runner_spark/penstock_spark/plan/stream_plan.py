@@ -55,8 +55,6 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
-    """A streaming query."""
-
     graph: Graph
     mode: str  # ``streaming`` or ``micro_batch``.
     clock: Clock

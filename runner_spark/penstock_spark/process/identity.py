@@ -18,10 +18,6 @@ class Process:
     pid: int
     started: str  # The time when it began, as the system counts; "" where the system cannot say.
 
-    @property
-    def host(self) -> str:
-        return self.machine.partition(" ")[0]
-
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 

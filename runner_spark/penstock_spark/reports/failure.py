@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError, three_parts
+from penstock.error import RunnerError, refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.reporting import reporting_now
 
@@ -30,8 +30,6 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception of user code."""
-
     exception: bytes | None  # The pickled exception; None if it cannot be pickled.
     kind: str
     message: str  # The text of the exception.
@@ -158,23 +156,25 @@ def to_exception(failure: Failure) -> BaseException:
             raise ValueError
         error = pickle.loads(failure.exception)
     except Exception:
-        error = UserCodeError(f"{failure.kind}: {_shown(failure)}", where=failure.where, hint=hint)
-        error.add_note(f"In the worker:\n{failure.frames}")
-        return error
+        return _user_code_error(failure, f"{failure.kind}: {_shown(failure)}", hint)
     if isinstance(error, RunnerError) and "\n" in str(error):
         # The error already says where it happened, and what to do.
         return error
     if isinstance(error, LEAVING):
         what = f"the step left with {failure.kind}: {_shown(failure)}".removesuffix(": ")
         hint = "raise an exception that says what is wrong: a step cannot end the program"
-        error = UserCodeError(what, where=failure.where, hint=hint)
-        error.add_note(f"In the worker:\n{failure.frames}")
-        return error
+        return _user_code_error(failure, what, hint)
     if isinstance(error, MemoryError):
         what = f"a step asks for more memory than the machine has: {_shown(failure)}".removesuffix(": ")
-        error = MemoryError(three_parts(what, where=failure.where, hint=_MEMORY_HINT))
+        error = refusal(MemoryError, what, where=failure.where, hint=_MEMORY_HINT)
     _name_step(error, failure.where)
     error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
+    return error
+
+
+def _user_code_error(failure: Failure, what: str, hint: str) -> UserCodeError:
+    error = UserCodeError(what, where=failure.where, hint=hint)
+    error.add_note(f"In the worker:\n{failure.frames}")
     return error
 
 

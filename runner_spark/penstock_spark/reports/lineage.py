@@ -40,10 +40,15 @@ def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[st
         accumulator.add({(run, _DRIVER, 0): snapshot})
 
 
-def _read(source: Any) -> Iterator[str]:
+def innermost(source: Any) -> Any:
+    """A source without the wrappers that compute its columns or say when it is read."""
     while hasattr(source, "source"):
         source = source.source
-    path = getattr(source, "file_pattern", None)
+    return source
+
+
+def _read(source: Any) -> Iterator[str]:
+    path = getattr(innermost(source), "file_pattern", None)
     pattern = None if path is None else known_path(path)
     if pattern is not None:
         yield pattern

@@ -20,25 +20,16 @@ from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock_spark.reports.accumulators import Snapshots
 
 
-def take_snapshots(accumulator: Accumulator[Snapshots], run: str) -> Snapshot:
-    """Removes the metrics of a run from the accumulator, and returns them."""
-    return _taken(accumulator, lambda key: key[0] == run)
-
-
-def fold_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None) -> Snapshot:
-    """Removes and returns the metrics of a streaming run, up to a micro-batch or all."""
+def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None = None) -> Snapshot:
+    """Removes the metrics of a run from the accumulator, up to a micro-batch or all, and returns them."""
 
     def is_finished(key: tuple[str, int, Any]) -> bool:
         # Jobs before the query compute the side inputs; their partitions are plain numbers.
         return key[0] == run and (batch is None or isinstance(key[2], int) or key[2][0] <= batch)
 
-    return _taken(accumulator, is_finished)
-
-
-def _taken(accumulator: Accumulator[Snapshots], wanted: Any) -> Snapshot:
     merged: Snapshot = {}
     held: Any = accumulator.value
-    for key in [key for key in list(held) if wanted(key)]:
+    for key in filter(is_finished, list(held)):
         merged = merge_snapshots(merged, held.pop(key))
     return merged
 
@@ -54,8 +45,6 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Watermarks:
-    """The watermarks of a streaming query."""
-
     # Each shard's last report, by level and number, for each grouping.
     by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.

@@ -22,6 +22,7 @@ from penstock.graph import Graph, Read
 from penstock.io.paths import known_path
 from penstock_spark.reports.at_work import Died, find_died
 from penstock_spark.reports.failure import find_failure, to_exception
+from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
 from penstock_spark.reports.spark_messages import MESSAGES, Message
 from penstock_spark.session.java_life import java_death
@@ -167,19 +168,11 @@ def _where(message: Message, file: str | None, known: Surroundings) -> str | Non
 
 def _reader(file: str, graph: Graph | None) -> str | None:
     for step in graph.steps if graph else ():
-        source = _innermost(step.primitive) if isinstance(step.primitive, Read) else None
+        source = innermost(step.primitive.source) if isinstance(step.primitive, Read) else None
         pattern = known_path(getattr(source, "file_pattern", None) or getattr(source, "path", None) or "")
         if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
             return step.where
     return None
-
-
-def _innermost(primitive: Any) -> Any:
-    """The source without the wrappers that compute its columns or say when it is read."""
-    source = getattr(primitive, "source", None)
-    while source is not None and hasattr(source, "source"):
-        source = source.source
-    return source
 
 
 def _is_within(path: str, folder: str) -> bool:

@@ -18,8 +18,6 @@ _SESSION = "run the program again; with a checkpoint_location, a stream continue
 
 @dataclass(frozen=True)
 class Message:
-    """A line of the table."""
-
     pattern: re.Pattern[str]  # Found in Spark's text. Its group ``file`` is the file that the text is about.
     what: str  # What has happened, with the pattern's groups in braces.
     hint: str  # What to do.

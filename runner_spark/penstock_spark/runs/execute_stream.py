@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
-from penstock_spark.checkpoints import Checkpoint, open_checkpoint, signature_of
+from penstock_spark.checkpoints.folder import Checkpoint, open_checkpoint
+from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context
@@ -21,7 +22,6 @@ from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.process.interrupts import put_off_signals
 from penstock_spark.reports.lineage import report_lineage
-from penstock_spark.reports.metrics import forget_reports
 from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import raise_translated, translated
 from penstock_spark.runs.execute import context_for
@@ -62,7 +62,8 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     writers: list[BatchWriter] = []
 
     def prepare(opened: Checkpoint) -> None:
-        writers.append(_batch_writer(plan, sinks, encoders, context, opened))
+        app, location = opened.plan["id"], opened.place.location
+        writers.append(BatchWriter(sinks, encoders, context, app, opened.check, location, plan.graph))
         writers[0].prepare(context.spark, opened.new_sinks)
 
     dropped = tuple(settings.drop_state or ())
@@ -111,10 +112,8 @@ def _running(
                 query,
                 checkpoint,
                 len(plan.levels) * context.partitions,
-                context.metrics,
-                context.run,
+                context,
                 partial(translated, surroundings=surroundings),
-                lambda: _tidy(context),
             )
     except BaseException:
         if running is not None:
@@ -146,26 +145,10 @@ def _name(settings: SparkOptions, context: Context) -> str:
     return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
 
 
-def _batch_writer(
-    plan: StreamPlan,
-    sinks: Sequence[StreamSink],
-    inside: Collection[int],
-    context: Context,
-    checkpoint: Checkpoint,
-) -> BatchWriter:
-    parts = (context.dumps, context.metrics, context.run, context.sys_path, checkpoint.plan["id"])
-    return BatchWriter(sinks, inside, *parts, checkpoint.check, checkpoint.place.location, plan.graph)
-
-
 def _temporary(context: Context) -> str:
     if not is_local_session(context.spark):
         what = "a stream on a cluster needs a folder for its state that all machines can reach"
-        raise ValueError(three_parts(what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own"))
+        raise refusal(ValueError, what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own")
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
     context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder
-
-
-def _tidy(context: Context) -> None:
-    forget_reports(context.metrics, context.run)
-    context.tidy_up()

@@ -35,6 +35,13 @@ class RecordedResult(PipelineResult):
         """The `recording` as a drawing, which notebooks show, and ``save`` writes to a file."""
         return Figure(self.recording(pcoll))
 
+    def metrics(self) -> MetricResults:
+        """The metrics of the run, in a stream those of all finished micro-batches, also during the run.
+
+        Committed and attempted values are equal, because each partition counts once.
+        """
+        return MetricResults(self._snapshot_now())
+
     def _snapshot_now(self) -> Snapshot:
         raise NotImplementedError
 
@@ -50,10 +57,6 @@ class SparkResult(RecordedResult):
     def __init__(self, state: str, snapshot: Snapshot) -> None:
         super().__init__(state)
         self._snapshot = snapshot
-
-    def metrics(self) -> MetricResults:
-        """The metrics of the run; committed and attempted values are equal, because each partition counts once."""
-        return MetricResults(self._snapshot)
 
     def _snapshot_now(self) -> Snapshot:
         return self._snapshot
@@ -182,10 +185,6 @@ class StreamResult(RecordedResult):
     def signal(self, name: str) -> None:
         """Sends a signal to all groupings whose trigger waits for it (penstock's own); see ``AfterSignal``."""
         self._running.signal(name)
-
-    def metrics(self) -> MetricResults:
-        """The metrics of all finished micro-batches, also during the run."""
-        return MetricResults(self._snapshot_now())
 
     def _snapshot_now(self) -> Snapshot:
         return self._running.snapshot()

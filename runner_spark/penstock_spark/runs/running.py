@@ -14,17 +14,18 @@ from penstock.error import RunnerError
 from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock.runners.runner import PipelineState
-from penstock_spark.checkpoints import Checkpoint
+from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import (
     Watermarks,
     ended_sources,
-    fold_snapshots,
+    forget_reports,
+    take_snapshots,
     watermarks_of_shards,
 )
 from penstock_spark.runs.draining import Backlog
-from penstock_spark.runs.stopping import note_end, state_at_end, stop_query, tell_end, unread
 
 _POLL_SECONDS = 0.05
 _WORD_SECONDS = 10.0
@@ -37,20 +38,20 @@ _WAITING = "Waiting for data to arrive"
 """Spark's status of a query after it has asked all sources and found nothing new."""
 
 _LOGGER = logging.getLogger(__name__)
+_ENDS = {
+    PipelineState.CANCELLING: PipelineState.CANCELLED,
+    PipelineState.DRAINING: PipelineState.DRAINED,
+}
 
 
 @dataclass(eq=False)
 class Running:
-    """A query that has been started."""
-
     started: Any
     query: Query
     checkpoint: Checkpoint
     shards: int
-    metrics: Any
-    run: str
+    context: Context
     translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
-    tidy: Callable[[], None]  # Called at the end.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -68,7 +69,7 @@ class Running:
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
-        threading.Thread(target=self._watch, name=f"penstock {self.run}", daemon=True).start()
+        threading.Thread(target=self._watch, name=f"penstock {self.context.run}", daemon=True).start()
 
     def join(self, seconds: float | None) -> bool:
         # It does not join the thread: if a signal interrupts a join, Python takes the thread for ended.
@@ -105,7 +106,7 @@ class Running:
 
     def watermarks(self) -> Watermarks:
         """The present watermarks, by grouping; after the end, the last ones."""
-        return self._last_watermarks or watermarks_of_shards(self.metrics, self.run)
+        return self._last_watermarks or watermarks_of_shards(self.context.metrics, self.context.run)
 
     def _watch(self) -> None:
         try:
@@ -193,7 +194,7 @@ class Running:
         if self._backlog.labels():
             if clock.monotonic_seconds() > self._next_word:
                 self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-                _LOGGER.warning("draining: %s", unread(self._backlog))
+                _LOGGER.warning("draining: %s", _unread(self._backlog))
             return False
         self._drains = True
         if self.shards:
@@ -209,20 +210,36 @@ class Running:
                 self.checkpoint.command("end", origin)
 
     def _stop(self) -> None:
-        failure = stop_query(self.started, self.translate)
-        self.failure = self.failure or failure
+        try:
+            self.started.stop()
+        except Exception as error:
+            self.failure = self.failure or self.translate(error)
         self._fold(None)
         self._last_watermarks = self.watermarks()
         state = state_at_end(self.state, self.failure)
-        if self.shards:
-            self.failure = self.failure or note_end(self.checkpoint, state, self.translate)
+        if self.shards and state in (PipelineState.DONE, PipelineState.DRAINED):
+            try:
+                self.checkpoint.check()
+                self.checkpoint.note_end(state)
+            except Exception as error:
+                self.failure = self.translate(error)
         self.checkpoint.release()
-        self.tidy()
-        tell_end(self.run, state, self.failure, self._backlog)
+        forget_reports(self.context.metrics, self.context.run)
+        self.context.tidy_up()
+        self._tell_end(state)
         self.state = state_at_end(self.state, self.failure)
 
+    def _tell_end(self, state: str) -> None:
+        """Logs an end that the user did not ask for."""
+        if self.failure is not None:
+            _LOGGER.error("the query of the run %s failed: %s", self.context.run, self.failure)
+        elif state == PipelineState.CANCELLED and self._backlog is not None:
+            _LOGGER.warning("cancelled before it had drained: %s", _unread(self._backlog))
+
     def _fold(self, batch: int | None) -> None:
-        self._snapshot = merge_snapshots(self._snapshot, fold_snapshots(self.metrics, self.run, batch))
+        self._snapshot = merge_snapshots(
+            self._snapshot, take_snapshots(self.context.metrics, self.context.run, batch)
+        )
 
     def _is_over(self, progress: Any) -> bool:
         is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]
@@ -238,7 +255,7 @@ class Running:
     def _is_read(self, number: int, progress: Any) -> bool:
         """Whether a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
-        if origin in self._ended or origin in ended_sources(self.metrics, self.run):
+        if origin in self._ended or origin in ended_sources(self.context.metrics, self.context.run):
             return True
         source = progress["sources"][self.query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
@@ -248,3 +265,23 @@ def _last_batch(started: Any) -> int | None:
     """The number of the last finished micro-batch, if any; Java takes long to write its complete progress."""
     progress = started._jsq.lastProgress()
     return None if progress is None else int(progress.batchId())
+
+
+def state_at_end(state: str, failure: BaseException | None) -> str:
+    """The last state of a run that was in another state, and perhaps failed.
+
+    >>> [state_at_end(state, None) for state in ("RUNNING", "DRAINING", "CANCELLING")]
+    ['DONE', 'DRAINED', 'CANCELLED']
+    >>> state_at_end("DRAINING", ValueError())
+    'FAILED'
+    """
+    return PipelineState.FAILED if failure is not None else _ENDS.get(state, PipelineState.DONE)
+
+
+def _unread(backlog: Backlog) -> str:
+    labels = ", ".join(repr(label) for label in backlog.labels())
+    return (
+        f"some data of {labels} was not read yet"
+        if labels
+        else "all data was read, but some windows had not fired"
+    )

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.base import clock
@@ -111,14 +110,10 @@ def _promised_size(archive: Path) -> int:
 
 def _tidy(folder: Path) -> None:
     """Deletes files that were not used for a month, such as archives of removed versions."""
-    for path in _files(folder):
-        if _age_seconds(path) > _UNUSED_SECONDS_MAX:
-            path.unlink(missing_ok=True)
-
-
-def _files(folder: Path) -> Iterator[Path]:
     for suffix in ("jsa", "new", "seen", "writing"):
-        yield from folder.glob(f"*.{suffix}")
+        for path in folder.glob(f"*.{suffix}"):
+            if _age_seconds(path) > _UNUSED_SECONDS_MAX:
+                path.unlink(missing_ok=True)
 
 
 def _age_seconds(path: Path) -> float:

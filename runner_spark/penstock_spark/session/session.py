@@ -48,8 +48,6 @@ Java then does not compile a function a second time that only the start calls, a
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """The user's options for the session."""
-
     spark: SparkSession | None = None  # The user's own session; the other options then have no effect.
     # Spark's master URL; None means the master in Spark's configuration, or else every local core.
     master: str | None = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.coders.deterministic import allow_pickled_keys
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY
 
 # The package has a value with the same name as this module.
@@ -86,12 +86,11 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
     try:
         return dumps(call)
     except Exception as error:
-        raise RuntimeError(
-            three_parts(
-                f"Unable to pickle {what}, which the workers need because it is registered: {error}",
-                where="in the registry penstock.coders.registry",
-                hint="open files, locks and connections in its methods, not outside of them",
-            )
+        raise refusal(
+            RuntimeError,
+            f"Unable to pickle {what}, which the workers need because it is registered: {error}",
+            where="in the registry penstock.coders.registry",
+            hint="open files, locks and connections in its methods, not outside of them",
         ) from error
 
 

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StructType,
-)
+from pyspark.sql import types as T
 
 from penstock.graph import Step
 from penstock_spark.plan.column_kinds import Fields, NotInColumns, is_flat
 from penstock_spark.sinks.plan import SinkPlan
 
-_WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
+_WHOLE: tuple[type[T.DataType], ...] = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
 
 def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
@@ -41,18 +32,18 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
             raise NotInColumns(f"{step.label!r} wants {field.name} as {kinds}")
 
 
-def schema_of(schema: Any) -> StructType:
-    if isinstance(schema, StructType):
+def schema_of(schema: Any) -> T.StructType:
+    if isinstance(schema, T.StructType):
         return schema
-    parsed = StructType.fromDDL(schema)
-    assert isinstance(parsed, StructType)
+    parsed = T.StructType.fromDDL(schema)
+    assert isinstance(parsed, T.StructType)
     return parsed
 
 
-def _fits(column: DataType, wanted: DataType) -> bool:
+def _fits(column: T.DataType, wanted: T.DataType) -> bool:
     """Whether every value of a column fits into another column, and Python would store it in the same way."""
     if isinstance(column, _WHOLE) and isinstance(wanted, _WHOLE):
         return _WHOLE.index(type(column)) <= _WHOLE.index(type(wanted))
-    if isinstance(column, FloatType) and isinstance(wanted, DoubleType):
+    if isinstance(column, T.FloatType) and isinstance(wanted, T.DoubleType):
         return True
     return column == wanted and is_flat(column)

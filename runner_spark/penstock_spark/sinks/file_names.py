@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner
 from penstock.io.columnar import ColumnSink
 from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import known_path
 from penstock.io.text_sink import Shards
 from penstock.io.write_files import FileResult
 from penstock_spark.files.file_system import folder_of
+from penstock_spark.files.finding import pattern_of
 
 _WINDOW = GlobalWindow()
-
-
-class Names(Protocol):
-    """The names of a sink's files."""
-
-    @property
-    def folder(self) -> str:
-        """The folder of the files; "" for the working folder."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the folder is on a local disk."""
-
-    @property
-    def place(self) -> str:
-        """The place as the user wrote it, for errors."""
-
-    def refuse(self, letters: str, where: str) -> None:
-        """Raises UnsupportedByRunner for names with one of the letters of Beam's templates."""
-
-    def path(self, batch: str, shard: int, count: int) -> str:
-        """The path of a file, from the name of the micro-batch ("" in batch mode), and the numbers of shards."""
-
-    def results(self, paths: list[str], batch: str) -> list[Any]:
-        """The output elements for files, from their paths."""
-
-    def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
-        """The path of a file of a window of a stream, and its output element."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +27,7 @@ class TemplateNames:
 
     @property
     def folder(self) -> str:
+        """The folder of the files; "" for the working folder."""
         return folder_of(self.shards.prefix)
 
     @property
@@ -63,9 +36,11 @@ class TemplateNames:
 
     @property
     def place(self) -> str:
+        """The place as the user wrote it, for errors."""
         return self.shards.prefix
 
     def refuse(self, letters: str, where: str) -> None:
+        """Raises UnsupportedByRunner for names with one of the letters of Beam's templates."""
         for letter in letters:
             if letter in self.shards.template:
                 raise UnsupportedByRunner(
@@ -75,15 +50,18 @@ class TemplateNames:
                 )
 
     def path(self, batch: str, shard: int, count: int) -> str:
+        """The path of a file, from the name of the micro-batch ("" in batch mode), and the numbers of shards."""
         shards = self.shards
         if batch:
             shards = replace(shards, file_path_prefix=f"{shards.prefix}-{batch}")
         return shards.name(shard, count)
 
     def results(self, paths: list[str], batch: str) -> list[Any]:
+        """The output elements for files, from their paths."""
         return paths
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
+        """The path of a file of a window of a stream, and its output element."""
         path = self.shards.window_name(window, pane.index, shard, count)
         return path, path
 
@@ -108,7 +86,8 @@ class FunctionNames:
         """Nothing: the user's function may use anything in its names."""
 
     def path(self, batch: str, shard: int, count: int) -> str:
-        return self._in_folder(self._name(batch, shard, count))
+        name = self._name(batch, shard, count)
+        return f"{self.folder}/{name}" if self.folder else name
 
     def results(self, paths: list[str], batch: str) -> list[Any]:
         count = len(paths)
@@ -128,17 +107,13 @@ class FunctionNames:
         inside, slash, last = name.rpartition("/")
         return f"{inside}{slash}{batch}-{last}" if batch else name
 
-    def _in_folder(self, name: str) -> str:
-        return f"{self.folder}/{name}" if self.folder else name
+
+Names = TemplateNames | FunctionNames
 
 
 def names_of(sink: ColumnSink, where: str) -> FunctionNames:
     """The names of a sink of CSV or JSON files; ValueError if its path has no value yet."""
-    path = known_path(sink.path)
-    if path is None:
-        raise ValueError(
-            three_parts(f"the path {sink.path} has no value", where=where, hint="give its option")
-        )
+    path = pattern_of(sink.path, where)
     if sink.file_naming:
         return FunctionNames(path, "", sink.file_naming)
     folder, _, prefix = path.rpartition("/")

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.base.identifiers import identifier
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
@@ -215,12 +215,11 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     present = system.names(naming.folder, _STANDS_FOR_ANY.split(name)[0])
     found = sorted(filter(names_like(name).match, present))
     if found:
-        raise FileExistsError(
-            three_parts(
-                f"{naming.folder or 'the working folder'} has files of another stream, such as {found[0]}",
-                where=where,
-                hint="delete them, write elsewhere, or go on with the checkpoint of the stream that wrote them",
-            )
+        raise refusal(
+            FileExistsError,
+            f"{naming.folder or 'the working folder'} has files of another stream, such as {found[0]}",
+            where=where,
+            hint="delete them, write elsewhere, or go on with the checkpoint of the stream that wrote them",
         )
 
 

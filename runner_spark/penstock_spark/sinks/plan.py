@@ -47,8 +47,6 @@ class MicroBatch:
 
 @dataclass(frozen=True)
 class SinkPlan:
-    """How a sink is written."""
-
     schema: str | StructType
     make_encoder: Callable[[], Encoder]  # Called once in each task.
     # How many partitions to spread the elements over first; None leaves them unchanged.

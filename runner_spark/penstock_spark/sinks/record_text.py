@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
 from penstock.io.paths import known_path
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordText:
-    """Turns records into text."""
-
     # From a table, and whether it is the first of a file, to text that ends with a line end.
     write: Callable[[pd.DataFrame, bool], bytes]
     columns: tuple[str, ...] | None  # The columns, if they are known before the first record.
@@ -42,12 +40,11 @@ class RecordText:
         records = [plain(value) for value in values]
         other = next((record for record in records if not isinstance(record, dict)), records)
         if other is not records:
-            raise TypeError(
-                three_parts(
-                    f"an element of type {type(other).__name__} has no named fields",
-                    where=self.where,
-                    hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
-                )
+            raise refusal(
+                TypeError,
+                f"an element of type {type(other).__name__} has no named fields",
+                where=self.where,
+                hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
             )
         # Every program imports this module, and few write such files: pandas takes a fifth of a second.
         import pandas as pd
@@ -80,8 +77,6 @@ def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: s
 
 
 class _RecordShard:
-    """One file on a local disk."""
-
     def __init__(self, path: str, text: RecordText) -> None:
         self._file = open_for_writing(path, CompressionTypes.UNCOMPRESSED)
         self._text = text

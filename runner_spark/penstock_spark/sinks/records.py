@@ -13,8 +13,6 @@ from penstock_spark.sinks.plan import Encoder
 
 @dataclass(frozen=True)
 class RecordRows(Encoder):
-    """Encodes records as rows of a schema."""
-
     schema: pa.Schema
     where: str
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.

@@ -26,8 +26,6 @@ from penstock_spark.sinks.files import FileSink, ShardWriter
 
 @dataclass(frozen=True)
 class WindowFiles:
-    """How to write the files of windows."""
-
     open_shard: Callable[[str], ShardWriter]
     names: Names
     shards: int  # The number of files for each window that has an element.
@@ -82,8 +80,6 @@ class Deal(DoFn):
 
 
 class WriteWindow(DoFn):
-    """Writes the file of a shard of a window."""
-
     def __init__(self, files: WindowFiles) -> None:
         self._files = files
         self._cleaned: set[str] = set()

@@ -40,8 +40,6 @@ class State(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A source's watermark after a step."""
-
     state: State  # The next state.
     # The watermark: the minimum until something is known, the maximum when the source has ended.
     watermark_micros: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
     BoundedDisorder,
@@ -217,7 +217,7 @@ class CustomRule(Rule):
             hint = (
                 "return (state, watermark), where the watermark is a Timestamp, a number of seconds, or None"
             )
-            raise TypeError(three_parts(what, hint=hint)) from None
+            raise refusal(TypeError, what, hint=hint) from None
         return state, bounds
 
 
@@ -237,4 +237,4 @@ def rule_of(policy: WatermarkPolicy) -> Rule:
         case CustomWatermark():
             return CustomRule(policy)
     what = f"the runner does not know the watermark policy {policy!r}"
-    raise TypeError(three_parts(what, hint="derive your own policy from CustomWatermark"))
+    raise refusal(TypeError, what, hint="derive your own policy from CustomWatermark")

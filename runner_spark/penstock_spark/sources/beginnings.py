@@ -20,8 +20,6 @@ _FILES_MAX = 16
 
 @dataclass(frozen=True)
 class Beginning:
-    """The beginning of a file."""
-
     content: bytes
     is_all: bool  # Whether this is the whole file.
 

@@ -5,84 +5,61 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from pyspark.sql import types
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    CharType,
-    DataType,
-    DateType,
-    DayTimeIntervalType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    NullType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    VarcharType,
-)
+from pyspark.sql import types as T
 
 from penstock.typehints import typehints
 from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, RecordConstraint, decimal_of
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
 
-_PLAIN: dict[type[DataType], Any] = {
-    BooleanType: bool,
-    ByteType: int,
-    ShortType: int,
-    IntegerType: int,
-    LongType: int,
-    FloatType: float,
-    DoubleType: float,
-    StringType: str,
-    CharType: str,
-    VarcharType: str,
-    BinaryType: bytes,
-    DateType: datetime.date,
-    TimestampType: datetime.datetime,
-    TimestampNTZType: LOCAL_DATETIME,
-    DayTimeIntervalType: datetime.timedelta,
-    NullType: type(None),
+_PLAIN: dict[type[T.DataType], Any] = {
+    T.BooleanType: bool,
+    T.ByteType: int,
+    T.ShortType: int,
+    T.IntegerType: int,
+    T.LongType: int,
+    T.FloatType: float,
+    T.DoubleType: float,
+    T.StringType: str,
+    T.CharType: str,
+    T.VarcharType: str,
+    T.BinaryType: bytes,
+    T.DateType: datetime.date,
+    T.TimestampType: datetime.datetime,
+    T.TimestampNTZType: LOCAL_DATETIME,
+    T.DayTimeIntervalType: datetime.timedelta,
+    T.NullType: type(None),
 }
-if hasattr(types, "TimeType"):  # Spark has it since 4.1.
-    _PLAIN[types.TimeType] = datetime.time
+if hasattr(T, "TimeType"):  # Spark has it since 4.1.
+    _PLAIN[T.TimeType] = datetime.time
 
 
-def hint_of_schema(schema: StructType, records: str, is_file: bool = False) -> Any:
+def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) -> Any:
     """The type of the elements for rows of a schema; `is_file` means that Spark made every column nullable.
 
-    >>> hint_of_schema(StructType().add("team", "string", False).add("tags", ArrayType(LongType())), "row")
+    >>> hint_of_schema(T.StructType().add("team", "string", False).add("tags", T.ArrayType(T.LongType())), "row")
     Row(team=<class 'str'>, tags=Union[<class 'NoneType'>, List[Union[<class 'NoneType'>, <class 'int'>]]])
     """
     return _hint_of(schema, records, is_file)
 
 
-def _hint_of(kind: DataType, records: str, is_file: bool) -> Any:
+def _hint_of(kind: T.DataType, records: str, is_file: bool) -> Any:
     match kind:
-        case StructType():
+        case T.StructType():
             fields = [
                 (field.name, _nullable(_hint_of(field.dataType, records, is_file), is_file or field.nullable))
                 for field in kind
             ]
             return RecordConstraint(fields) if records == "dict" else RowTypeConstraint.from_fields(fields)
-        case ArrayType(elementType=item, containsNull=nulls):
+        case T.ArrayType(elementType=item, containsNull=nulls):
             return typehints.List[_nullable(_hint_of(item, records, is_file), is_file or nulls)]
-        case MapType(keyType=key, valueType=value, valueContainsNull=nulls):
+        case T.MapType(keyType=key, valueType=value, valueContainsNull=nulls):
             pair = (
                 _hint_of(key, records, is_file),
                 _nullable(_hint_of(value, records, is_file), is_file or nulls),
             )
             return PairsConstraint(typehints.Tuple[pair]) if records == "dict" else typehints.Dict[pair]
-        case DecimalType(precision=precision, scale=scale):
+        case T.DecimalType(precision=precision, scale=scale):
             return decimal_of(precision, scale)
     return _PLAIN.get(type(kind), typehints.Any)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock_spark.arrow.values import to_rows
 from penstock_spark.sources.scan import Scan
 
@@ -12,12 +12,11 @@ from penstock_spark.sources.scan import Scan
 def rows_of(frame: DataFrame, where: str) -> Scan:
     """The rows of a frame; ValueError if they cannot be Rows, or never end."""
     if frame.isStreaming:
-        raise ValueError(
-            three_parts(
-                "the DataFrame is a stream",
-                where=where,
-                hint="read it with spark.read, not readStream",
-            )
+        raise refusal(
+            ValueError,
+            "the DataFrame is a stream",
+            where=where,
+            hint="read it with spark.read, not readStream",
         )
     check_names(frame, where)
     return Scan(frame, lambda: to_rows)
@@ -27,10 +26,9 @@ def check_names(frame: DataFrame, where: str) -> None:
     """Raises ValueError if two columns have one name: a Row cannot have both."""
     twice = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
     if twice:
-        raise ValueError(
-            three_parts(
-                f"the columns {', '.join(twice)} occur twice",
-                where=where,
-                hint="rename them, e.g. with toDF()",
-            )
+        raise refusal(
+            ValueError,
+            f"the columns {', '.join(twice)} occur twice",
+            where=where,
+            hint="rename them, e.g. with toDF()",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,35 +25,21 @@ class Heartbeat(NamedTuple):
     is_over: bool  # Whether nothing comes later.
 
 
-BeatDecoder = Callable[[pa.RecordBatch], list[Heartbeat]]
-
-
-@dataclass(frozen=True)
-class HeartbeatScan:
-    """An open source that follows the clock."""
-
-    # A row for each second since the query first started, in order; after a restart, also for each missed
-    # second.
-    frame: DataFrame
-    make_decoder: Callable[[], BeatDecoder]  # Called once in each task.
-
-
-def open_heartbeats(source: ScheduledSource, spark: SparkSession) -> HeartbeatScan:
-    """Opens a source that follows the clock, such as a ``PeriodicSource`` or a ``SequenceSource``."""
+def open_heartbeats(spark: SparkSession) -> DataFrame:
+    """A row for each second since the query first started, in order; after a restart, also for each missed second."""
     rate = spark.readStream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
-    heartbeats = rate.select("value", F.unix_micros("timestamp").alias("timestamp_micros"))
-    return HeartbeatScan(heartbeats, lambda: _Beats(source))
+    return rate.select("value", F.unix_micros("timestamp").alias("timestamp_micros"))
 
 
 @dataclass(frozen=True)
-class _Beats:
-    """Decodes seconds.
+class Beats:
+    """Decodes the seconds of `open_heartbeats` for a source that follows the clock, such as a ``PeriodicSource``.
 
     Spark keeps the time at which the query first started in the checkpoint. The row with the value n is the second
     that begins n seconds later, and has that time; it comes when the second is over.
 
     >>> from penstock.transforms.periodicsequence import PeriodicSource
-    >>> decode = _Beats(PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg")))
+    >>> decode = Beats(PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg")))
     >>> rows = pa.RecordBatch.from_pydict({"value": [0, 1, 2], "timestamp_micros": [1_200_000, 2_200_000, 3_200_000]})
     >>> [("".join(each.value for each in heartbeat.elements), heartbeat.is_over) for heartbeat in decode(rows)]
     [('abcde', False), ('fg', True), ('', True)]

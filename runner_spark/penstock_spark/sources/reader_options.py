@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 _DEFAULTS = {"maxFileAge": "36500d", "recursiveFileLookup": True}
 _NUMBERS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger", "minOffsetsPerTrigger")
@@ -45,7 +45,7 @@ def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
     _check_numbers(given, where)
     if {"maxfilespertrigger", "maxbytespertrigger"} <= {name.lower() for name in given}:
         what = "maxFilesPerTrigger and maxBytesPerTrigger cannot both limit a micro-batch"
-        raise ValueError(three_parts(what, where=where, hint="give one of them"))
+        raise refusal(ValueError, what, where=where, hint="give one of them")
 
 
 def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _check_names(what: str, given: Mapping[str, Any], known: tuple[str, ...], wh
         if name.lower() not in spelled:
             close = difflib.get_close_matches(name.lower(), spelled, 1)
             hint = f"did you mean {spelled[close[0]]}?" if close else f"it has {', '.join(known)}"
-            raise ValueError(three_parts(f"{what} has no option {name}", where=where, hint=hint))
+            raise refusal(ValueError, f"{what} has no option {name}", where=where, hint=hint)
 
 
 def _check_numbers(given: Mapping[str, Any], where: str) -> None:
@@ -91,7 +91,7 @@ def _check_numbers(given: Mapping[str, Any], where: str) -> None:
     for name, value in given.items():
         if name.lower() in numbers and (isinstance(value, bool) or not _is_positive(value)):
             what = f"the option {name} is {value!r}, which is not a whole number above 0"
-            raise ValueError(three_parts(what, where=where, hint=f"write {name}=100, for example"))
+            raise refusal(ValueError, what, where=where, hint=f"write {name}=100, for example")
 
 
 def _is_positive(value: Any) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pyspark
 from pyspark.errors import PySparkException
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 _PACKAGE = "add the package: --spark_conf=spark.jars.packages={}"
 _SPARK_PACKAGE = _PACKAGE.format("org.apache.spark:{}_2.13:" + pyspark.__version__)
@@ -52,7 +52,7 @@ def refusals(source: str, where: str) -> Iterator[None]:
         said = str(error if java is None else java.getMessage()).strip()
         hint = next((hint for part, hint in _HINTS.items() if part in said), _HINT)
         what = f"Spark does not read {source} as a stream: {_sentence(said)}"
-        raise ValueError(three_parts(what, where=where, hint=hint)) from error
+        raise refusal(ValueError, what, where=where, hint=hint) from error
 
 
 def _sentence(said: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +26,6 @@ def _nothing_to_check() -> None:
 
 @dataclass(frozen=True)
 class Scan:
-    """An open source."""
-
     frame: DataFrame
     # Called once in each task. Gives a function from each Arrow batch, in the order of the partition, to the
     # list of its elements. It may keep state between batches.
@@ -42,24 +41,16 @@ class Scan:
     @property
     def make_reader(self) -> Callable[[], Reader]:
         """Called once in each task: gives a function from each Arrow batch to lists of elements."""
-        return self.make_decoder if self.in_parts else _Whole(self.make_decoder)
+        return self.make_decoder if self.in_parts else partial(_whole, self.make_decoder)
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """Makes a reader of a decoder that gives one list for each batch."""
-
-    make_decoder: Callable[[], Decoder]
-
-    def __call__(self) -> Reader:
-        decode = self.make_decoder()
-        return lambda batch: (decode(batch),)
+def _whole(make_decoder: Callable[[], Decoder]) -> Reader:
+    decode = make_decoder()
+    return lambda batch: (decode(batch),)
 
 
 @dataclass(frozen=True)
 class StreamScan:
-    """An open unbounded source."""
-
     frame: DataFrame  # Only the decoder knows its columns, whose names differ.
     # Called once in each task, which reads batches in the order of the partition.
     make_decoder: Callable[[], StreamDecoder]
@@ -79,19 +70,12 @@ def with_plain_names(
     """The same frame and decoder for PySpark, which passes Python no column with a dot or a backquote in its
     name.
     """
-    names = tuple(frame.columns)
+    names = frame.columns
     if frozenset("".join(names)).isdisjoint(".`"):
         return frame, make_decoder
-    return frame.toDF(*(f"c{place}" for place in range(len(names)))), _Renamed(make_decoder, names)
+    return frame.toDF(*(f"c{place}" for place in range(len(names)))), partial(_renamed, make_decoder, names)
 
 
-@dataclass(frozen=True)
-class _Renamed:
-    """Makes decoders that see the original names of columns."""
-
-    make_decoder: Callable[[], Any]
-    names: tuple[str, ...]
-
-    def __call__(self) -> Callable[[pa.RecordBatch], Any]:
-        decode = self.make_decoder()
-        return lambda batch: decode(batch.rename_columns(list(self.names)))
+def _renamed(make_decoder: Callable[[], Any], names: list[str]) -> Callable[[pa.RecordBatch], Any]:
+    decode = make_decoder()
+    return lambda batch: decode(batch.rename_columns(names))

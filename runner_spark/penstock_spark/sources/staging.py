@@ -100,8 +100,6 @@ def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
 
 @dataclass(frozen=True)
 class _Paging:
-    """What a worker needs to read a source."""
-
     make_reader: Callable[[], Reader]
     where: str
     reporting: Reporting = field(default_factory=reporting_now)

@@ -11,12 +11,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import known_path
 from penstock.io.streams import StreamSource
 from penstock_spark.files.file_system import LocalFiles
-from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.files.finding import Files, Namer, find_files, pattern_of
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.refusals import refusals
 
@@ -101,10 +100,7 @@ class StreamFiles:
 def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
     """The files of a source; a pattern without a scheme is local, as in Beam."""
     check_file_options(stream.options, where)
-    pattern = known_path(path)
-    if pattern is None:
-        raise ValueError(three_parts(f"the path {path} has no value", where=where, hint="give its option"))
-    pattern = re.sub("(?<![:/])/+$", "", pattern)
+    pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))
     if re.sub(_ROOT, "", pattern) in ("", "/"):
         pattern = pattern.removesuffix("/") + "/*"
     absolute = pattern if FileSystems.get_scheme(pattern) else "file://" + os.path.abspath(pattern)
@@ -137,7 +133,7 @@ def _for_hadoop(pattern: str, where: str) -> str:
             if part != "**":
                 hint = "use only letters, digits, dots, spaces, _ and - within [], or a ? instead"
             what = f"a stream of files cannot watch the pattern {pattern} because of its {part}"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
     return "".join(re.sub(r"^([\\{}\[\]])$", r"\\\1", part) for part in parts)
 
 
@@ -145,9 +141,9 @@ def _check_visible(pattern: str, where: str) -> None:
     name = pattern.rpartition("/")[2]
     if name.startswith((".", "_")) and not LocalFiles().is_folder(pattern):
         what = f"Spark's readers leave out files whose name begins with _ or . such as {pattern}"
-        raise ValueError(three_parts(what, where=where, hint="rename the file, or give a folder as folder/*"))
+        raise refusal(ValueError, what, where=where, hint="rename the file, or give a folder as folder/*")
 
 
 def no_schema(parts: str, files: StreamFiles, hint: str) -> ValueError:
     what = f"the {parts} of {files.pattern} are unknown: no file there has any yet"
-    return ValueError(three_parts(what, where=files.where, hint=hint))
+    return refusal(ValueError, what, where=files.where, hint=hint)

@@ -27,8 +27,6 @@ Keys = dict[bytes, Any]
 
 
 class StoredColumn(NamedTuple):
-    """A window in a page."""
-
     content: bytes  # Its cells, pickled.
     size: int  # The number of cells.
     fresh: int  # The number of cells with something new.
@@ -37,8 +35,6 @@ class StoredColumn(NamedTuple):
 
 
 class ColumnPage(dict[BoundedWindow, StoredColumn]):
-    """The windows of a page."""
-
     @property
     def keys_in_window(self) -> int:
         """The number of keys in the page, or less."""
@@ -97,8 +93,6 @@ def _collapsed(column: list[Any], is_ours: bool) -> list[Any] | tuple[Any]:
 
 
 class ColumnPages(Pages[ColumnPage]):
-    """The pages of one grouping's windows in one shard, in one micro-batch."""
-
     def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
         notes.by_window = notes.by_window or not len(notes)
         super().__init__(store, notes, spread, PAGE_BYTES)

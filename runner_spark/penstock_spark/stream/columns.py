@@ -52,8 +52,6 @@ _Entry = tuple[int, int, LiveColumn]
 
 
 class Columns:
-    """The windows of one grouping."""
-
     def __init__(self, machine: ColumnMachine, pages: ColumnPages) -> None:
         self.machine = machine
         self.pages = pages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from penstock.coders.deterministic import encode_keys
 from penstock.machines.arrivals import runs
@@ -22,7 +22,7 @@ from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pushing import Combining, Quiet, Records
+from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.tables import Table, table_for
 
 _MOST_ENTRIES = 200_000
@@ -47,9 +47,7 @@ def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> boo
 def message_writer(
     spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer
 ) -> MessageWriter | CombiningWriter:
-    if spec.combines_early:
-        return CombiningWriter(spec, outbox, metrics)
-    return MessageWriter(spec.label, spec.level, spec.where, outbox, metrics)
+    return (CombiningWriter if spec.combines_early else MessageWriter)(spec, outbox, metrics)
 
 
 class _Group(NamedTuple):
@@ -62,17 +60,7 @@ class _Group(NamedTuple):
     timestamps: list[tuple[int, ...]] | None  # The timestamps that may decide the output's; None if none may.
 
 
-class _Gathering(Protocol):
-    """The arrivals of one logical time."""
-
-    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns the number of new entries."""
-
-    def groups(self) -> Iterator[_Group]:
-        """The groups, at the end."""
-
-
-class CombiningWriter(Combining, Quiet):
+class CombiningWriter(Combining, Node):
     """Combines pairs, and puts the result of each key into the message of the key's shard.
 
     It fills the messages at the end of a bundle, or earlier if memory demands: then several parts hold the
@@ -109,7 +97,9 @@ class CombiningWriter(Combining, Quiet):
         return iter(())
 
     def _clear(self) -> None:
-        self._gatherings: dict[tuple[LogicalTime, Place], _Gathering] = {}
+        self._gatherings: dict[
+            tuple[LogicalTime, Place], _Gathering
+        ] = {}  # The arrivals of each logical time.
         self._carried: dict[bytes, Any] = {}
         self._entries = 0
         self._elements = 0
@@ -222,6 +212,7 @@ class _ByWindow:
         self._timestamps: dict[tuple[Any, Any], set[int]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
+        """Takes elements; returns the number of new entries."""
         more = 0
         for windows, some_names, some_values in by_windows(batch.windows, names, values):
             for window in windows:
@@ -342,3 +333,6 @@ class _BySession:
         if self._fn is None:
             return values
         return self._fn.compact(self._fn.add_inputs(self._fn.create_accumulator(), values))
+
+
+_Gathering = _ByWindow | _AddedByWindow | _BySession

@@ -6,7 +6,7 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.stream.page_index import PageNotes
@@ -57,5 +57,5 @@ class Header:
         version, fields = pickle.loads(data)
         if version != _VERSION:
             what = f"the state of a shard has the format {version}, not {_VERSION}"
-            raise ValueError(three_parts(what, hint="go on with the version of penstock that wrote it"))
+            raise refusal(ValueError, what, hint="go on with the version of penstock that wrote it")
         return Header(**pickle.loads(fields))

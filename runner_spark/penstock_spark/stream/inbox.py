@@ -12,8 +12,6 @@ from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, Wa
 
 @dataclass
 class Inbox:
-    """The content of messages, by logical time."""
-
     logical_times: list[LogicalTime] = field(default_factory=list)  # In order.
     # (Label of the grouping, elements, message), in the order of their places in the sources, or of
     # producers.

@@ -24,8 +24,6 @@ T = TypeVar("T")
 
 
 class StoredKey(NamedTuple):
-    """A key in a page."""
-
     state: bytes  # The snapshot of its machine's state.
     alarms: Mapping[Domain, int]  # When it is next due, by domain.
     hold_micros: int | None  # The time to which it holds the watermark back.
@@ -131,8 +129,6 @@ Found = tuple[int, bytes | None, bytes | None]
 
 
 class KeyPages(Pages[KeyPage]):
-    """The pages of one grouping's keys in one shard, in one micro-batch."""
-
     def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
         super().__init__(store, notes, spread, PAGE_BYTES)
         self._changes: dict[int, dict[bytes, KeptRow | None]] = {}

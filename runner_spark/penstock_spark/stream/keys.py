@@ -61,8 +61,6 @@ class LiveKey:
 
 
 class KeyTable:
-    """The keys of one grouping."""
-
     def __init__(self, machine: Machine, pages: KeyPages) -> None:
         self.machine: Any = machine
         self.pages = pages

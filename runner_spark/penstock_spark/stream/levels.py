@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import starmap
 from typing import Any, NamedTuple
 
+from penstock.machines.grouping import GroupingMachine
 from penstock.machines.recorder import Recorder
 from penstock.machines.records import Dropped, DropReason
 from penstock.machines.stateful import StatefulMachine
+from penstock.machines.window_columns import ColumnMachine
 from penstock.metrics.execution import Snapshot, set_current
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.reports.metrics import Told
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream.control import Command, commanded
 from penstock_spark.stream.grouping_state import keys_of, machine_for
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import hold_back, inbox_of, logical_times_of, received
-from penstock_spark.stream.operators import Grouping, GroupingOperator, Operator, WatermarkInput
+from penstock_spark.stream.operators import GroupingOperator, Operator
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
@@ -31,15 +32,11 @@ from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.stream.waiting import WaitingOperator
 from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
 from penstock_spark.stream.writer import Outbox
-from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.machine_read import DROPPED
 from penstock_spark.worker.messages import LogicalTime, Message
-from penstock_spark.worker.pushing import Records
 
 
 class Done(NamedTuple):
-    """The results of a shard in one micro-batch."""
-
     rows: list[Row]  # For the next levels and for sinks.
     snapshot: Snapshot
     watermarks: dict[str, Told]  # By grouping, with the number of waiting elements.
@@ -79,10 +76,15 @@ def play_shard(
         },
     )
     inbox = inbox_of(_due(program, messages, commands, header), header.last)
-    with _combining(program, stage), stage.running() as done:
+    combining = [spec for spec in program.groupings if spec.combine is not None]
+    for spec in combining:
+        guarded(stage.container(spec.label), spec.where, spec.combine.setup)
+    with stage.running() as done:
         done(shard.run(inbox))
         waits = {label: operator.waits() for label, operator in waiting.items()}
         shard.save()
+    for spec in combining:
+        guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
     for label, recorder in recorders.items():
         stage.container(label).keep(recorder.happenings())
     timeline = sorted(inbox.steps)
@@ -139,18 +141,6 @@ def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
         step_failed(error, spec.where)
 
 
-@contextmanager
-def _combining(program: LevelProgram, stage: StreamStage) -> Iterator[None]:
-    combining = [spec for spec in program.groupings if spec.combine is not None]
-    for spec in combining:
-        with _guard(spec, stage):
-            spec.combine.setup()
-    yield
-    for spec in combining:
-        with _guard(spec, stage):
-            spec.combine.teardown()
-
-
 def _grouping_operator(
     spec: GroupingSpec,
     stage: StreamStage,
@@ -164,29 +154,27 @@ def _grouping_operator(
         container.inc(DROPPED[dropped.reason], dropped.count)
 
     notes = header.notes.setdefault(spec.label, PageNotes())
-    grouping = _grouping(spec, stage, notes)
+    machine: GroupingMachine | StatefulMachine | ColumnMachine
+    give = None
+    if spec.is_stateful:
+        step = stage.stateful[spec.label]
+        machine, give = StatefulMachine(step, spec.windowing.allowed_lateness.micros), step.give
+    else:
+        use_columns = spec.may_use_columns if not len(notes) else notes.by_window
+        machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)
     return GroupingOperator(
-        grouping,
-        keys_of(grouping.machine, store_of(spec.label), notes, stage.outbox.shards),
-        stage.tee(spec.edge),
+        spec.watermark_inputs,
+        spec.readers,
         stage.outbox,
+        keys_of(machine, store_of(spec.label), notes, stage.outbox.shards),
+        stage.tee(spec.edge),
         count_dropped,
         partial(_guard, spec, stage),
         None if spec.late_edge is None else stage.tee(spec.late_edge),
         recorder,
         records_watermark=stage.partition == 0,
+        give=give,
     )
-
-
-def _grouping(spec: GroupingSpec, stage: StreamStage, notes: PageNotes) -> Grouping:
-    watermark_inputs = tuple(starmap(WatermarkInput, spec.watermark_inputs))
-    if spec.is_stateful:
-        step = stage.stateful[spec.label]
-        stateful = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
-        return Grouping(spec.label, stateful, watermark_inputs, spec.readers, step.give)
-    use_columns = spec.may_use_columns if not len(notes) else notes.by_window
-    machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)
-    return Grouping(spec.label, machine, watermark_inputs, spec.readers)
 
 
 def _waiting(
@@ -194,24 +182,22 @@ def _waiting(
     stage: StreamStage,
     store_of: Callable[[str], Store],
     groupings: Mapping[str, GroupingOperator],
-) -> WaitingOperator | WaitingGrouping:
+) -> WaitingOperator:
     """A step that waits for side inputs, alone or in front of its own grouping."""
     container = stage.container(spec.label)
     sides = sorted(spec.sides)
-
-    def make(push: Callable[[Batch], Records]) -> WaitingOperator:
-        return WaitingOperator(
-            tuple(starmap(WatermarkInput, spec.watermark_inputs)),
-            tuple(WatermarkInput(*spec.sides[side]) for side in sides),
-            spec.readers,
-            [stage.views_of(spec.label)[side] for side in sides],
-            spec.lateness_micros,
-            push,
-            stage.outbox,
-            lambda count: container.inc(DROPPED[DropReason.EXPIRED], count),
-            store_of(waiting_label(spec.label) if spec.is_stateful else spec.label),
-        )
-
+    make: Callable[..., WaitingOperator] = WaitingOperator
+    step, label = stage.stateful.get(spec.label) or stage.waiting[spec.label], spec.label
     if spec.is_stateful:
-        return WaitingGrouping(make, groupings[spec.label], stage.outbox)
-    return make(stage.waiting[spec.label].push)
+        make, label = partial(WaitingGrouping, grouping=groupings[spec.label]), waiting_label(spec.label)
+    return make(
+        spec.watermark_inputs,
+        spec.readers,
+        stage.outbox,
+        [step.views[side] for side in sides],
+        spec.lateness_micros,
+        step,
+        lambda count: container.inc(DROPPED[DropReason.EXPIRED], count),
+        store_of(label),
+        side_watermark_inputs=tuple(spec.sides[side] for side in sides),
+    )

@@ -12,7 +12,7 @@ from itertools import islice
 from struct import Struct
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 _AT_ONCE = 64
 # The version of Spark's protocol, and the length of the message.
@@ -88,7 +88,7 @@ class Pipeline:
             for _ in range(sent):
                 status, error, value = self._answer()
                 if status:
-                    raise RuntimeError(three_parts(f"Spark's state answers with an error: {error}"))
+                    raise refusal(RuntimeError, f"Spark's state answers with an error: {error}")
                 yield value
 
     def _send(self, call: dict[str, Any]) -> int:

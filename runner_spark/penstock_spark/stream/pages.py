@@ -29,8 +29,6 @@ class Store(Protocol):
 
 
 class Page(Protocol):
-    """A decoded page."""
-
     def __len__(self) -> int:
         """How much is in it; an empty page is not stored."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.worker.program import StageProgram
+from penstock_spark.worker.program import SinkWriterSpec, StageProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +26,6 @@ class RecordedSource:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The steps of a recorded input."""
-
     clocks_micros: tuple[int, ...] = (0,)  # Processing time at each step.
     firsts: tuple[int, ...] = (0,)  # The first step of each micro-batch.
 
@@ -49,8 +47,6 @@ class Timeline:
 
 @dataclass(frozen=True, eq=False)
 class ReadingSpec:
-    """A source that Spark reads."""
-
     origin: str  # The name of its watermark.
     where: str
     edge: int
@@ -60,10 +56,15 @@ class ReadingSpec:
     readers: tuple[int, ...]  # The levels that depend on its watermark.
 
 
+class WatermarkInput(NamedTuple):
+    """A watermark that another one depends on."""
+
+    origin: str  # The label of a source, or of a grouping.
+    producers: int  # The number of its parts; until all have reported, it is unknown.
+
+
 @dataclass(frozen=True, eq=False)
 class GroupingSpec:
-    """A grouping of a level."""
-
     label: str
     where: str
     edge: int  # The edge of its panes.
@@ -71,7 +72,7 @@ class GroupingSpec:
     windowing: Any  # Its input's windowing.
     combine: Any
     input_retracts: bool  # Whether elements may take back earlier ones.
-    watermark_inputs: tuple[tuple[str, int], ...]  # (Label, number of producers).
+    watermark_inputs: tuple[WatermarkInput, ...]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
     is_stateful: bool = False  # Whether it is a DoFn with state or timers, which is also one of the steps.
     may_use_columns: bool = True  # Whether simple windows may be stored in columns.
@@ -84,9 +85,9 @@ class WaitingSpec:
     label: str
     where: str
     lateness_micros: int  # The allowed lateness of its input.
-    watermark_inputs: tuple[tuple[str, int], ...]  # (Label, number of producers).
+    watermark_inputs: tuple[WatermarkInput, ...]
     # The groupings that make the awaited side inputs, by the index of the side input.
-    sides: dict[int, tuple[str, int]]
+    sides: dict[int, WatermarkInput]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
     is_stateful: bool  # Whether it is a DoFn with state or timers, and so also a grouping of the level.
 
@@ -128,14 +129,10 @@ class SinkPagesSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class SinkRowsSpec:
-    """Sends elements to a sink, as the rows that it is written with."""
+class SinkRowsSpec(SinkWriterSpec):
+    """Sends elements to a sink, as the rows that it is written with, which have one column of text or bytes."""
 
-    edge: int
-    where: str
     level: int  # The sink's number, from -1 down.
-    # Called once in each task or shard; its rows have one column, of text or bytes.
-    make_encoder: Callable[[], Any]
 
 
 LevelWriter = MessageWriterSpec | SpreadWriterSpec | SinkPagesSpec | SinkRowsSpec

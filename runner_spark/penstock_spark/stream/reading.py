@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from penstock.io.schedules import ScheduledSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
+from penstock_spark.sources.heartbeats import Beats
 from penstock_spark.sources.scan import Rejected
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.inline import inline_batches
@@ -35,30 +36,16 @@ class Arrival(NamedTuple):
     place: Place = ()
 
 
-class Reader(Protocol):
-    """Reads the batches of one task."""
-
-    def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-        """The content of one batch at the time of the micro-batch."""
+Reader = Callable[[pa.RecordBatch, int], Iterator[Arrival]]
+"""Reads the batches of one task: the content of one batch at the time of the micro-batch."""
 
 
-@dataclass(frozen=True, eq=False)
-class StreamReading:
-    """Makes the reader of a `StreamSource`."""
+class StreamReader:
+    """Reads a `StreamSource`; `make_decoder` gives a function from Arrow batches to elements, by their place."""
 
-    source: StreamSource
-    make_decoder: Callable[[], Any]  # From Arrow batches to elements, by their place in the source.
-    where: str
-
-    def __call__(self) -> Reader:
-        return _StreamReader(self)
-
-
-class _StreamReader:
-    def __init__(self, reading: StreamReading) -> None:
-        source = reading.source
-        self._where = reading.where
-        self._decode = reading.make_decoder()
+    def __init__(self, source: StreamSource, make_decoder: Callable[[], Any], where: str) -> None:
+        self._where = where
+        self._decode = make_decoder()
         self._estimator = Estimator(source.watermark)
         self._event_time_of = source.event_time_of() if source.event_time is not None else None
         self._arrival_time_of = source.arrival_time_of() if source.arrival_time is not None else None
@@ -158,45 +145,37 @@ class _StreamReader:
         return summary, ahead
 
 
-@dataclass(frozen=True, eq=False)
-class ScheduledReading:
-    """Makes the reader of a source whose elements come when the clock says."""
+def scheduled_reader(source: ScheduledSource) -> Reader:
+    """Reads a source whose elements come when the clock says."""
+    decode, estimator = Beats(source), Estimator(Recorded())
 
-    # From Arrow batches to `penstock_spark.sources.heartbeats.Heartbeat` values.
-    make_decoder: Callable[[], Any]
+    def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+        for heartbeat in decode(record):
+            summary = estimator.announce(estimator.empty_summary, heartbeat.until_micros)
+            times = [element.timestamp_micros for element in heartbeat.elements]
+            batch = Batch([element.value for element in heartbeat.elements], times)
+            yield Arrival(None, batch, estimator.end(summary) if heartbeat.is_over else summary)
 
-    def __call__(self) -> Reader:
-        decode, estimator = self.make_decoder(), Estimator(Recorded())
-
-        def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-            for heartbeat in decode(record):
-                summary = estimator.announce(estimator.empty_summary, heartbeat.until_micros)
-                times = [element.timestamp_micros for element in heartbeat.elements]
-                batch = Batch([element.value for element in heartbeat.elements], times)
-                yield Arrival(None, batch, estimator.end(summary) if heartbeat.is_over else summary)
-
-        return read
+    return read
 
 
-@dataclass(frozen=True)
-class StagedReading:
-    """Makes the reader of a bounded source that was staged before: pages, and a mark at the end."""
+def staged_reader(has_times: bool) -> Reader:
+    """Reads a bounded source that was staged before: pages, and a mark at the end.
 
-    # Whether elements may be TimestampedValue or WindowedValue objects with their own times.
-    has_times: bool = False
+    With `has_times`, elements may be TimestampedValue or WindowedValue objects with their own times.
+    """
+    estimator = Estimator(Recorded())
 
-    def __call__(self) -> Reader:
-        return self._read
-
-    def _read(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-        estimator = Estimator(Recorded())
+    def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for page, last, *place in zip(*(column.to_pylist() for column in record.columns), strict=True):
             if last:
                 yield Arrival(None, Batch([]), estimator.end(estimator.empty_summary))
                 continue
             batch = decode_page(page)
-            for own in inline_batches(tuple(batch.values), 0, 1) if self.has_times else (batch,):
+            for own in inline_batches(tuple(batch.values), 0, 1) if has_times else (batch,):
                 yield Arrival(None, own, None, place=tuple(place))
+
+    return read
 
 
 def _letter(element: Any, error: Exception) -> FailedElement:

@@ -11,7 +11,8 @@ from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.arrivals import by_grouping
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import Inbox
-from penstock_spark.stream.operators import Operator, Parts, WatermarkInput
+from penstock_spark.stream.operators import Operator, Parts
+from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
@@ -19,8 +20,6 @@ from penstock_spark.worker.pushing import Records
 
 @dataclass(eq=False)
 class Shard:
-    """A shard at work."""
-
     number: int
     operators: Mapping[str, Operator]  # By label.
     header: Header

@@ -6,7 +6,7 @@ from penstock_spark.stream.program import SpreadWriterSpec
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Part
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 
 _LEAST = 64
 """So many elements, at least, are worth a shard of their own."""
@@ -21,7 +21,7 @@ def address(label: str, side: int | None) -> str:
     return label if side is None else f"{label}<{side}"
 
 
-class SpreadWriter(Quiet):
+class SpreadWriter(Node):
     """Puts elements into the messages of all shards, or of each shard in turn, beginning with `first`."""
 
     def __init__(self, spec: SpreadWriterSpec, outbox: Outbox, first: int) -> None:

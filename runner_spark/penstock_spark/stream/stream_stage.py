@@ -17,14 +17,14 @@ from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.pardo import DoFnStep
-from penstock_spark.worker.program import SinkWriterSpec, StepSpec
-from penstock_spark.worker.pushing import Node, Quiet, Records
-from penstock_spark.worker.stage import Stage
-from penstock_spark.worker.views import ChangingContents, Contents, View
+from penstock_spark.worker.program import StepSpec
+from penstock_spark.worker.pushing import Node, Records
+from penstock_spark.worker.stage import Stage, tear_down
+from penstock_spark.worker.views import ChangingContents, Contents
 from penstock_spark.worker.writers import SinkWriter
 
 
-class SinkPages(Quiet):
+class SinkPages(Node):
     """Turns elements into pages for a sink; `pages` takes (level, page)."""
 
     def __init__(self, spec: SinkPagesSpec, pages: list[tuple[int, bytes]]) -> None:
@@ -39,37 +39,26 @@ class SinkPages(Quiet):
         return iter(())
 
 
-class SinkRows(Quiet):
+class SinkRows(SinkWriter):
     """Encodes elements as the rows that a sink is written with; `rows` takes (level, row)."""
 
+    spec: SinkRowsSpec
+
     def __init__(self, spec: SinkRowsSpec, rows: list[tuple[int, bytes]]) -> None:
-        self._level = spec.level
-        self._writer = SinkWriter(SinkWriterSpec(spec.edge, spec.make_encoder, spec.where))
+        super().__init__(spec)
         self._rows = rows
 
-    def setup(self) -> None:
-        self._writer.setup()
-
     def start_bundle(self) -> None:
-        self._keep(self._writer.start())
+        self.start()
 
-    def push(self, batch: Batch) -> Records:
-        self._keep(self._writer.push(batch))
-        return iter(())
-
-    def finish(self) -> Records:
-        self._keep(self._writer.finish())
-        return iter(())
-
-    def _keep(self, records: Records) -> None:
-        for record in records:
+    def _out(self, record: pa.RecordBatch | None) -> Records:
+        if record is not None:
             (column,) = record.columns
-            self._rows += [(self._level, row) for row in column.cast(pa.binary()).to_pylist()]
+            self._rows += [(self.spec.level, row) for row in column.cast(pa.binary()).to_pylist()]
+        return iter(())
 
 
 class StreamStage(Stage):
-    """A level's steps and writers."""
-
     def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
         self.sink_rows: list[tuple[int, bytes]] = []  # (Level, page or row).
@@ -91,9 +80,6 @@ class StreamStage(Stage):
         # The contents that are not broadcast change, separately for each step.
         changing = {view.edge: ChangingContents() for view in spec.views if view.edge not in self._contents}
         return {**self._contents, **changing}
-
-    def views_of(self, label: str) -> list[View]:
-        return self.waiting[label].views if label in self.waiting else self.stateful[label].views
 
     def _writer(self, spec: Any) -> Node:
         if isinstance(spec, SinkPagesSpec):
@@ -127,8 +113,7 @@ class StreamStage(Stage):
                     self._exhaust(node.finish())
             failed = False
         finally:
-            for node in started:
-                _torn_down(node, failed)
+            tear_down(started, failed)
             write_down_rest()
 
     def _exhaust(self, records: Records) -> None:
@@ -143,11 +128,3 @@ class StreamStage(Stage):
             yield
         except LEAVING as error:
             step_failed(error, self.where_now())
-
-
-def _torn_down(node: Any, failed: bool) -> None:
-    try:
-        node.teardown()
-    except Exception:
-        if not failed:
-            raise

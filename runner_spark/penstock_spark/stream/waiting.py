@@ -8,15 +8,13 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.machines.records import Times
 from penstock.machines.side_inputs import SideInputMachine, SideInputState, Waiting
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.stream.operators import Parts, WatermarkInput
+from penstock_spark.stream.operators import Operator, Parts
 from penstock_spark.stream.pages import Store
-from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.messages import Place
-from penstock_spark.worker.pushing import Records
+from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.views import ChangingContents, View
 
 _STATE = 0
@@ -33,25 +31,20 @@ _Placed = tuple[Place, Batch]
 
 
 @dataclass(eq=False)
-class WaitingOperator:
+class WaitingOperator(Operator):
     """The elements of a step that wait in one shard.
 
     At the end of a micro-batch, each window's waiting elements become one parcel. A side input has one parcel
     for each window, which every pane replaces.
     """
 
-    watermark_inputs: tuple[WatermarkInput, ...]
-    side_watermark_inputs: tuple[WatermarkInput, ...]
-    readers: tuple[int, ...]
     views: Sequence[View]
     lateness_micros: int
-    process: Callable[[Batch], Records]  # Takes elements whose side inputs are ready.
-    outbox: Outbox
+    out: Consumer  # Takes elements whose side inputs are ready.
     count_late: Callable[[int], None]
     store: Store
 
     def __post_init__(self) -> None:
-        self.times = Times()
         self._machine = SideInputMachine([view.side_window for view in self.views], self.lateness_micros)
         self._changes: dict[int, bytes | None] = {}
         self._fresh: dict[BoundedWindow, list[_Placed]] = {}
@@ -106,6 +99,9 @@ class WaitingOperator:
         yield from self._release()
 
     def advance_watermark(self) -> Records:
+        return self._settle()
+
+    def _settle(self) -> Records:
         """Processes elements whose side inputs are ready now, and deletes what no element will see."""
         yield from self._release()
         for number in self._machine.forget(self._state, self.times):
@@ -114,22 +110,10 @@ class WaitingOperator:
     def end_micro_batch(self) -> Records:
         """Processes everything that waits: the round will see no more of side inputs."""
         yield from self._release(is_end=True)
-        yield from self.advance_watermark()
-
-    def signal(self, name: str) -> Records:
-        return iter(())
-
-    def advance_clock(self) -> Records:
-        return iter(())
-
-    def next_clock_alarm(self) -> int | None:
-        return None
+        yield from self._settle()
 
     def hold_micros(self) -> int | None:
         return self._machine.hold_micros(self._state)
-
-    def input_hold_micros(self) -> int | None:
-        return None
 
     def waits(self) -> dict[str, int]:
         waits = self._machine.waits(self._state, self.times)
@@ -152,8 +136,11 @@ class WaitingOperator:
 
     def _push(self, place: Place, batch: Batch) -> Records:
         self.outbox.place = place
-        yield from self.process(batch)
+        yield from self._process(batch)
         self.outbox.place = ()
+
+    def _process(self, batch: Batch) -> Records:
+        return self.out.push(batch)
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
         """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""
@@ -196,8 +183,6 @@ class WaitingOperator:
 
 
 class KeptParcel(NamedTuple):
-    """The content of a parcel."""
-
     place: int | None  # The index of the side input whose elements it has; None if its elements wait.
     window: BoundedWindow
     values: list[Any]

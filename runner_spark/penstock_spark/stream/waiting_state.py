@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from penstock.machines.records import Times
 from penstock_spark.stream.operators import GroupingOperator, Parts
 from penstock_spark.stream.waiting import WaitingOperator
-from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pushing import Records
@@ -33,76 +31,57 @@ def label_of_waiting(label: str) -> str:
     return label.removesuffix(_WAITING)
 
 
-class WaitingGrouping:
+@dataclass(eq=False)
+class WaitingGrouping(WaitingOperator):
     """A DoFn with state or timers whose elements wait for side inputs before they reach their keys.
 
     Waiting elements hold the watermark of the DoFn's input back, so its timers do not fire before elements
-    that are on time. `make_waiting` takes the function that receives elements when they are ready.
+    that are on time.
     """
 
-    def __init__(
-        self,
-        make_waiting: Callable[[Callable[[Batch], Records]], WaitingOperator],
-        grouping: GroupingOperator,
-        outbox: Outbox,
-    ) -> None:
-        self._waiting = make_waiting(self._release)
-        self._grouping = grouping
-        self._outbox = outbox
-        self.watermark_inputs = self._waiting.watermark_inputs
-        self.side_watermark_inputs = self._waiting.side_watermark_inputs
-        self.readers = self._waiting.readers
-
-    @property
-    def times(self) -> Times:
-        return self._waiting.times
-
-    @times.setter
-    def times(self, times: Times) -> None:
-        self._waiting.times = self._grouping.times = times
+    grouping: GroupingOperator = field(kw_only=True)
 
     def arrive(self, parts: Parts) -> Records:
-        return self._waiting.arrive((_with_names(part, message), message) for part, message in parts)
-
-    def see(self, place: int, parts: Parts) -> Records:
-        return self._waiting.see(place, parts)
+        return super().arrive((_with_names(part, message), message) for part, message in parts)
 
     def signal(self, name: str) -> Records:
-        return self._grouping.signal(name)
+        return self._keyed().signal(name)
 
     def advance_watermark(self) -> Records:
         """Lets ready elements arrive, then fires what is due by the watermark."""
-        yield from self._waiting.advance_watermark()
-        yield from self._grouping.advance_watermark()
+        yield from self._settle()
+        yield from self._keyed().advance_watermark()
 
     def advance_clock(self) -> Records:
-        return self._grouping.advance_clock()
+        return self._keyed().advance_clock()
 
     def end_micro_batch(self) -> Records:
-        yield from self._waiting.end_micro_batch()
-        yield from self._grouping.end_micro_batch()
+        yield from super().end_micro_batch()
+        yield from self._keyed().end_micro_batch()
 
     def next_clock_alarm(self) -> int | None:
-        return self._grouping.next_clock_alarm()
+        return self.grouping.next_clock_alarm()
 
     def hold_micros(self) -> int | None:
-        return self._grouping.hold_micros()
+        return self.grouping.hold_micros()
 
     def input_hold_micros(self) -> int | None:
-        return self._waiting.hold_micros()
-
-    def waits(self) -> dict[str, int]:
-        return self._waiting.waits()
+        return super().hold_micros()
 
     def save(self) -> None:
-        self._waiting.save()
-        self._grouping.save()
+        super().save()
+        self.grouping.save()
 
-    def _release(self, batch: Batch) -> Records:
+    def _keyed(self) -> GroupingOperator:
+        """The grouping, which has the same times."""
+        self.grouping.times = self.times
+        return self.grouping
+
+    def _process(self, batch: Batch) -> Records:
         names = [name for name, _, _ in batch.values]
         carried = {name: key for name, key, _ in batch.values if key is not None}
-        part = Part(self._outbox.now, names, batch.with_values([value for _, _, value in batch.values]))
-        return self._grouping.arrive([(part, Message((0, 0), carried=carried))])
+        part = Part(self.outbox.now, names, batch.with_values([value for _, _, value in batch.values]))
+        return self._keyed().arrive([(part, Message((0, 0), carried=carried))])
 
 
 def _with_names(part: Part, message: Message) -> Part:

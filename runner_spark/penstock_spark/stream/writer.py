@@ -8,11 +8,12 @@ from zlib import crc32
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import guarded
+from penstock_spark.stream.program import MessageWriterSpec
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 
 
 def shard_of(name: bytes, shards: int) -> int:
@@ -33,22 +34,20 @@ class Outbox:
         return [self.messages[level, shard] for shard in range(self.shards)]
 
 
-class MessageWriter(Quiet):
+class MessageWriter(Node):
     """Puts pairs into the messages of the shards that their keys belong to."""
 
-    def __init__(self, label: str, level: int, where: str, outbox: Outbox, metrics: MetricsContainer) -> None:
-        self.label = label
-        self.level = level
-        self.where = where
+    def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+        self.spec = spec
         self.outbox = outbox
         self.metrics = metrics
 
     def push(self, batch: Batch) -> Records:
-        guarded(self.metrics, self.where, self._put, batch)
+        guarded(self.metrics, self.spec.where, self._put, batch)
         return iter(())
 
     def _put(self, batch: Batch) -> None:
-        keys, values = split_pairs(batch, self.where)
+        keys, values = split_pairs(batch, self.spec.where)
         names = encode_keys(keys)
         carried = keys_to_carry(names, keys)
         places: dict[int, list[int]] = {}
@@ -56,8 +55,8 @@ class MessageWriter(Quiet):
             places.setdefault(shard_of(name, self.outbox.shards), []).append(place)
         whole = Batch(values, batch.timestamps, batch.windows, batch.panes)
         for shard, own in places.items():
-            message = self.outbox.messages[self.level, shard]
+            message = self.outbox.messages[self.spec.level, shard]
             names_here = [names[place] for place in own]
             part = Part(self.outbox.now, names_here, whole.taken(own), place=self.outbox.place)
-            message.parts.setdefault(self.label, []).append(part)
+            message.parts.setdefault(self.spec.label, []).append(part)
             message.carried.update({name: carried[name] for name in part.names if name in carried})

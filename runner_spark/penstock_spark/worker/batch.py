@@ -21,7 +21,7 @@ import cloudpickle
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 
@@ -34,8 +34,6 @@ MIN_MICROS: int = MIN_TIMESTAMP.micros
 
 
 class Batch:
-    """Elements in order."""
-
     __slots__ = ("panes", "timestamps", "values", "windows")
 
     def __init__(
@@ -49,6 +47,24 @@ class Batch:
         self.timestamps = timestamps  # Microseconds; one int for all elements, or a list with one for each.
         self.windows = windows  # A tuple of windows for all elements, or a list with a tuple for each.
         self.panes = panes  # A PaneInfo for all elements, or a list with one for each.
+
+    @staticmethod
+    def growing() -> Batch:
+        """A batch without elements, to which `add` and `extend` add some."""
+        return Batch([], [], [], [])
+
+    def add(self, value: Any, timestamp_micros: int, windows: Windows, pane: Any) -> None:
+        self.values.append(value)
+        self.timestamps.append(timestamp_micros)  # type: ignore[union-attr]
+        self.windows.append(windows)  # type: ignore[union-attr]
+        self.panes.append(pane)
+
+    def extend(self, more: Batch) -> None:
+        full: Any = more.expanded()
+        self.values += full.values
+        self.timestamps += full.timestamps
+        self.windows += full.windows
+        self.panes += full.panes
 
     @property
     def shared(self) -> bool:
@@ -76,33 +92,26 @@ class Batch:
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
-        return Batch(
-            list(compress(self.values, selectors)),
-            _compress(self.timestamps, selectors),
-            _compress(self.windows, selectors),
-            _compress(self.panes, selectors),
-        )
+        if all(selectors):
+            return self
+        return self._each(lambda column: list(compress(column, selectors)))
 
     def sliced(self, start: int, stop: int) -> Batch:
-        return Batch(
-            self.values[start:stop],
-            _sliced(self.timestamps, start, stop),
-            _sliced(self.windows, start, stop),
-            _sliced(self.panes, start, stop),
-        )
+        return self._each(lambda column: column[start:stop])
 
     def taken(self, places: list[int]) -> Batch:
         """The elements at these indexes, in that order."""
-        return Batch(
-            [self.values[place] for place in places],
-            _taken(self.timestamps, places),
-            _taken(self.windows, places),
-            _taken(self.panes, places),
-        )
+        return self._each(lambda column: [column[place] for place in places])
 
     def every(self, first: int, step: int) -> Batch:
         """Every `step`-th element, from the first one on."""
-        return self.taken(list(range(first, len(self.values), step)))
+        return self._each(lambda column: column[first::step])
+
+    def _each(self, change: Callable[[list[Any]], list[Any]]) -> Batch:
+        """The batch after a change of its values, and of the metadata that is not shared."""
+        columns: tuple[Any, ...] = (self.values, self.timestamps, self.windows, self.panes)
+        changed: Any = [change(own) if isinstance(own, list) else own for own in columns]
+        return Batch(*changed)
 
     def expanded(self) -> Batch:
         """The same elements with lists for all metadata."""
@@ -183,18 +192,6 @@ def _collapse(metadata: Any) -> Any:
     return metadata
 
 
-def _sliced(metadata: Any, start: int, stop: int) -> Any:
-    return metadata[start:stop] if isinstance(metadata, list) else metadata
-
-
-def _taken(metadata: Any, places: list[int]) -> Any:
-    return [metadata[place] for place in places] if isinstance(metadata, list) else metadata
-
-
-def _compress(metadata: Any, selectors: list[Any]) -> Any:
-    return list(compress(metadata, selectors)) if isinstance(metadata, list) else metadata
-
-
 def dumps(value: Any) -> bytes:
     """Pickles data between stages.
 
@@ -208,11 +205,10 @@ def dumps(value: Any) -> bytes:
         try:
             return dumps_with_code(value)
         except Exception as error:
-            raise TypeError(
-                three_parts(
-                    f"elements that have to leave the process cannot be pickled: {error}",
-                    hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
-                )
+            raise refusal(
+                TypeError,
+                f"elements that have to leave the process cannot be pickled: {error}",
+                hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
             ) from error
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.typehints.typehints import show_type
@@ -108,7 +108,7 @@ class BatchOutputs:
         kind, expected = type(whole).__name__, show_type(self._converter.batch_type)
         what = f"Received {kind} from a DoFn that was expected to produce a batch ({expected})"
         hint = "yield whole batches, and do not return one; @DoFn.yields_elements is for elements"
-        return step_failed(TypeError(three_parts(what, where=self._where, hint=hint)), self._where)
+        return step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)
 
 
 @dataclass(eq=False)

@@ -17,8 +17,6 @@ from penstock_spark.worker.group_read import ONLY_PANE
 
 @dataclass(frozen=True)
 class ColumnReader:
-    """Makes batches of Arrow's record batches."""
-
     names: tuple[str, ...]  # The names of the fields, which are the first columns.
     records: str  # As in `penstock_spark.plan.column_plan.Table`, like the next two.
     time: str

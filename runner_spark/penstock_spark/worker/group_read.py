@@ -6,6 +6,7 @@ buffer becomes a list; a larger one is a `GroupedValues`, pushed alone and read 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, groupby
@@ -15,13 +16,13 @@ from typing import Any
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.worker.batch import Batch, loads
+from penstock_spark.worker.batch import Batch, Windows, loads
 from penstock_spark.worker.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
 from penstock_spark.worker.merging import merged_groups
 from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Combining, Consumer, Records
 from penstock_spark.worker.rows import GROUP_COLUMNS
-from penstock_spark.worker.spool import GroupedValues, Lent
+from penstock_spark.worker.spool import GroupedValues, drain_if_kept
 
 ONLY_PANE = PaneInfo(True, True, PaneInfoTiming.ON_TIME, 0, 0)
 """The pane of every group of a bounded pipeline: the watermark passes each window once, after all its input."""
@@ -71,7 +72,7 @@ class GroupReader(Combining):
     def _clear(self) -> None:
         self._values: list[Any] = []
         self._timestamps: list[int] = []
-        self._windows: list[tuple[Any]] = []
+        self._windows: list[Windows] = []
         self._bytes = 0
 
     def read_key(self, key: bytes, windows: Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]) -> Records:
@@ -126,12 +127,12 @@ class GroupReader(Combining):
         yield from self.flush()
         restored, _ = restore(key, loads(heads[0]))
         values = GroupedValues(key, heads, (chunk for _, chunk in chunks))
-        lent = Lent(values)
+        lent = weakref.ref(values)
         batch = Batch([(restored, values)], timestamp, (window,), ONLY_PANE)
         del values
         yield from self.out.push(batch)
         del batch
-        lent.settle()
+        drain_if_kept(lent)
 
     def _combined(self, key: bytes, head: bytes, chunks: Iterator[Chunk]) -> tuple[Any, Any]:
         fn = self.combine
@@ -147,15 +148,9 @@ class GroupReader(Combining):
     def flush(self) -> Records:
         if not self._values:
             return
-        windows: Any = self._windows
-        timestamps: Any = self._timestamps
-        if windows.count(windows[0]) == len(windows):
-            windows = windows[0]
-            if timestamps.count(timestamps[0]) == len(timestamps):
-                timestamps = timestamps[0]
-        batch = Batch(self._values, timestamps, windows, ONLY_PANE)
+        batch = Batch(self._values, self._timestamps, self._windows, ONLY_PANE)
         self._clear()
-        yield from self.out.push(batch)
+        yield from self.out.push(batch.collapsed())
 
 
 def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, bool]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from penstock.coders.deterministic import encode_keys
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.aggregates.loops import Held, kind_of_keys, loop_of
@@ -20,7 +20,7 @@ from penstock_spark.worker.flush_limit import FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.worker.numbers import are_columns
 from penstock_spark.worker.program import GroupWriterSpec
-from penstock_spark.worker.pushing import Combining, Quiet, Records
+from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.rows import exchange_records
 from penstock_spark.worker.tables import AddedTable, Table, table_for
 from penstock_spark.worker.totals import split_numbers
@@ -46,24 +46,22 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
 
 def _not_a_pair(values: list[Any]) -> TypeError:
     kinds = {type(value).__name__ for value in values if not (isinstance(value, tuple) and len(value) == 2)}
-    return TypeError(
-        three_parts(
-            f"a grouping reads elements that are not (key, value) pairs: {', '.join(sorted(kinds)) or 'unknown'}",
-            hint="map the elements to 2-tuples first, for example with beam.WithKeys",
-        )
+    return refusal(
+        TypeError,
+        f"a grouping reads elements that are not (key, value) pairs: {', '.join(sorted(kinds)) or 'unknown'}",
+        hint="map the elements to 2-tuples first, for example with beam.WithKeys",
     )
 
 
 def unexpected_retraction() -> ValueError:
-    return ValueError(
-        three_parts(
-            "an earlier step gives elements that take others back, in panes of its own making",
-            hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
-        )
+    return refusal(
+        ValueError,
+        "an earlier step gives elements that take others back, in panes of its own making",
+        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
     )
 
 
-class GroupWriter(Combining, Quiet):
+class GroupWriter(Combining, Node):
     """Keeps values, or accumulators, by window and key in tables, and writes one row for each key.
 
     The tables live across bundles.
@@ -360,7 +358,7 @@ def _size_bytes(columns: list[list[Any]]) -> int:
     return sum(map(len, names)) + sum(map(len, filter(None, values)))
 
 
-class PairStep(Quiet):
+class PairStep(Node):
     """Pairs elements with None for groupings alone, which would take the pairs apart again: it makes no pair."""
 
     def __init__(self, writers: list[GroupWriter]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
@@ -17,13 +18,13 @@ Other keys may hold objects of the user's classes, which a worker may not be abl
 the pickled key next to the values.
 """
 
-
-_SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
+SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
+_MOST_WINDOWS = 10_000
 
 
 def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
     """The keys of a batch that are not self-contained, by their encodings; mostly none, as their types show."""
-    if _SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
+    if SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
         return {}
     return as_coders_give_them(
         {name: key for name, key in zip(names, keys, strict=True) if not key_is_self_contained(name)}
@@ -129,6 +130,18 @@ def timestamp_of(windowing: Any) -> Callable[[int, Any], int]:
             return lambda rank, window: -rank
         case _:
             return lambda rank, window: window.max_timestamp().micros
+
+
+def placer_of(windowing: Any) -> Callable[[WindowColumns], tuple[tuple[Any], int]]:
+    """The function from a window's columns to the window, in a 1-tuple, and the output timestamp if no rank decides."""
+    decode, timestamp = window_decoder(windowing), timestamp_of(windowing)
+
+    def place(columns: WindowColumns) -> tuple[tuple[Any], int]:
+        window = decode(*columns)
+        return (window,), timestamp(0, window)
+
+    # Merged windows are mostly new, and other windows mostly known.
+    return place if windowing.windowfn.is_merging() else lru_cache(_MOST_WINDOWS)(place)
 
 
 def merges_in_one_pass(windowfn: Any) -> bool:

@@ -11,13 +11,11 @@ from penstock_spark.worker.batch import Batch, Windows, dumps
 from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry, payloads
 from penstock_spark.worker.program import ElementWriterSpec
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import exchange_records
 
 
-class ElementWriter(Quiet):
-    """Writes a row for each element."""
-
+class ElementWriter(Node):
     def __init__(
         self, spec: ElementWriterSpec, stage: int, partition: int, metrics: MetricsContainer
     ) -> None:

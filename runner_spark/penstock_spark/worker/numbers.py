@@ -12,21 +12,18 @@ from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import Any
 
-from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import decode_key
 from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import guarded
 from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.group_read import ONLY_PANE
-from penstock_spark.worker.keys import restore, timestamp_of, window_decoder
+from penstock_spark.worker.keys import SELF_CONTAINED_TYPES, WindowColumns, placer_of, restore, window_decoder
 from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Combining, Consumer, Records
 
 _MOST_GROUPS = 4096
-_MOST_WINDOWS = 10_000
 _TEXTS = {ord("s")}
 _LIMIT = 1 << 63
-_PLAIN_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 
 Row = tuple[bytes, int, int, int, bytes | None, int, bytes | None]
 """Key, tag, first and second bound of the window, the encoded window, the number, and the pickled accumulator."""
@@ -43,7 +40,7 @@ def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
     if set(map(type, numbers)) != {int} or not -_LIMIT <= min(numbers) <= max(numbers) < _LIMIT:
         return False
     kinds = {kind for key in keys for kind in (map(type, key) if type(key) is tuple else (type(key),))}
-    return kinds <= _PLAIN_TYPES
+    return kinds <= SELF_CONTAINED_TYPES
 
 
 class NumberReader(Combining):
@@ -58,15 +55,14 @@ class NumberReader(Combining):
         self._adding = root.number_kernel.adding
         self._guard = partial(guarded, metrics, root.where)
         self._window = window_decoder(root.windowing)
-        self._timestamp = timestamp_of(root.windowing)
+        self._place = placer_of(root.windowing)
         self._merges = root.windowing.windowfn.is_merging()
         self._reach = int(self._merges and root.windowing.windowfn.merge_touching)
-        self._places: dict[tuple[Any, ...], tuple[tuple[Any], int]] = {}
         self._clear()
 
     def _clear(self) -> None:
         self._keys: list[bytes] = []
-        self._bounds: list[tuple[Any, ...]] = []
+        self._bounds: list[WindowColumns] = []
         self._sums: list[Any] = []
         self._restored: dict[int, Any] = {}
 
@@ -127,7 +123,7 @@ class NumberReader(Combining):
         if key is not None:
             self._hold(key, (first, second - self._reach, None), total, pickled)
 
-    def _hold(self, key: bytes, bounds: tuple[Any, ...], total: int, pickled: list[bytes]) -> None:
+    def _hold(self, key: bytes, bounds: WindowColumns, total: int, pickled: list[bytes]) -> None:
         self._keys.append(key)
         self._bounds.append(bounds)
         if pickled:
@@ -167,18 +163,6 @@ class NumberReader(Combining):
             except UnicodeDecodeError:
                 pass
         return list(map(decode_key, keys))
-
-    def _place(self, bounds: tuple[int, int, bytes | None]) -> tuple[tuple[Any], int]:
-        if self._merges:
-            window = IntervalWindow.from_micros(*bounds[:2])
-            return (window,), window.end_micros - 1
-        found = self._places.get(bounds)
-        if found is None:
-            if len(self._places) >= _MOST_WINDOWS:
-                self._places.clear()
-            window = self._window(*bounds)
-            found = self._places[bounds] = ((window,), self._timestamp(0, window))
-        return found
 
 
 def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) -> Records:

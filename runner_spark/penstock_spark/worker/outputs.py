@@ -75,7 +75,7 @@ class Outputs:
             windows, pane = retimed.windows[0], retimed.panes
         batch = self._pending.get(tag)
         if batch is None:
-            batch = self._pending[tag] = Batch([], [], [], [])
+            batch = self._pending[tag] = Batch.growing()
         batch.values.append(value)
         batch.timestamps.append(timestamp)  # type: ignore[union-attr]
         batch.windows.append(windows)  # type: ignore[union-attr]
@@ -83,12 +83,7 @@ class Outputs:
 
     def keep(self, tag: str | None, values: list[Any], row: Row) -> None:
         """Keeps plain values for the next `drain`."""
-        batch: Any = self._pending.setdefault(tag, Batch([], [], [], []))
-        count, (_, timestamp, windows, pane) = len(values), row
-        batch.values += values
-        batch.timestamps += [timestamp] * count
-        batch.windows += [windows] * count
-        batch.panes += [pane] * count
+        self._pending.setdefault(tag, Batch.growing()).extend(Batch(values, *row[1:]))
 
     def retimed(self, batch: Batch) -> Batch:
         """Values with new timestamps, in their new windows; the batch still has the old ones."""

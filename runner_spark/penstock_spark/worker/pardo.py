@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from penstock.base.tagged_output import TaggedOutput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
+from penstock.functions.field_functions import Stamping
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.signature import MethodSignature, bind, signature_of
 from penstock.graph import SideInputSlot
@@ -21,11 +22,12 @@ from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch
 from penstock_spark.worker.batch_dofns import BatchLoop, BatchOutputs, Converter, YieldingBatches
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.program import StepSpec
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Consumer, Node, Records
 from penstock_spark.worker.steps import (
     FilterStep,
     FlatMapStep,
     MapStep,
+    StampStep,
     check_complete,
     check_result,
     last_read,
@@ -37,7 +39,7 @@ _LOGGER = logging.getLogger(__name__)
 _NO_ROW = (None, MIN_MICROS, GLOBAL, None)
 
 
-class DoFnStep:
+class DoFnStep(Node):
     """A DoFn with its life cycle; a loop that is chosen at the first batch does the work of each batch."""
 
     def __init__(
@@ -68,7 +70,7 @@ class DoFnStep:
         if self._call("start_bundle", self.signature.start_bundle) is not None:
             what = f"{type(self.dofn).__name__}.start_bundle should not output any elements"
             hint = "return nothing, do not yield, and give outputs in process or finish_bundle"
-            step_failed(RuntimeError(three_parts(what, where=self.spec.where, hint=hint)), self.spec.where)
+            step_failed(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
 
     def push(self, batch: Batch) -> Records:
         if self._loop is None:
@@ -87,11 +89,10 @@ class DoFnStep:
         for result in results:
             inner = result.value if isinstance(result, TaggedOutput) else result
             if not isinstance(inner, WindowedValue):
-                raise TypeError(
-                    three_parts(
-                        f"finish_bundle gave a {type(inner).__name__}, which has no timestamp and no window",
-                        hint="yield WindowedValue(value, timestamp, windows)",
-                    )
+                raise refusal(
+                    TypeError,
+                    f"finish_bundle gave a {type(inner).__name__}, which has no timestamp and no window",
+                    hint="yield WindowedValue(value, timestamp, windows)",
                 )
             yield result
 
@@ -132,7 +133,7 @@ class DoFnStep:
         while self._managers[kind]:
             self._guard(self._managers[kind].pop().__exit__, None, None, None)
 
-    def resolve(self, placeholder: Any) -> Any:
+    def _resolved(self, placeholder: Any) -> Any:
         """A constant if the value stays the same for the whole bundle; else the placeholder."""
         if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].is_constant:
             return self._guard(self.views[placeholder.index].of, GLOBAL[0])
@@ -143,6 +144,13 @@ class DoFnStep:
             self._finalizers.append(placeholder())
             return self._finalizers[-1]
         return placeholder
+
+    def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:
+        return Arguments(
+            tuple(map(self._resolved, args)),
+            tuple((name, self._resolved(value)) for name, value in kwargs),
+            self.views,
+        )
 
     def _choose_loop(self) -> Consumer:
         batches, batch_signature = self.spec.batches, self.signature.process_batch
@@ -164,11 +172,7 @@ class DoFnStep:
     ) -> Consumer:
         primitive: Any = self.spec.primitive
         call = bind(signature, primitive.args, dict(primitive.kwargs))
-        arguments = Arguments(
-            tuple(self.resolve(value) for value in call.args),
-            tuple((name, self.resolve(value)) for name, value in call.kwargs),
-            self.views,
-        )
+        arguments = self._arguments(call.args, call.kwargs)
         if gives is not None:
             outputs = BatchOutputs(self.outputs, gives, self.metrics, self.spec.where)
             call_of_row = arguments.row_call(method)
@@ -187,6 +191,8 @@ class DoFnStep:
         if kind in (MapTupleDoFn, FlatMapTupleDoFn) and arguments.element_only:
             loop = MapStep if kind is MapTupleDoFn else FlatMapStep
             return loop(dofn.fn, True, *common)  # type: ignore[attr-defined]
+        if kind is MapDoFn and isinstance(dofn.fn, Stamping) and arguments.element_only:  # type: ignore[attr-defined]
+            return StampStep(dofn.fn.function, False, *common)  # type: ignore[attr-defined]
         if kind is MapDoFn:
             return MapStep(arguments.value_call(dofn.fn), False, *common)  # type: ignore[attr-defined]
         if kind is FilterDoFn:

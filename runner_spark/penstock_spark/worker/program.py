@@ -51,30 +51,30 @@ class PageRoot:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRoot:
-    """Sorted rows of a grouping exchange, read one key and window at a time."""
+class SortedRoot:
+    """Sorted rows of a grouping exchange."""
 
     edge: int  # The edge of (key, values) or (key, result) elements.
     tag: int  # Several groupings share one exchange.
     windowing: Any
-    combine: Any  # The CombineFn whose accumulators the rows hold; None for a GroupByKey.
+    combine: Any  # None for a GroupByKey.
     where: str
     label: str
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRoot(SortedRoot):
+    """Rows of values, or of the CombineFn's accumulators, read one key and window at a time."""
+
     # Adds up rows that hold a number instead of an accumulator; None if none do.
     number_kernel: Kernel | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class MachineRoot:
-    """Sorted rows of a grouping exchange, of one element each, for the grouping's machine."""
+class MachineRoot(SortedRoot):
+    """Rows of one element each, for the grouping's machine."""
 
-    edge: int  # The edge of the panes, as (key, values) or (key, result).
-    tag: int
-    windowing: Any
-    combine: Any
     input_retracts: bool  # Whether elements may take back earlier ones.
-    where: str
-    label: str
     # The edge of elements that a window no longer takes; None if they are only counted.
     late_edge: int | None = None
 
@@ -134,16 +134,22 @@ class StepSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupWriterSpec:
-    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window."""
+class RowsSpec:
+    """Rows for a reader in another stage."""
 
     edge: int
     output: int
     tag: int
-    windowing: Any
-    combine: Any
     where: str
     label: str
+
+
+@dataclass(frozen=True, eq=False)
+class GroupWriterSpec(RowsSpec):
+    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window."""
+
+    windowing: Any
+    combine: Any
     as_numbers: bool = False  # Whether the accumulators are integers that Spark adds up.
     kernel: Kernel | None = None  # Adds values up without the CombineFn; None if it must be called.
     takes_pairs: bool = False  # Whether to add pairs up as they come, with only a window for each.
@@ -154,26 +160,16 @@ class GroupWriterSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class ElementWriterSpec:
+class ElementWriterSpec(RowsSpec):
     """Rows for a grouping's machine, of one element each."""
 
-    edge: int
-    output: int
-    tag: int
-    where: str
-    label: str
     may_retract: bool = False  # Whether elements may take back earlier ones.
 
 
 @dataclass(frozen=True, eq=False)
-class PageWriterSpec:
+class PageWriterSpec(RowsSpec):
     """Rows that hold whole pickled batches."""
 
-    edge: int
-    output: int
-    tag: int
-    where: str
-    label: str
     # Spread over so many keys, one page for each key and batch (a Reshuffle); 0 writes batches as they come.
     shards: int = 0
     # Whether the shard is a hash of the element's key; otherwise elements are dealt out in turn.

@@ -12,14 +12,15 @@ Records = Iterator[Any]
 
 
 class Consumer(Protocol):
-    """Takes batches."""
-
     def push(self, batch: Batch) -> Records:
         """Takes a batch; gives the Arrow record batches that became ready."""
 
 
-class Node(Consumer, Protocol):
-    """A step at work in a task, or a writer."""
+class Node:
+    """A step at work in a task, or a writer; most need nothing done before the first batch and after the last."""
+
+    def push(self, batch: Batch) -> Records:
+        raise NotImplementedError
 
     def setup(self) -> None:
         """Called once, before the first batch."""
@@ -29,31 +30,14 @@ class Node(Consumer, Protocol):
 
     def finish_bundle(self) -> Records:
         """Called after the last batch of a bundle."""
+        return iter(())
 
     def finish(self) -> Records:
         """Called once, after the last bundle."""
+        return iter(())
 
     def teardown(self) -> None:
         """Called once, at the very end, also after an error."""
-
-
-class Quiet:
-    """A node without a life cycle."""
-
-    def setup(self) -> None:
-        """Nothing to do."""
-
-    def start_bundle(self) -> None:
-        """Nothing to do."""
-
-    def finish_bundle(self) -> Records:
-        return iter(())
-
-    def finish(self) -> Records:
-        return iter(())
-
-    def teardown(self) -> None:
-        """Nothing to do."""
 
 
 class Combining:
@@ -71,10 +55,8 @@ class Combining:
             self._guard(self.combine.teardown)
 
 
-class Tee:
+class Tee(Node):
     """Pushes every batch to each of its consumers in turn."""
-
-    __slots__ = ("consumers",)
 
     def __init__(self, consumers: Sequence[Consumer]) -> None:
         self.consumers = consumers

@@ -94,14 +94,8 @@ class GroupedValues:
         return "GroupedValues(...)"
 
 
-class Lent:
-    """A `GroupedValues` lent to the steps below; on return it is drained if somebody kept it."""
-
-    def __init__(self, values: GroupedValues) -> None:
-        self._reference = weakref.ref(values)
-
-    def settle(self) -> None:
-        """Called when the steps are done with the group and this module's caller holds it no more."""
-        kept = self._reference()
-        if kept is not None:
-            kept.drain()
+def drain_if_kept(lent: weakref.ref[GroupedValues]) -> None:
+    """Drains a group that was lent to the steps below if one of them still holds it."""
+    values = lent()
+    if values is not None:
+        values.drain()

@@ -46,7 +46,7 @@ from penstock_spark.worker.program import (
     TotalsRoot,
     WriterSpec,
 )
-from penstock_spark.worker.pushing import Consumer, Node, Quiet, Records, Tee
+from penstock_spark.worker.pushing import Consumer, Node, Records, Tee
 from penstock_spark.worker.stateful import StatefulStep
 from penstock_spark.worker.stateful_read import StatefulReader
 from penstock_spark.worker.totals import TotalsReader
@@ -58,17 +58,7 @@ BUNDLE_ELEMENTS = 100_000
 """Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
 
 _FRAMES_PER_STEP = 8
-_Step = TypeVar("_Step", DoFnStep, StatefulStep)
-
-
-class Join(Quiet):
-    """A Flatten: passes batches on."""
-
-    def __init__(self, out: Consumer) -> None:
-        self.out = out
-
-    def push(self, batch: Batch) -> Records:
-        return self.out.push(batch)
+_Step = TypeVar("_Step", bound=DoFnStep)
 
 
 class Stage:
@@ -136,7 +126,7 @@ class Stage:
         node: Node
         match spec.primitive:
             case None:
-                node = Join(self.tee(spec.outputs[0][1]))
+                node = Tee(self._consumers.get(spec.outputs[0][1], []))
             case AssignWindows():
                 node = self._assign(spec)
             case ParDo(PairWithNothing()) if spec.writes_directly:
@@ -196,7 +186,7 @@ class Stage:
             yield from named(self._run(lively, started, records), self.where_now)
             failed = False
         finally:
-            _tear_down(started, failed)
+            tear_down(started, failed)
             write_down_rest()
 
     def _run(self, lively: list[Any], started: list[Any], records: Iterator[Any]) -> Records:
@@ -300,7 +290,7 @@ class Stage:
         return merged
 
 
-def _tear_down(nodes: list[Any], failed: bool) -> None:
+def tear_down(nodes: list[Any], failed: bool) -> None:
     """Tears every node down, even if one of them fails; an earlier error of the task takes precedence."""
     first: Exception | None = None
     for node in nodes:

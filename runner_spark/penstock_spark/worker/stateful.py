@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
@@ -13,8 +12,7 @@ from penstock.machines.records import Element, Given
 from penstock.machines.stateful import Ring
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
-from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.worker.arguments import Arguments
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
@@ -27,48 +25,29 @@ _Call = Callable[[Any], Any]
 """From (element, timestamp in microseconds, windows, pane, cells and timers, timer) to what a method gives."""
 
 
-class StatefulStep:
+class StatefulStep(DoFnStep):
     """A stateful DoFn with its life cycle; the `penstock.machines.stateful.Code` of its machine."""
 
     def __init__(
         self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
-        self.spec = spec
-        self.metrics = metrics
-        self._outputs = outputs
-        self._life = DoFnStep(spec, outputs, metrics, contents)
-        self.views = self._life.views
-        self._guard = partial(guarded, metrics, spec.where)
-        signature = self._life.signature
-        self.has_expiration = signature.window_expiration is not None
+        super().__init__(spec, outputs, metrics, contents)
+        self.has_expiration = self.signature.window_expiration is not None
         self._process: _Call | None = None
         self._timers: dict[str, _Call] = {}
         self._expiration: _Call | None = None
 
-    def setup(self) -> None:
-        self._life.setup()
-
     def start_bundle(self) -> None:
-        self._life.start_bundle()
-        life, signature = self._life, self._life.signature
+        super().start_bundle()
         primitive: Any = self.spec.primitive
-        call = bind(life.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
-        self._process = self._guard(self._arguments(call.args, call.kwargs).row_call, life.dofn.process)
-        self._timers = {timer.name: self._method(method) for timer, method in signature.timers}
-        if signature.window_expiration is not None:
-            self._expiration = self._method(signature.window_expiration)
+        call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
+        self._process = self._guard(self._arguments(call.args, call.kwargs).row_call, self.dofn.process)
+        self._timers = {timer.name: self._method(method) for timer, method in self.signature.timers}
+        if self.signature.window_expiration is not None:
+            self._expiration = self._method(self.signature.window_expiration)
 
     def push(self, batch: Batch) -> Records:
         raise AssertionError("a stateful step is given elements without their key's state")
-
-    def finish_bundle(self) -> Records:
-        return self._life.finish_bundle()
-
-    def finish(self) -> Records:
-        return self._life.finish()
-
-    def teardown(self) -> None:
-        self._life.teardown()
 
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
@@ -89,7 +68,7 @@ class StatefulStep:
         return self._called(self._expiration, row)
 
     def give(self, given: Iterable[Given]) -> Records:
-        return self._outputs.route(
+        return self.outputs.route(
             (one.results, (None, one.timestamp_micros, (one.window,), one.info)) for one in given
         )
 
@@ -114,13 +93,6 @@ class StatefulStep:
             arguments = self._arguments([one.default for one in parameters], ())
         else:
             arguments = self._arguments((), [(one.name, one.default) for one in parameters if one.kind])
-        owner = self._life.dofn.timer_owner()
+        owner = self.dofn.timer_owner()
         call: _Call = self._guard(arguments.row_call, getattr(owner, method.name))
         return call
-
-    def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:
-        return Arguments(
-            tuple(self._life.resolve(value) for value in args),
-            tuple((name, self._life.resolve(value)) for name, value in kwargs),
-            self._life.views,
-        )

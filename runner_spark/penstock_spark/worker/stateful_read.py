@@ -6,7 +6,7 @@ from penstock.machines.records import MAX_MICROS, Dropped, Given, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
 from penstock_spark.worker.machine_read import BUFFER_BYTES, DROPPED, KeyElements, Rows
 from penstock_spark.worker.program import StatefulRoot
-from penstock_spark.worker.pushing import Records
+from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.stateful import StatefulStep
 
 _BEFORE_THE_END = Times()
@@ -14,7 +14,7 @@ _AT_THE_END = Times(MAX_MICROS, MAX_MICROS)
 _MOST_RESULTS = 1_000
 
 
-class StatefulReader:
+class StatefulReader(Node):
     """Plays the elements of each key on the machine of a stateful DoFn.
 
     Until all input is read, the watermark is at its minimum, and the clock stands still. Then the clock goes
@@ -33,12 +33,6 @@ class StatefulReader:
         self._given: list[Given] = []
         self._results = 0
         self._read_bytes = 0
-
-    def setup(self) -> None:
-        """Nothing: the step sets itself up."""
-
-    def teardown(self) -> None:
-        """Nothing."""
 
     def read_key(self, encoded_key: bytes, rows: Rows) -> Records:
         machine, state = self._machine, None

@@ -11,13 +11,13 @@ from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
 from penstock_spark.worker.outputs import Outputs
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
 _USUAL = frozenset((GeneratorType, list, tuple))
@@ -48,12 +48,14 @@ def check_complete(found: int, expected: int) -> None:
 
 def stopped() -> RuntimeError:
     """The error for user code that raised StopIteration, as Python itself raises it for generators."""
-    return RuntimeError(
-        three_parts("the function raised StopIteration", hint="give next() a default, or catch StopIteration")
+    return refusal(
+        RuntimeError,
+        "the function raised StopIteration",
+        hint="give next() a default, or catch StopIteration",
     )
 
 
-class ValueStep(Quiet):
+class ValueStep(Node):
     """A function of an element's value; `starred` passes the parts of the value as arguments."""
 
     def __init__(
@@ -87,6 +89,20 @@ def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
         yield from outputs.route(zip(((value,) for value in values), batch.rows(), strict=True))
     else:
         yield from outputs.main.push(out)
+
+
+class StampStep(ValueStep):
+    """The inputs with new timestamps, which the function gives in microseconds (``WithTimestamps``)."""
+
+    def push(self, batch: Batch) -> Records:
+        set_current(self.metrics)
+        try:
+            timestamps = list(map(self.fn, elements := iter(batch.values)))
+            check_complete(len(timestamps), len(batch.values))
+        except Exception as error:
+            step_failed(error, self.where, last_read(batch.values, elements))
+        stamped = Batch(batch.values, timestamps, batch.windows, batch.panes)
+        yield from self.outputs.main.push(self.outputs.retimed(stamped))
 
 
 class FilterStep(ValueStep):

@@ -8,27 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.functions.combinefn import CombineFn
 from penstock_spark.aggregates.kernels import Adding
 from penstock_spark.aggregates.loops import loop_of
 
 _FOLD_ELEMENTS = 50_000
-
-
-class Table(Protocol):
-    """Accumulators by name."""
-
-    def add(self, names: list[Any], values: list[Any]) -> None:
-        """Takes one value for each name; names repeat."""
-
-    def open(self, names: list[Any]) -> None:
-        """Adds names, which stay empty if no value comes."""
-
-    def accumulators(self) -> dict[Any, Any]: ...
-
-    def __len__(self) -> int: ...
 
 
 class ListTable:
@@ -38,9 +24,11 @@ class ListTable:
         self._lists: dict[Any, list[Any]] = {}
 
     def add(self, names: list[Any], values: list[Any]) -> None:
+        """Takes one value for each name; names repeat."""
         append_by_name(self._lists, names, values)
 
     def open(self, names: list[Any]) -> None:
+        """Adds names, which stay empty if no value comes."""
         for name in names:
             self._lists.setdefault(name, [])
 
@@ -126,6 +114,9 @@ class AddedTable:
 
     def __len__(self) -> int:
         return len(self.held) + len(self._opened)
+
+
+Table = ListTable | FoldTable | AddedTable
 
 
 def table_for(fn: CombineFn | None, adding: Adding | None) -> Callable[[], Table]:

@@ -12,10 +12,10 @@ from operator import lshift
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_read import ONLY_PANE
-from penstock_spark.worker.keys import timestamp_of, window_decoder
+from penstock_spark.worker.keys import placer_of
 from penstock_spark.worker.program import TotalsRoot
 
 _LOW_BITS = 31
@@ -30,21 +30,19 @@ def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]
     ([0, -1, 512], [5, 2147483647, 0])
     """
     if not all(issubclass(kind, int) for kind in set(map(type, numbers))):
-        raise TypeError(
-            three_parts(
-                "the values to sum were declared int, but some are not",
-                where=where,
-                hint="correct the type hint; with float or Any, Python adds them up",
-            )
+        raise refusal(
+            TypeError,
+            "the values to sum were declared int, but some are not",
+            where=where,
+            hint="correct the type hint; with float or Any, Python adds them up",
         )
     highs = [number >> _LOW_BITS for number in numbers]
     if highs and not (min(highs) > -_HIGH_LIMIT and max(highs) < _HIGH_LIMIT):
-        raise OverflowError(
-            three_parts(
-                "a sum of integers has more than 93 bits",
-                where=where,
-                hint="declare the values as Any: Python then adds them up with as many bits as they need",
-            )
+        raise refusal(
+            OverflowError,
+            "a sum of integers has more than 93 bits",
+            where=where,
+            hint="declare the values as Any: Python then adds them up with as many bits as they need",
         )
     return highs, [number & _LOW_MASK for number in numbers]
 
@@ -58,9 +56,7 @@ class TotalsReader:
 
     def __init__(self, roots: list[TotalsRoot]) -> None:
         self._roots = {root.tag: root for root in roots}
-        self._windows = {root.tag: window_decoder(root.windowing) for root in roots}
-        self._timestamps = {root.tag: timestamp_of(root.windowing) for root in roots}
-        self._cache: dict[tuple[Any, ...], tuple[tuple[Any], int]] = {}
+        self._places = {root.tag: placer_of(root.windowing) for root in roots}
 
     def read(self, record: Any) -> Iterator[tuple[int, Batch]]:
         columns = {name: record.column(name).to_pylist() for name in record.schema.names}
@@ -71,29 +67,12 @@ class TotalsReader:
                 strict=True,
             )
         )
-        idents = list(
-            zip(columns["tag"], columns["first"], columns["second"], columns["window"], strict=True)
-        )
+        bounds = list(zip(columns["first"], columns["second"], columns["window"], strict=True))
         for tag, root in self._roots.items():
-            chosen = [ident[0] == tag for ident in idents]
-            some = [pair for pair, wanted in zip(elements, chosen, strict=True) if wanted]
-            if some:
-                placed = [self._place(ident) for ident, wanted in zip(idents, chosen, strict=True) if wanted]
-                yield root.edge, _batch(some, placed)
-
-    def _place(self, ident: tuple[Any, ...]) -> tuple[tuple[Any], int]:
-        found = self._cache.get(ident)
-        if found is None:
-            tag, *bounds = ident
-            window = self._windows[tag](*bounds)
-            found = self._cache[ident] = ((window,), self._timestamps[tag](0, window))
-        return found
-
-
-def _batch(values: list[Any], placed: list[tuple[tuple[Any], int]]) -> Batch:
-    first = placed[0]
-    if all(place is first for place in placed):
-        return Batch(values, first[1], first[0], ONLY_PANE)
-    return Batch(
-        values, [timestamp for _, timestamp in placed], [windows for windows, _ in placed], ONLY_PANE
-    )
+            chosen = [number for number, own in enumerate(columns["tag"]) if own == tag]
+            if chosen:
+                placed = [self._places[tag](bounds[number]) for number in chosen]
+                windows: list[Any] = [windows for windows, _ in placed]
+                timestamps = [timestamp for _, timestamp in placed]
+                values = [elements[number] for number in chosen]
+                yield root.edge, Batch(values, timestamps, windows, ONLY_PANE).collapsed()

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.construction.pvalue import EmptySideInput
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.contents import Bag
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.worker.batch import Batch, decode_page
@@ -129,12 +129,11 @@ class View:
             return elements[0]
         if not elements:
             return self.spec.default[0] if self.spec.default else EmptySideInput()
-        raise ValueError(
-            three_parts(
-                f"a PCollection of {len(elements)} elements is read as a singleton side input",
-                where=self.spec.where,
-                hint="combine it to one element per window, or read it with AsIter or AsList",
-            )
+        raise refusal(
+            ValueError,
+            f"a PCollection of {len(elements)} elements is read as a singleton side input",
+            where=self.spec.where,
+            hint="combine it to one element per window, or read it with AsIter or AsList",
         )
 
 

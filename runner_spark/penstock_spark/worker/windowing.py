@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions
@@ -14,12 +14,12 @@ from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner
 from penstock_spark.worker.group_write import GroupWriter
-from penstock_spark.worker.pushing import Consumer, Quiet, Records
+from penstock_spark.worker.pushing import Consumer, Node, Records
 
 _MAX_MICROS: int = MAX_TIMESTAMP.micros
 
 
-class AssignStep(Quiet):
+class AssignStep(Node):
     """Gives each element its windows (Beam's ``WindowInto``)."""
 
     def __init__(self, windowfn: Any, out: Consumer, metrics: MetricsContainer, where: str) -> None:
@@ -50,7 +50,7 @@ class FixedWriter(Protocol):
         """Takes a batch of pairs with a list of timestamps, by which windows are found."""
 
 
-class FixedStep(Quiet):
+class FixedStep(Node):
     """Puts pairs into fixed windows for sums alone, which find each window by its time."""
 
     def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[FixedWriter]) -> None:
@@ -67,7 +67,7 @@ class FixedStep(Quiet):
             yield from writer.take_fixed(batch, self.windows)
 
 
-class SessionStep(Quiet):
+class SessionStep(Node):
     """Puts elements into sessions for sums alone, which need only the time of each: it makes no window."""
 
     def __init__(self, general: AssignStep, windowfn: Sessions, writers: list[GroupWriter]) -> None:
@@ -130,11 +130,10 @@ def _by_context(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
             made = tuple(windowfn.assign(context))
             for window in made:
                 if not isinstance(window, BoundedWindow):
-                    raise TypeError(
-                        three_parts(
-                            f"{type(windowfn).__name__}.assign gave a {type(window).__name__}, not a window",
-                            hint="return a list of windows, for example [IntervalWindow(start, end)]",
-                        )
+                    raise refusal(
+                        TypeError,
+                        f"{type(windowfn).__name__}.assign gave a {type(window).__name__}, not a window",
+                        hint="return a list of windows, for example [IntervalWindow(start, end)]",
                     )
             assigned.append(made)
         return assigned

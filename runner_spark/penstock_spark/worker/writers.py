@@ -13,12 +13,12 @@ from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
-from penstock_spark.worker.pushing import Quiet, Records
+from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import page_records
 from penstock_spark.worker.unwritable import unwritable
 
 
-class PageWriter(Quiet):
+class PageWriter(Node):
     """Writes batches as pages, as they come or spread over shards."""
 
     def __init__(self, spec: PageWriterSpec, partition: int) -> None:
@@ -52,9 +52,7 @@ class PageWriter(Quiet):
         return {shard: batch.taken(some) for shard, some in places.items()}
 
 
-class SinkWriter(Quiet):
-    """Encodes values as a sink's rows."""
-
+class SinkWriter(Node):
     def __init__(self, spec: SinkWriterSpec) -> None:
         self.spec = spec
         self._encoder: Any = None
@@ -72,14 +70,13 @@ class SinkWriter(Quiet):
             step_failed(error, self.spec.where)
 
     def start(self) -> Records:
-        yield from self._out(self._guard(self._encoder.start))
+        return self._out(self._guard(self._encoder.start))
 
     def push(self, batch: Batch) -> Records:
-        yield from self._out(self._guard(self._encoder.encode, batch.values))
+        return self._out(self._guard(self._encoder.encode, batch.values))
 
     def finish(self) -> Records:
-        yield from self._out(self._guard(self._encoder.finish))
+        return self._out(self._guard(self._encoder.finish))
 
     def _out(self, record: pa.RecordBatch | None) -> Records:
-        if record is not None:
-            yield record
+        return iter(() if record is None else (record,))

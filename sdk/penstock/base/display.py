@@ -88,17 +88,12 @@ class DisplayDataItem:
         """Raises ValueError if key, namespace or value is None, or the value's type has no form for display."""
         for part in ("key", "namespace", "value"):
             if getattr(self, part) is None:
-                raise refusal(
-                    ValueError,
-                    f"Invalid DisplayDataItem {self}: its {part} must not be None",
-                    hint=f"give a {part}",
-                )
+                what = f"Invalid DisplayDataItem {self}: its {part} must not be None"
+                raise refusal(ValueError, what, hint=f"give a {part}")
         if self.type is None:
-            raise refusal(
-                ValueError,
-                f"Invalid DisplayDataItem: value {self.value} is of an unsupported type",
-                hint="use text, a number, a boolean, a datetime, a timedelta or a class",
-            )
+            what = f"Invalid DisplayDataItem: value {self.value} is of an unsupported type"
+            hint = "use text, a number, a boolean, a datetime, a timedelta or a class"
+            raise refusal(ValueError, what, hint=hint)
 
     def get_dict(self) -> dict[str, Any]:
         """The fact as a dictionary; ValueError if it is not valid."""

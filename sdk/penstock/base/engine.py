@@ -69,10 +69,7 @@ def spark_runner(**arguments: Any) -> Any:
     try:
         runner = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
-        raise refusal(
-            ImportError,
-            f"the Spark runner cannot be imported: {error}",
-            where=f"in {module}",
-            hint="pip install penstock, which brings the runner and Spark",
-        ) from error
+        what = f"the Spark runner cannot be imported: {error}"
+        hint = "pip install penstock, which brings the runner and Spark"
+        raise refusal(ImportError, what, where=f"in {module}", hint=hint) from error
     return runner

@@ -21,10 +21,7 @@ class TaggedOutput(Generic[TagType, ValueType]):
 
     def __init__(self, tag: TagType, value: ValueType) -> None:
         if not isinstance(tag, str):
-            raise refusal(
-                TypeError,
-                f"Attempting to create a TaggedOutput with non-string tag {tag!r}",
-                hint=f"write {str(tag)!r}",
-            )
+            what = f"Attempting to create a TaggedOutput with non-string tag {tag!r}"
+            raise refusal(TypeError, what, hint=f"write {str(tag)!r}")
         self.tag = tag
         self.value = value

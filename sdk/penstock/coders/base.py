@@ -55,7 +55,39 @@ class Nested:
         return self.decode_from_stream(InputStream(encoded), True)
 
 
-class Coder(Nested):
+class ByBytes(Nested):
+    """What writes to streams by way of its `encode`, and reads by way of its `decode`."""
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        raise NotImplementedError(f"{self!r} does not encode")
+
+    def decode(self, encoded: bytes) -> Any:
+        """The value of the bytes."""
+        raise NotImplementedError(f"{self!r} does not decode")
+
+    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+        stream.write(self.encode(value), nested)
+
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+        return self.decode(stream.read_all(nested))
+
+
+class ByStreams(Nested):
+    """What encodes and decodes by way of streams."""
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        stream = OutputStream()
+        self.encode_to_stream(value, stream, False)
+        return stream.get()
+
+    def decode(self, encoded: bytes) -> Any:
+        """The value of the bytes."""
+        return self.decode_from_stream(InputStream(encoded), False)
+
+
+class Coder(ByBytes):
     """Turns values of one kind into bytes and back (Beam's ``Coder``).
 
     A subclass defines `encode` and `decode`, and `is_deterministic` if equal values always give equal bytes:
@@ -72,20 +104,6 @@ class Coder(Nested):
 
     pickles_as_it_is = False
     """Whether objects of a class with this coder are pickled without it, where all can be and it is quicker."""
-
-    def encode(self, value: Any) -> bytes:
-        """The bytes of a value."""
-        raise NotImplementedError(f"{self!r} does not encode")
-
-    def decode(self, encoded: bytes) -> Any:
-        """The value of the bytes."""
-        raise NotImplementedError(f"{self!r} does not decode")
-
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        stream.write(self.encode(value), nested)
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        return self.decode(stream.read_all(nested))
 
     def is_deterministic(self) -> bool:
         """Whether equal values always give equal bytes, in every process."""
@@ -160,20 +178,12 @@ class Coder(Nested):
         return hash(type(self))
 
 
-class FastCoder(Coder):
+class FastCoder(ByStreams, Coder):
     """A coder that works on streams (Beam's name).
 
     A subclass defines `encode_to_stream` and `decode_from_stream`, or, as in Beam, `_create_impl`, which returns an
     object that has them, such as a `penstock.coders.coder_impl.StreamCoderImpl`.
     """
-
-    def encode(self, value: Any) -> bytes:
-        stream = OutputStream()
-        self.encode_to_stream(value, stream, False)
-        return stream.get()
-
-    def decode(self, encoded: bytes) -> Any:
-        return self.decode_from_stream(InputStream(encoded), False)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         self._made_impl("encode").encode_to_stream(value, stream, nested)
@@ -195,11 +205,8 @@ class FastCoder(Coder):
             try:
                 impl = self.__dict__["_impl"] = self._create_impl()
             except NotImplementedError:
-                raise refusal(
-                    NotImplementedError,
-                    f"{self!r} does not {verb}",
-                    hint="define encode_to_stream and decode_from_stream",
-                ) from None
+                hint = "define encode_to_stream and decode_from_stream"
+                raise refusal(NotImplementedError, f"{self!r} does not {verb}", hint=hint) from None
         return impl
 
     def __getstate__(self) -> dict[str, Any]:

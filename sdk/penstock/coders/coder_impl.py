@@ -7,32 +7,11 @@ ready-made ones are penstock's coders under Beam's other names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from penstock.coders.base import Nested
-from penstock.coders.coders import (
-    BigEndianShortCoder,
-    BigIntegerCoder,
-    BooleanCoder,
-    ByteCoder,
-    BytesCoder,
-    DecimalCoder,
-    FastPrimitivesCoder,
-    FloatCoder,
-    IntervalWindowCoder,
-    IterableCoder,
-    LengthPrefixCoder,
-    ListCoder,
-    MapCoder,
-    NullableCoder,
-    SinglePrecisionFloatCoder,
-    SingletonCoder,
-    TimestampCoder,
-    TupleCoder,
-    TupleSequenceCoder,
-    VarInt32Coder,
-    VarIntCoder,
-)
+from penstock.coders import coders
+from penstock.coders.base import ByBytes, ByStreams, Nested
 from penstock.coders.stream import InputStream, OutputStream
 
 
@@ -67,28 +46,15 @@ class CoderImpl(Nested):
         return stream.size()
 
 
-class SimpleCoderImpl(CoderImpl):
+class SimpleCoderImpl(CoderImpl, ByBytes):
     """A CoderImpl that defines `encode` and `decode` (Beam's name)."""
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        stream.write(self.encode(value), nested)
 
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        return self.decode(stream.read_all(nested))
-
-
-class StreamCoderImpl(CoderImpl):
+class StreamCoderImpl(ByStreams, CoderImpl):
     """A CoderImpl that defines `encode_to_stream` and `decode_from_stream` (Beam's name)."""
 
-    def encode(self, value: Any) -> bytes:
-        stream = OutputStream()
-        self.encode_to_stream(value, stream, False)
-        return stream.get()
 
-    def decode(self, encoded: bytes) -> Any:
-        return self.decode_from_stream(InputStream(encoded), False)
-
-
+@dataclass(eq=False)
 class CallbackCoderImpl(SimpleCoderImpl):
     r"""A CoderImpl made of two functions, and one that tells how many bytes a value takes (Beam's name).
 
@@ -96,51 +62,45 @@ class CallbackCoderImpl(SimpleCoderImpl):
     b'\x02ab'
     """
 
-    def __init__(
-        self,
-        encoder: Callable[[Any], bytes],
-        decoder: Callable[[bytes], Any],
-        size_estimator: Callable[[Any], int] | None = None,
-    ) -> None:
-        self._encoder = encoder
-        self._decoder = decoder
-        self._size_estimator = size_estimator
+    encoder: Callable[[Any], bytes]
+    decoder: Callable[[bytes], Any]
+    size_estimator: Callable[[Any], int] | None = None
 
     def encode(self, value: Any) -> bytes:
-        return self._encoder(value)
+        return self.encoder(value)
 
     def decode(self, encoded: bytes) -> Any:
-        return self._decoder(encoded)
+        return self.decoder(encoded)
 
     def estimate_size(self, value: Any, nested: bool = False) -> int:
         """The estimator's answer; if nested, plus the bytes of the size itself."""
-        if self._size_estimator is None:
+        if self.size_estimator is None:
             return super().estimate_size(value, nested)
-        size = self._size_estimator(value)
-        return size + len(VarIntCoder().encode(size)) if nested else size
+        size = self.size_estimator(value)
+        return size + len(coders.VarIntCoder().encode(size)) if nested else size
 
 
 create_InputStream = InputStream
 create_OutputStream = OutputStream
 
-BigEndianShortCoderImpl = BigEndianShortCoder
-BigIntegerCoderImpl = BigIntegerCoder
-BooleanCoderImpl = BooleanCoder
-ByteCoderImpl = ByteCoder
-BytesCoderImpl = BytesCoder
-DecimalCoderImpl = DecimalCoder
-FastPrimitivesCoderImpl = FastPrimitivesCoder
-FloatCoderImpl = FloatCoder
-IntervalWindowCoderImpl = IntervalWindowCoder
-IterableCoderImpl = IterableCoder
-LengthPrefixCoderImpl = LengthPrefixCoder
-ListCoderImpl = ListCoder
-MapCoderImpl = MapCoder
-NullableCoderImpl = NullableCoder
-SinglePrecisionFloatCoderImpl = SinglePrecisionFloatCoder
-SingletonCoderImpl = SingletonCoder
-TimestampCoderImpl = TimestampCoder
-TupleCoderImpl = TupleCoder
-TupleSequenceCoderImpl = TupleSequenceCoder
-VarInt32CoderImpl = VarInt32Coder
-VarIntCoderImpl = VarIntCoder
+BigEndianShortCoderImpl = coders.BigEndianShortCoder
+BigIntegerCoderImpl = coders.BigIntegerCoder
+BooleanCoderImpl = coders.BooleanCoder
+ByteCoderImpl = coders.ByteCoder
+BytesCoderImpl = coders.BytesCoder
+DecimalCoderImpl = coders.DecimalCoder
+FastPrimitivesCoderImpl = coders.FastPrimitivesCoder
+FloatCoderImpl = coders.FloatCoder
+IntervalWindowCoderImpl = coders.IntervalWindowCoder
+IterableCoderImpl = coders.IterableCoder
+LengthPrefixCoderImpl = coders.LengthPrefixCoder
+ListCoderImpl = coders.ListCoder
+MapCoderImpl = coders.MapCoder
+NullableCoderImpl = coders.NullableCoder
+SinglePrecisionFloatCoderImpl = coders.SinglePrecisionFloatCoder
+SingletonCoderImpl = coders.SingletonCoder
+TimestampCoderImpl = coders.TimestampCoder
+TupleCoderImpl = coders.TupleCoder
+TupleSequenceCoderImpl = coders.TupleSequenceCoder
+VarInt32CoderImpl = coders.VarInt32Coder
+VarIntCoderImpl = coders.VarIntCoder

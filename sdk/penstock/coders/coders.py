@@ -108,9 +108,8 @@ class ToBytesCoder(Coder):
 
     def decode(self, encoded: bytes) -> Any:
         """Always raises NotImplementedError."""
-        raise refusal(
-            NotImplementedError, "a ToBytesCoder does not decode", hint="use StrUtf8Coder to read text"
-        )
+        what = "a ToBytesCoder does not decode"
+        raise refusal(NotImplementedError, what, hint="use StrUtf8Coder to read text")
 
     def is_deterministic(self) -> bool:
         return True
@@ -185,11 +184,9 @@ class VarIntCoder(_Primitive):
         try:
             stream.write_var_int64(value)
         except OverflowError as error:
-            raise refusal(
-                OverflowError,
-                "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1",
-                hint="use BigIntegerCoder, or leave out the type hint",
-            ) from error
+            what = "an integer is out of the range of VarIntCoder, -(2**63) to 2**63 - 1"
+            hint = "use BigIntegerCoder, or leave out the type hint"
+            raise refusal(OverflowError, what, hint=hint) from error
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
         return stream.read_var_int64()
@@ -367,9 +364,8 @@ class TupleCoder(FastCoder):
 
     def _pair(self) -> tuple[Coder, ...]:
         if len(self._coders) != 2:
-            raise refusal(
-                ValueError, f"{self!r} does not have two components", hint="use a TupleCoder of two"
-            )
+            what = f"{self!r} does not have two components"
+            raise refusal(ValueError, what, hint="use a TupleCoder of two")
         return self._coders
 
     def __repr__(self) -> str:

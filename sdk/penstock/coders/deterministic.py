@@ -183,7 +183,7 @@ def no_encoding(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
     )
 
 
-def library_encoder(kind: type, encode_key: Encoder) -> Encoder | None:
+def library_encoder(kind: type) -> Encoder | None:
     """The encoder of a class of the standard library or of penstock itself, found by name: nothing is imported."""
     match f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}":
         case "penstock.Timestamp":
@@ -248,7 +248,7 @@ def _zone(parts: Any) -> datetime.tzinfo | None:
     return datetime.timezone(offset) if parts[1] is None else datetime.timezone(offset, parts[1])
 
 
-def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None = None) -> Encoder:
+def class_encoder(kind: type, base_with_coder: type | None = None) -> Encoder:
     """The encoder of a user's class that Beam encodes deterministically; TypeError for any other class.
 
     These are enums, frozen dataclasses (their ``init`` fields), named tuples, and classes with
@@ -279,77 +279,53 @@ def class_encoder(kind: type, encode_key: Encoder, base_with_coder: type | None 
     raise no_encoding(kind)
 
 
-def decoders(decode_key: Decoder) -> dict[int, Decoder]:
-    """The decoders of this module's forms, by the code of the tag they begin with."""
-
-    def of_class(data: bytes) -> tuple[Any, int]:
-        # A class's name is framed as a part is; names of more than 127 bytes take two or more bytes of size.
-        end = 1
-        size = shift = 0
-        while True:
-            digit = data[end]
-            end += 1
-            size |= (digit & 127) << shift
-            shift += 7
-            if digit < 128:
-                break
-        return class_named(bytes(data[end : end + size])), end + size
-
-    def named_tuple(data: bytes) -> Any:
-        cls, position = of_class(data)
-        return cls._make(map(decode_key, unframed(data, position)))
-
-    def dataclass(data: bytes) -> Any:
-        cls, position = of_class(data)
-        fields = [field for field in dataclasses.fields(cls) if field.init]
-        values = dict(zip(fields, map(decode_key, unframed(data, position)), strict=True))
-        positional = [value for field, value in values.items() if not field.kw_only]
-        return cls(*positional, **{field.name: value for field, value in values.items() if field.kw_only})
-
-    def enumeration(data: bytes) -> Any:
-        cls, position = of_class(data)
-        return cls(decode_key(data[position:]))
-
-    def stateful(data: bytes) -> Any:
-        cls, position = of_class(data)
-        value: Any = cls.__new__(cls)
-        value.__setstate__(decode_key(data[position:]))
-        return value
-
-    forms: dict[bytes, Decoder] = {
-        b"n": named_tuple,
-        b"d": dataclass,
-        b"e": enumeration,
-        b"o": stateful,
-        b"r": lambda data: _row(list(map(decode_key, unframed(data, 1)))),
-        b"m": lambda data: _datetime(*decode_key(data[1:])),
-    }
-    return {tag[0]: form for tag, form in (forms | _PLAIN_FORMS).items()}
+def _of_class(data: bytes) -> tuple[Any, int]:
+    """The class that an encoded key names, and where the name ends."""
+    # A class's name is framed as a part is; names of more than 127 bytes take two or more bytes of size.
+    end = 1
+    size = shift = 0
+    while True:
+        digit = data[end]
+        end += 1
+        size |= (digit & 127) << shift
+        shift += 7
+        if digit < 128:
+            break
+    return class_named(bytes(data[end : end + size])), end + size
 
 
-def _row(parts: list[Any]) -> Any:
-    return Row(**dict(zip(parts[::2], parts[1::2], strict=True)))
+def _named_tuple(data: bytes) -> Any:
+    cls, position = _of_class(data)
+    return cls._make(map(decode_key, unframed(data, position)))
+
+
+def _dataclass(data: bytes) -> Any:
+    cls, position = _of_class(data)
+    fields = [field for field in dataclasses.fields(cls) if field.init]
+    values = dict(zip(fields, map(decode_key, unframed(data, position)), strict=True))
+    positional = [value for field, value in values.items() if not field.kw_only]
+    return cls(*positional, **{field.name: value for field, value in values.items() if field.kw_only})
+
+
+def _enumeration(data: bytes) -> Any:
+    cls, position = _of_class(data)
+    return cls(decode_key(data[position:]))
+
+
+def _stateful(data: bytes) -> Any:
+    cls, position = _of_class(data)
+    value: Any = cls.__new__(cls)
+    value.__setstate__(decode_key(data[position:]))
+    return value
 
 
 def _datetime(text: str, fold: int, zone: Any) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text).replace(fold=fold, tzinfo=_zone(zone))
 
 
-def _timestamp(data: bytes) -> Any:
-    return Timestamp.from_micros(int.from_bytes(data[1:], "big", signed=True))
-
-
-def _precise_timestamp(data: bytes) -> Any:
-    return Timestamp(subseconds=int.from_bytes(data[1:], "big", signed=True), precision=9)
-
-
 def _interval(data: bytes) -> Any:
     start, end = struct.unpack_from(">qq", data, 1)
     return IntervalWindow(Timestamp.from_micros(start), Timestamp.from_micros(end))
-
-
-def _global(data: bytes) -> Any:
-    return GlobalWindow()
 
 
 def _decimal(data: bytes) -> Any:
@@ -365,26 +341,7 @@ def _uuid(data: bytes) -> Any:
     return uuid.UUID(bytes=bytes(data[1:17]), is_safe=safety[bytes(data[17:])])
 
 
-def _date(data: bytes) -> datetime.date:
-    return datetime.date.fromisoformat(str(data[1:], "ascii"))
-
-
-_PLAIN_FORMS: dict[bytes, Decoder] = {
-    b"t": _timestamp,
-    b"T": _precise_timestamp,
-    b"w": _interval,
-    b"g": _global,
-    b"D": _decimal,
-    b"u": _uuid,
-    b"y": _date,
-}
-
-
 _LOGGER = logging.getLogger(__name__)
-
-
-class _Switch:
-    on = False
 
 
 class _Pickler(pickle.Pickler):
@@ -416,39 +373,6 @@ class PickledKeyCoder(Coder):
 
     def decode(self, encoded: bytes) -> Any:
         return _Unpickler(io.BytesIO(encoded)).load()
-
-
-def set_pickling(on: bool) -> bool:
-    """Allows to pickle keys in this process or not (``allow_non_deterministic_key_coders``); whether that changes."""
-    changed = _Switch.on != on
-    _Switch.on = on
-    return changed
-
-
-def fallback_coder(kind: type) -> Coder | None:
-    """The coder of keys of a class that has no deterministic encoding; None if it has none.
-
-    It is the newest registered fallback coder that takes the class and says that it is deterministic, or one that
-    pickles if that is allowed.
-    """
-    registry = registry_in_use()
-    for fallback in reversed(registry.custom_fallbacks):
-        try:
-            coder: Coder = fallback.from_type_hint(kind, registry)
-        except Exception:
-            # It passes this class on.
-            continue
-        if coder.is_deterministic():
-            return coder
-        break
-    if not _Switch.on:
-        return None
-    _LOGGER.warning(
-        "keys of type %s.%s are pickled: equal ones whose pickled bytes differ are different keys",
-        kind.__module__,
-        kind.__qualname__,
-    )
-    return PickledKeyCoder()
 
 
 _pack_short = struct.Struct(">ci").pack
@@ -572,10 +496,10 @@ def _encoder_of(kind: type) -> Encoder:
         found = _fallback_encoders.get((kind, registry_in_use()))
         if found is not None:
             return found
-    encoder = _registered_encoder(kind) or library_encoder(kind, encode_key)
+    encoder = _registered_encoder(kind) or library_encoder(kind)
     if encoder is None:
         try:
-            encoder = class_encoder(kind, encode_key, _base_with_coder(kind))
+            encoder = class_encoder(kind, _base_with_coder(kind))
         except TypeError:
             fallback = _fallback_encoder(kind)
             if fallback is None:
@@ -618,17 +542,48 @@ def _registered_encoder(kind: type) -> Encoder | None:
     return lambda value: framed([encode(value)], head)
 
 
+_pickles_keys = False
+
+
 def allow_pickled_keys(allowed: bool) -> None:
     """Sets whether keys of classes without a deterministic encoding are pickled in this process, and not refused.
 
     A runner calls it where a run begins, and in the workers.
     """
-    if set_pickling(allowed):
+    global _pickles_keys
+    if allowed != _pickles_keys:
+        _pickles_keys = allowed
         forget_encoders()
 
 
+def _fallback_coder(kind: type) -> Coder | None:
+    """The coder of keys of a class that has no deterministic encoding; None if it has none.
+
+    It is the newest registered fallback coder that takes the class and says that it is deterministic, or one that
+    pickles if that is allowed.
+    """
+    registry = registry_in_use()
+    for fallback in reversed(registry.custom_fallbacks):
+        try:
+            coder: Coder = fallback.from_type_hint(kind, registry)
+        except Exception:
+            # It passes this class on.
+            continue
+        if coder.is_deterministic():
+            return coder
+        break
+    if not _pickles_keys:
+        return None
+    _LOGGER.warning(
+        "keys of type %s.%s are pickled: equal ones whose pickled bytes differ are different keys",
+        kind.__module__,
+        kind.__qualname__,
+    )
+    return PickledKeyCoder()
+
+
 def _fallback_encoder(kind: type) -> Encoder | None:
-    coder = fallback_coder(kind)
+    coder = _fallback_coder(kind)
     if coder is None:
         return None
     encode = coder.encode
@@ -660,11 +615,9 @@ def _decode_registered(data: bytes) -> Any:
     kind = class_named(bytes(name))
     coder = _registered_coder(kind)
     if coder is None:
-        raise refusal(
-            LookupError,
-            f"no coder is registered for {kind.__qualname__} in the process that decodes the key",
-            hint="register the coder that the key was encoded with before the pipeline runs",
-        )
+        what = f"no coder is registered for {kind.__qualname__} in the process that decodes the key"
+        hint = "register the coder that the key was encoded with before the pipeline runs"
+        raise refusal(LookupError, what, hint=hint)
     return coder.decode(bytes(payload))
 
 
@@ -698,7 +651,7 @@ def _decode_dict(data: bytes) -> dict[Any, Any]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-_BUILT_IN_DECODERS: dict[bytes, Decoder] = {
+_DECODERS: dict[bytes, Decoder] = {
     b"s": _decode_str,
     b"i": lambda data: _unpack_short(data, 1)[0],
     b"q": _decode_long,
@@ -714,7 +667,18 @@ _BUILT_IN_DECODERS: dict[bytes, Decoder] = {
     b"<": lambda data: set(map(decode_key, unframed(data, 1))),
     b"c": _decode_registered,
     b"p": _decode_fallback,
+    b"n": _named_tuple,
+    b"d": _dataclass,
+    b"e": _enumeration,
+    b"o": _stateful,
+    b"r": lambda data: Row(**_decode_dict(data)),
+    b"m": lambda data: _datetime(*decode_key(data[1:])),
+    b"t": lambda data: Timestamp.from_micros(_decode_long(data)),
+    b"T": lambda data: Timestamp(subseconds=_decode_long(data), precision=9),
+    b"w": _interval,
+    b"g": lambda data: GlobalWindow(),
+    b"D": _decimal,
+    b"u": _uuid,
+    b"y": lambda data: datetime.date.fromisoformat(str(data[1:], "ascii")),
 }
-_decoders: dict[int, Decoder] = {tag[0]: form for tag, form in _BUILT_IN_DECODERS.items()} | decoders(
-    decode_key
-)
+_decoders: dict[int, Decoder] = {tag[0]: form for tag, form in _DECODERS.items()}

@@ -80,11 +80,8 @@ def _coder_of(kind: Any) -> Any:
     registry = registry_in_use()
     coder = registry.registered_coder(kind)
     if coder is None:
-        raise refusal(
-            TypeError,
-            f"an object of class {kind.__qualname__} was written with a coder, and none is registered now",
-            hint="register the coder of the class in this program as well",
-        )
+        what = f"an object of class {kind.__qualname__} was written with a coder, and none is registered now"
+        raise refusal(TypeError, what, hint="register the coder of the class in this program as well")
     return coder
 
 

@@ -7,15 +7,6 @@ from typing import Any, TypeVar
 
 from penstock.coders import coders
 from penstock.coders.base import Coder, Registry, registry_in_use
-from penstock.coders.coders import (
-    IterableCoder,
-    ListCoder,
-    MapCoder,
-    NullableCoder,
-    PaneInfoCoder,
-    TupleCoder,
-    WindowedValueCoder,
-)
 from penstock.coders.deterministic import forget_encoders
 from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
@@ -73,11 +64,8 @@ class CoderRegistry:
             TypeError: The second argument is not a class, for instance a coder object.
         """
         if not isinstance(typehint_coder_class, type):
-            raise refusal(
-                TypeError,
-                f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead.",
-                hint="leave out the parentheses: register_coder(MyType, MyCoder)",
-            )
+            what = f"Coder registration requires a coder class object. Received {typehint_coder_class!r} instead."
+            raise refusal(TypeError, what, hint="leave out the parentheses: register_coder(MyType, MyCoder)")
         if typehint_type not in self.custom_types:
             self.custom_types.append(typehint_type)
         self._coders[_lookup_key(typehint_type)] = typehint_coder_class
@@ -154,9 +142,8 @@ class FirstOf:
                 reasons.append(f"{coder_class}: {error}")
             else:
                 return coder
-        raise refusal(
-            ValueError, f"no coder takes {typehint!r}: {'; '.join(reasons)}", hint="register a coder"
-        )
+        what = f"no coder takes {typehint!r}: {'; '.join(reasons)}"
+        raise refusal(ValueError, what, hint="register a coder")
 
 
 def _lookup_key(kind: Any) -> Any:
@@ -172,20 +159,20 @@ def _lookup_key(kind: Any) -> Any:
 
 def _class_for_hint(typehint: Any) -> Any:
     if typehint is PaneInfo:
-        return PaneInfoCoder
+        return coders.PaneInfoCoder
     if isinstance(typehint, row_type.RowTypeConstraint):
         return RowCoder
     classes: tuple[tuple[Any, type[Coder]], ...] = (
-        (typehints.TupleConstraint, TupleCoder),
-        (typehints.DictConstraint, MapCoder),
-        (typehints.WindowedTypeConstraint, WindowedValueCoder),
-        (typehints.IterableTypeConstraint, IterableCoder),
-        (typehints.ListConstraint, ListCoder),
+        (typehints.TupleConstraint, coders.TupleCoder),
+        (typehints.DictConstraint, coders.MapCoder),
+        (typehints.WindowedTypeConstraint, coders.WindowedValueCoder),
+        (typehints.IterableTypeConstraint, coders.IterableCoder),
+        (typehints.ListConstraint, coders.ListCoder),
     )
     for constraint, coder_class in classes:
         if type(typehint) is constraint:
             return coder_class
-    return NullableCoder if typehints.is_nullable(typehint) else None
+    return coders.NullableCoder if typehints.is_nullable(typehint) else None
 
 
 registry = CoderRegistry()

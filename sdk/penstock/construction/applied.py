@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.where import Location, at_step
 from penstock.construction import pvalue
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.resources import merge_resource_hints
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class AppliedPTransform:
         elif isinstance(output, pvalue.PValue):
             self.outputs[tag] = output
         else:
-            raise TypeError(three_parts(f"Unexpected output type: {type(output).__name__}", where=self.where))
+            raise refusal(TypeError, f"Unexpected output type: {type(output).__name__}", where=self.where)
 
     def replace_inputs(self, main_inputs: Mapping[str, Any]) -> None:
         """Replaces all main inputs."""
@@ -199,11 +199,8 @@ def encode_annotations(annotations: Mapping[str, Any] | None) -> dict[str, bytes
     encoded = {}
     for key, value in (annotations or {}).items():
         if not isinstance(value, (str, bytes)):
-            raise TypeError(
-                three_parts(
-                    f"Unknown annotation type {type(value).__name__} for {key}", hint="pass text or bytes"
-                )
-            )
+            what = f"Unknown annotation type {type(value).__name__} for {key}"
+            raise refusal(TypeError, what, hint="pass text or bytes")
         encoded[key] = value.encode() if isinstance(value, str) else value
     return encoded
 

@@ -70,11 +70,9 @@ class _Builder:
         primitive = leaf.transform.to_primitive()
         if primitive is None:
             if not leaf.is_composite():
-                raise TransformError(
-                    f"{type(leaf.transform).__name__} returns a PCollection that no transform makes",
-                    where=leaf.where,
-                    hint="return from expand the outputs of the transforms that it applies",
-                )
+                what = f"{type(leaf.transform).__name__} returns a PCollection that no transform makes"
+                hint = "return from expand the outputs of the transforms that it applies"
+                raise TransformError(what, where=leaf.where, hint=hint)
             return
         if self.checks is not None:
             primitive = self._with_checks(leaf, primitive)
@@ -111,9 +109,6 @@ class _Builder:
     def _edge(self, leaf: AppliedPTransform, value: Any) -> int:
         number = self.numbers.get(id(value))
         if number is None:
-            raise TransformError(
-                f"the input {value} is not the output of any step",
-                where=leaf.where,
-                hint="apply the transform that makes it",
-            )
+            what = f"the input {value} is not the output of any step"
+            raise TransformError(what, where=leaf.where, hint="apply the transform that makes it")
         return number

@@ -13,7 +13,7 @@ from penstock.base.display import HasDisplayData
 from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
 from penstock.base.identifiers import identifier
-from penstock.base.where import Location, caller
+from penstock.base.where import Location, caller, here
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
@@ -27,7 +27,7 @@ from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
 from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.construction.replacing import replace_all
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.given import checked_arguments, own_options
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
@@ -41,29 +41,17 @@ def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
     sides = tuple(side.pvalue for side in node.side_inputs)
     for value in (*node.inputs, *sides):
         if not isinstance(value, pvalue.PValue):
-            raise TypeError(
-                three_parts(
-                    f"{node.transform} is applied to a {type(value).__name__}, which is not a PCollection",
-                    where=node.where,
-                    hint="make a PCollection of it with Create",
-                )
-            )
+            what = f"{node.transform} is applied to a {type(value).__name__}, which is not a PCollection"
+            raise refusal(TypeError, what, where=node.where, hint="make a PCollection of it with Create")
         if value.pipeline is not pipeline:
-            raise ValueError(
-                three_parts(
-                    "Mixing values in different pipelines is not allowed",
-                    where=node.where,
-                    hint="make all inputs in one pipeline",
-                )
-            )
+            what = "Mixing values in different pipelines is not allowed"
+            raise refusal(ValueError, what, where=node.where, hint="make all inputs in one pipeline")
         needs = node.transform is not None and node.transform.needs_pcollection
         if needs and not isinstance(value, pvalue.PCollection):
             given = "PBegin/Pipeline" if isinstance(value, pvalue.PBegin) else type(value).__name__
-            raise TypeCheckError(
-                f"Transform {node.full_label!r} expects a PCollection as input. Got a {given} instead.",
-                where=node.where,
-                hint="apply it to the output of a transform such as Create or a read",
-            )
+            what = f"Transform {node.full_label!r} expects a PCollection as input. Got a {given} instead."
+            hint = "apply it to the output of a transform such as Create or a read"
+            raise TypeCheckError(what, where=node.where, hint=hint)
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -101,12 +89,8 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._standard_options = self._options.view_as(StandardOptions)
         self._type_options = self._options.view_as(TypeOptions)
         if not (runner is None or isinstance(runner, str) or hasattr(runner, "run_pipeline")):
-            raise TypeError(
-                three_parts(
-                    f"Runner {runner!r} is not a PipelineRunner object or the name of a runner",
-                    hint="leave it out",
-                )
-            )
+            what = f"Runner {runner!r} is not a PipelineRunner object or the name of a runner"
+            raise refusal(TypeError, what, hint="leave it out")
         self._runner = runner
         self._stack = [AppliedPTransform(None, None, "", None)]
         self._stack[0].resource_hints = resource_hints_from_options(self._options)
@@ -210,13 +194,9 @@ class Pipeline(HasDisplayData, WithoutElements):
         if isinstance(transform, NamedPTransform):
             return self.apply(transform.transform, pvalueish, label or transform.label)
         if not isinstance(transform, PTransform):
-            raise TypeError(
-                three_parts(
-                    f"Expected a PTransform object, got {transform!r}",
-                    where=self._here(),
-                    hint="call the class to make a transform; wrap a function in Map or FlatMap",
-                )
-            )
+            what = f"Expected a PTransform object, got {transform!r}"
+            hint = "call the class to make a transform; wrap a function in Map or FlatMap"
+            raise refusal(TypeError, what, where=here(), hint=hint)
         if label is None:
             return self._apply(transform, pvalueish)
         own_label, transform.label = transform._user_label, label
@@ -227,13 +207,9 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def _apply(self, transform: Any, pvalueish: Any) -> Any:
         if pvalueish is None:
-            raise TypeCheckError(
-                three_parts(
-                    f"Transform {transform.label!r} was applied to the output of an object of type None",
-                    where=self._here(),
-                    hint="return the output from the expand method of the transform before it",
-                )
-            )
+            what = f"Transform {transform.label!r} was applied to the output of an object of type None"
+            hint = "return the output from the expand method of the transform before it"
+            raise refusal(TypeCheckError, what, where=here(), hint=hint)
         transform.see_options(self._options)
         pvalueish, inputs = transform._extract_input_pvalues(pvalueish)
         location = caller()
@@ -265,14 +241,10 @@ class Pipeline(HasDisplayData, WithoutElements):
         if full_label in self._labels and self._standard_options.auto_unique_labels:
             full_label = f"{full_label}_{identifier()[:6]}"
         if full_label in self._labels:
-            raise RuntimeError(
-                three_parts(
-                    f'A transform with label "{full_label}" already exists in the pipeline',
-                    where=f"at {location}; the first one is at {self._labels[full_label]}",
-                    hint='give one of them a label: pvalue | "label" >> transform, or set the option '
-                    "auto_unique_labels",
-                )
-            )
+            what = f'A transform with label "{full_label}" already exists in the pipeline'
+            where = f"at {location}; the first one is at {self._labels[full_label]}"
+            hint = 'give one of them a label: pvalue | "label" >> transform, or set the option auto_unique_labels'
+            raise refusal(RuntimeError, what, where=where, hint=hint)
         self._labels[full_label] = location
         return full_label
 
@@ -371,7 +343,3 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def _register_error_handler(self, handler: Any) -> None:
         self._error_handlers.append(handler)
-
-    def _here(self) -> str | None:
-        location = caller()
-        return f"at {location}" if location else None

@@ -18,7 +18,7 @@ from penstock.base.late_binding import LateBinding
 from penstock.base.where import caller, here
 from penstock.construction import pvalue
 from penstock.construction.applicable import PartT, ResultT
-from penstock.error import SideInputError, TransformError, three_parts
+from penstock.error import SideInputError, TransformError, refusal, three_parts
 from penstock.functions.resources import parse_resource_hints
 from penstock.typehints import native_type_compatibility, typehints
 from penstock.typehints.decorators import (
@@ -105,12 +105,9 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         Returns:
             A PCollection, several in a tuple, list or dict, a ``DoOutputsTuple``, or a ``PDone``.
         """
-        raise NotImplementedError(
-            three_parts(
-                f"{type(self).__name__} does not define an expand method",
-                hint="define one: def expand(self, pcoll): return pcoll | ...",
-            )
-        )
+        what = f"{type(self).__name__} does not define an expand method"
+        hint = "define one: def expand(self, pcoll): return pcoll | ..."
+        raise refusal(NotImplementedError, what, hint=hint)
 
     def to_primitive(self) -> graph.Primitive | None:
         """What the runner does for this transform; None for composites."""
@@ -168,24 +165,16 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             return
         args, kwargs = hints
         if args and kwargs and side == "input":
-            raise TypeCheckError(
-                three_parts(
-                    f"{type(self).__name__} cannot have both positional and keyword input type hints",
-                    where=self._where(),
-                )
-            )
+            what = f"{type(self).__name__} cannot have both positional and keyword input type hints"
+            raise refusal(TypeCheckError, what, where=self._where())
         root_hint = args[0] if len(args) == 1 else args or kwargs
         for context, value, hint in pairs_with_hints(pvalueish, root_hint, ""):
             given = getattr(value, "element_type", None)
             if given is not None and hint and not typehints.is_consistent_with(given, hint):
-                raise TypeCheckError(
-                    three_parts(
-                        f"{side.title()} type hint violation at {self.label}{context}: "
-                        f"expected {typehints.show_type(hint)}, got {typehints.show_type(given)}",
-                        where=self._where(),
-                        hint="correct the type hints of this transform or of the one before it",
-                    )
-                )
+                shown = f"expected {typehints.show_type(hint)}, got {typehints.show_type(given)}"
+                what = f"{side.title()} type hint violation at {self.label}{context}: {shown}"
+                hint = "correct the type hints of this transform or of the one before it"
+                raise refusal(TypeCheckError, what, where=self._where(), hint=hint)
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The type of the output's elements for input elements of `input_type`."""
@@ -204,11 +193,8 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
     def _check_pcollection(self, pcoll: Any) -> None:
         if not isinstance(pcoll, pvalue.PCollection):
-            raise TransformError(
-                "Expecting a PCollection argument",
-                where=self._where(),
-                hint=f"apply it to a PCollection, not to a {type(pcoll).__name__}",
-            )
+            hint = f"apply it to a PCollection, not to a {type(pcoll).__name__}"
+            raise TransformError("Expecting a PCollection argument", where=self._where(), hint=hint)
 
     def __str__(self) -> str:
         given = getattr(self, "inputs", ())
@@ -305,9 +291,8 @@ class NamedPTransform(PTransform[Any, Any]):
 
     def __init__(self, transform: PTransform[Any, Any], label: str) -> None:
         if not isinstance(label, str):
-            raise TypeError(
-                three_parts(f"the label {label!r} is not a string", hint="write 'label' >> transform")
-            )
+            what = f"the label {label!r} is not a string"
+            raise refusal(TypeError, what, hint="write 'label' >> transform")
         super().__init__(label)
         self.transform = transform
 
@@ -428,16 +413,14 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
     def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(fn, type) and issubclass(fn, WithTypeHints):
             what = f"Use {fn.__name__}() not {fn.__name__}"
-            raise ValueError(three_parts(what, where=here(), hint="call the class to make an instance"))
+            raise refusal(ValueError, what, where=here(), hint="call the class to make an instance")
         self.fn = self.make_fn(fn, bool(args or kwargs))
         super().__init__()
         for value in (*args, *kwargs.values()):
             if isinstance(value, pvalue.PCollection):
-                raise SideInputError(
-                    "PCollection used directly as side input argument",
-                    where=self._where(),
-                    hint="wrap it in AsIter(pcollection) or AsSingleton(pcollection) to say how it is used",
-                )
+                what = "PCollection used directly as side input argument"
+                hint = "wrap it in AsIter(pcollection) or AsSingleton(pcollection) to say how it is used"
+                raise SideInputError(what, where=self._where(), hint=hint)
         self.raw_side_inputs = args, kwargs
         ordered = (*args, *(kwargs[name] for name in sorted(kwargs)))
         self.side_inputs = tuple(value for value in ordered if isinstance(value, pvalue.AsSideInput))
@@ -460,7 +443,8 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         return WithTypeHints.with_input_types(self, *args, **kwargs)
 
     def _process_argspec_fn(self) -> Callable[..., Any]:
-        raise NotImplementedError
+        """The function whose parameters the arguments must fit; by default they may be any."""
+        return lambda element, *args, **kwargs: None
 
     def type_check_inputs(self, pvalueish: Any) -> None:
         input_types = self.get_type_hints().input_types
@@ -491,9 +475,8 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
             f"PCollection of type '{actual}'"
         )
         produced = f" (produced by the transform {pcoll.producer.full_label!r})" if pcoll.producer else ""
-        return three_parts(
-            what + produced, where=self._where(), hint="correct the type hints of one of the two"
-        )
+        what = what + produced
+        return three_parts(what, where=self._where(), hint="correct the type hints of one of the two")
 
 
 def _argument_type(value: Any) -> Any:

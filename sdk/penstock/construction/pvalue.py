@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.windows.side_input_windows import default_window_mapping_fn
 
@@ -80,26 +80,17 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         if self._windowing is None:
             producer = self.producer
             if producer is None or producer.transform is None:
-                raise ValueError(
-                    three_parts(
-                        "this PCollection is not the output of any transform yet",
-                        where=str(self),
-                        hint="apply a transform first",
-                    )
-                )
+                what = "this PCollection is not the output of any transform yet"
+                raise refusal(ValueError, what, where=str(self), hint="apply a transform first")
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
 
     if not TYPE_CHECKING:  # A type checker must see that it is not iterable.
 
         def __iter__(self) -> Iterator[Any]:
-            raise TypeError(
-                three_parts(
-                    "a PCollection cannot be iterated: it has no elements before the pipeline runs",
-                    where=f"at {self}",
-                    hint="apply a transform with `|`, or pass it as a side input, e.g. AsIter(pcoll)",
-                )
-            )
+            what = "a PCollection cannot be iterated: it has no elements before the pipeline runs"
+            hint = "apply a transform with `|`, or pass it as a side input, e.g. AsIter(pcoll)"
+            raise refusal(TypeError, what, where=f"at {self}", hint=hint)
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
         # Closures capture PCollections by accident; workers get a placeholder without any use.
@@ -170,13 +161,9 @@ class DoOutputsTuple:
         if tag == self._main_tag:
             tag = None
         elif tag is not None and self._tags and tag not in self._tags and not self._allow_unknown_tags:
-            raise ValueError(
-                three_parts(
-                    f"Tag {tag!r} is neither the main tag {self._main_tag!r} nor one of {self._tags}",
-                    where=self.producer.where if self.producer else None,
-                    hint=f"declare it: with_outputs({tag!r}, ...)",
-                )
-            )
+            what = f"Tag {tag!r} is neither the main tag {self._main_tag!r} nor one of {self._tags}"
+            hint = f"declare it: with_outputs({tag!r}, ...)"
+            raise refusal(ValueError, what, where=self.producer.where if self.producer else None, hint=hint)
         if tag not in self._pcolls:
             self._pcolls[tag] = self._output(tag)
         return self._pcolls[tag]
@@ -185,13 +172,8 @@ class DoOutputsTuple:
         """Makes the PCollection of a tag, and records it as an output of the step."""
         producer = self.producer
         if producer is None:
-            raise ValueError(
-                three_parts(
-                    "the outputs do not exist before the transform is applied",
-                    where=repr(self),
-                    hint="apply the transform first",
-                )
-            )
+            what = "the outputs do not exist before the transform is applied"
+            raise refusal(ValueError, what, where=repr(self), hint="apply the transform first")
         hints = self._transform.get_type_hints().tagged_output_types() if tag is not None else {}
         pcoll: PCollection[Any] = PCollection(
             self._pipeline,
@@ -211,12 +193,8 @@ class AsSideInput:
 
     def __init__(self, pcoll: PCollection[Any]) -> None:
         if not isinstance(pcoll, PCollection):
-            raise TypeError(
-                three_parts(
-                    f"{type(self).__name__} takes a PCollection, not {type(pcoll).__name__}",
-                    hint="pass plain values as ordinary arguments",
-                )
-            )
+            what = f"{type(self).__name__} takes a PCollection, not {type(pcoll).__name__}"
+            raise refusal(TypeError, what, hint="pass plain values as ordinary arguments")
         # Refuses side inputs in session windows: no window of a main input corresponds to a session.
         default_window_mapping_fn(pcoll.windowing.windowfn)
         self.pvalue = pcoll

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.construction import pvalue
 from penstock.construction.applied import AppliedPTransform, PTransformOverride
-from penstock.error import three_parts
+from penstock.error import refusal
 
 if TYPE_CHECKING:
     from penstock.construction.pipeline import Pipeline
@@ -28,13 +28,9 @@ def replace_all(pipeline: Pipeline, overrides: Sequence[PTransformOverride]) -> 
     for override in overrides:
         for node in _nodes(pipeline._root_transform()):
             if not node.is_composite() and override.matches(node):
-                raise RuntimeError(
-                    three_parts(
-                        f"Transform node {node!r} was not replaced as expected",
-                        where=node.where,
-                        hint="a later override may have brought it back; change their order",
-                    )
-                )
+                what = f"Transform node {node!r} was not replaced as expected"
+                hint = "a later override may have brought it back; change their order"
+                raise refusal(RuntimeError, what, where=node.where, hint=hint)
 
 
 def _nodes(root: AppliedPTransform) -> list[AppliedPTransform]:

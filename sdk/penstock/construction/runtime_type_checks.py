@@ -10,7 +10,7 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
-from penstock.functions.combinefn import CombineFn, NoValue
+from penstock.functions.combinefn import CombineFn, NoValue, delegate, described
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
 from penstock.functions.signature import MethodSignature, signature_of
@@ -19,6 +19,7 @@ from penstock.typehints.decorators import IOTypeHints, TypeCheckError, getcallar
 from penstock.utils.windowed_value import WindowedValue
 
 _SAMPLE_EVERY = 100
+_PASSED_ON = "setup create_accumulator merge_accumulators compact teardown get_accumulator_coder"
 
 
 def with_checks(
@@ -86,8 +87,7 @@ class CheckedDoFn(DoFn):
 
     def describe(self) -> str:
         """The name of the DoFn inside, for people."""
-        describe: Callable[[], str] | None = getattr(self.dofn, "describe", None)
-        return describe() if describe is not None else type(self.dofn).__name__
+        return described(self.dofn)
 
     def process_signature(self) -> MethodSignature:
         return self.dofn.process_signature()
@@ -149,6 +149,7 @@ class CheckedCombineFn(CombineFn):
     def __init__(self, fn: CombineFn, hints: IOTypeHints, label: str, every: int) -> None:
         super().__init__()
         self.fn = fn
+        delegate(self, fn, _PASSED_ON)
         self._label = label
         self._sample = _Sample(every)
         self._input = _value_hint(
@@ -156,35 +157,17 @@ class CheckedCombineFn(CombineFn):
         )
         self._output = _value_hint(hints.simple_output_type(label))
 
-    def setup(self, *args: Any, **kwargs: Any) -> None:
-        self.fn.setup(*args, **kwargs)
-
-    def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fn.create_accumulator(*args, **kwargs)
-
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         # `NoValue`, which yields the result for no values, is not a value of the user.
         if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
-    def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        return self.fn.merge_accumulators(accumulators, *args, **kwargs)
-
-    def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.fn.compact(accumulator, *args, **kwargs)
-
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
         result = self.fn.extract_output(accumulator, *args, **kwargs)
         if self._output is not None:
             self._check("Type-hint for return type violated", self._output, result)
         return result
-
-    def teardown(self, *args: Any, **kwargs: Any) -> None:
-        self.fn.teardown(*args, **kwargs)
-
-    def get_accumulator_coder(self) -> Any:
-        return self.fn.get_accumulator_coder()
 
     def default_type_hints(self) -> Any:
         return self.fn.get_type_hints()
@@ -249,6 +232,5 @@ def _output_violation(hint: Any, value: Any) -> str | None:
 
 
 def _error(step: str, reason: str, what_to_correct: str) -> TypeCheckError:
-    return TypeCheckError(
-        f"Runtime type violation detected within {step}: {reason}", hint=f"correct {what_to_correct}"
-    )
+    what = f"Runtime type violation detected within {step}: {reason}"
+    return TypeCheckError(what, hint=f"correct {what_to_correct}")

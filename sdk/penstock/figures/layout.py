@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from penstock.figures.markup import MINUS, text_width
 from penstock.figures.moments import (
@@ -23,8 +22,6 @@ from penstock.figures.room import Area, Room
 from penstock.machines.recorder import RecordedPane
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
-
-T = TypeVar("T")
 
 _CUT = 20
 """Windows that are longer than the whole input by this factor are not shown completely."""

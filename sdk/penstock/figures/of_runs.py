@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.construction.graph_of import graph_with_edge
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.figures.drawing import draw
 from penstock.figures.played import STEP_MICROS
 from penstock.figures.recording import Recording
@@ -44,7 +44,7 @@ def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recordin
     group = _grouping_before(graph, edge)
     if group is None:
         what = "no grouping leads to the PCollection, and so it has no windows to draw"
-        raise ValueError(three_parts(what, where=_where(graph, edge), hint="pass the output of a grouping"))
+        raise refusal(ValueError, what, where=_where(graph, edge), hint="pass the output of a grouping")
     # A combine may have replaced a group whose only reader it is.
     outputs = {output.edge for output in group.outputs}
     readers = [step.label for step in graph.steps if outputs.intersection(step.inputs)]
@@ -56,7 +56,7 @@ def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recordin
     if found is None:
         what = "the run recorded nothing for this grouping"
         hint = "run the pipeline with record_events=1000, on input with elements"
-        raise ValueError(three_parts(what, where=group.where, hint=hint))
+        raise refusal(ValueError, what, where=group.where, hint=hint)
     return recording_of_run(found, group.label.removesuffix("/GroupByKey"), mode)
 
 

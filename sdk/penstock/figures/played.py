@@ -6,18 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.figures.recording import Recording
 from penstock.functions.combinefn import CombineFn
-from penstock.io.recorded_stream import (
-    ElementEvent,
-    MicroBatchEvent,
-    ProcessingTimeEvent,
-    WatermarkEvent,
-)
+from penstock.io.recorded_stream import ElementEvent, MicroBatchEvent, ProcessingTimeEvent, WatermarkEvent
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.recorder import RecordedInput, RecordedPane, bounds_of, value_text
+from penstock.machines.recorder import RecordedInput, RecordedPane, recorded_input, recorded_pane
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -109,9 +104,8 @@ def recording_of_test_stream(
     ([('game', '7')], True)
     """
     if tag not in (test_stream.output_tags or {None}):
-        raise ValueError(
-            three_parts(f"the TestStream has no output {tag!r}", hint="pass the tag of one of its outputs")
-        )
+        what = f"the TestStream has no output {tag!r}"
+        raise refusal(ValueError, what, hint="pass the tag of one of its outputs")
     events = list(_events_of(test_stream, tag))
     combine = None if combine is None else CombineFn.maybe_from_callable(combine)
     played = play(GroupingMachine(windowing, combine), events, mode, finish=True)
@@ -208,32 +202,12 @@ def _inputs(
             case Arrive():
                 # At one processing time elements come before the watermark, but this one came after it.
                 clock_micros += clock_micros in passed
-                key = "" if event.key is None else value_text(event.key)
-                yield RecordedInput(
-                    event.timestamp_micros,
-                    clock_micros,
-                    key,
-                    value_text(event.value),
-                    event.kind.is_retraction,
-                    step in dropped,
-                )
+                yield recorded_input(clock_micros, event.key, event, step in dropped)
             case AdvanceWatermark() if clock_micros in moved:
                 passed.add(clock_micros)
 
 
 def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]:
     for one in results:
-        pane = one.emitted
-        if isinstance(pane, Pane):
-            start_micros, end_micros = bounds_of(pane.window)
-            yield RecordedPane(
-                start_micros,
-                end_micros,
-                clocks.of_played(one),
-                "" if one.key is None else value_text(one.key),
-                value_text(pane.value),
-                pane.info.timing,
-                pane.info.index,
-                pane.kind.is_retraction,
-                pane.info.is_last,
-            )
+        if isinstance(one.emitted, Pane):
+            yield recorded_pane(clocks.of_played(one), one.key, one.emitted)

@@ -85,11 +85,8 @@ class BatchConverter(Generic[B, E]):
 
         def registered(constructor: Constructor) -> Constructor:
             if name in BATCH_CONVERTER_REGISTRY:
-                raise refusal(
-                    AssertionError,
-                    f"Attempted to register two batch converters with name {name}",
-                    hint="give each a name of its own",
-                )
+                what = f"Attempted to register two batch converters with name {name}"
+                raise refusal(AssertionError, what, hint="give each a name of its own")
             BATCH_CONVERTER_REGISTRY[name] = constructor
             return constructor
 
@@ -116,9 +113,8 @@ class BatchConverter(Generic[B, E]):
             except TypeError as error:
                 reasons.append(f"{name}: {str(error).partition(chr(10))[0]}")
         types = f"element_type={_shown(element_type)} and batch_type={_shown(batch_type)}"
-        raise refusal(
-            TypeError, f"Unable to find BatchConverter for {types} ({'; '.join(reasons)})", hint=_HINT
-        )
+        what = f"Unable to find BatchConverter for {types} ({'; '.join(reasons)})"
+        raise refusal(TypeError, what, hint=_HINT)
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), self._element_type, self._batch_type
@@ -316,21 +312,15 @@ def check_batch_parameters(dofn: Any, method: Any) -> None:
         if parameter.kind in _ALLOWED:
             continue
         error: type[Exception] = NotImplementedError if parameter.kind in _NOT_YET else ValueError
-        raise refusal(
-            error,
-            f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}",
-            where=here(),
-            hint="a batch has a timestamp, a window and a pane; for anything else define process",
-        )
+        what = f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}"
+        hint = "a batch has a timestamp, a window and a pane; for anything else define process"
+        raise refusal(error, what, where=here(), hint=hint)
 
 
 def _unsaid(dofn: Any, verb: str, method: str) -> TypeError:
-    return refusal(
-        TypeError,
-        f"nothing says which batches {_name(dofn)}.process_batch() {verb}",
-        where=here(),
-        hint=f"give it a type annotation, as in batch: list[int], or override {method}",
-    )
+    what = f"nothing says which batches {_name(dofn)}.process_batch() {verb}"
+    hint = f"give it a type annotation, as in batch: list[int], or override {method}"
+    return refusal(TypeError, what, where=here(), hint=hint)
 
 
 def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:

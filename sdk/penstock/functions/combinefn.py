@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -109,12 +110,8 @@ class CombineFn(WithTypeHints, HasDisplayData):
         if isinstance(fn, CombineFn):
             return fn
         if not callable(fn):
-            raise refusal(
-                TypeError,
-                f"Expected a CombineFn or callable, got {fn!r}",
-                where=here(),
-                hint="e.g. sum, or MeanCombineFn()",
-            )
+            what = f"Expected a CombineFn or callable, got {fn!r}"
+            raise refusal(TypeError, what, where=here(), hint="e.g. sum, or MeanCombineFn()")
         return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)
 
     def get_accumulator_coder(self) -> Any:
@@ -219,9 +216,8 @@ class CallableWrapperCombineFn(CombineFn):
         if not args and len(kwargs) == 1:
             args, kwargs = tuple(kwargs.values()), {}
         if not args:
-            raise refusal(
-                TypeError, "Combiner input type must be specified positionally", hint="@with_input_types(T)"
-            )
+            what = "Combiner input type must be specified positionally"
+            raise refusal(TypeError, what, hint="@with_input_types(T)")
         if not typehints.is_consistent_with(args[0], typehints.Iterable[typehints.Any]):
             raise TypeCheckError(
                 "All functions for a Combine PTransform must accept a single argument compatible with: Iterable[Any]. "
@@ -239,64 +235,43 @@ class NoSideInputsCallableWrapperCombineFn(CallableWrapperCombineFn):
     """A CombineFn of a function that takes no further arguments (Beam's name)."""
 
 
+_METHODS = (
+    "setup create_accumulator add_input add_inputs merge_accumulators compact extract_output teardown "
+    "subtract_input subtracts"
+)
+
+
 class _CurriedFn(CombineFn):
     """A CombineFn whose further arguments are already known."""
 
     def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().__init__()
         self.fn = fn
-        self.args = tuple(args)
-        self.kwargs = dict(kwargs)
         self.takes_retractions = fn.takes_retractions
+        for name in _METHODS.split():
+            if hasattr(fn, name):
+                setattr(self, name, functools.partial(_called_with, getattr(fn, name), tuple(args), kwargs))
 
     def describe(self) -> str:
-        described = getattr(self.fn, "describe", None)
-        return str(described()) if described else type(self.fn).__name__
+        return described(self.fn)
 
     def default_label(self) -> str:
         return self.fn.default_label()
-
-    def setup(self, *args: Any, **kwargs: Any) -> None:
-        self.fn.setup(*self.args, **self.kwargs)
-
-    def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fn.create_accumulator(*self.args, **self.kwargs)
-
-    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.fn.add_input(mutable_accumulator, element, *self.args, **self.kwargs)
-
-    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        return self.fn.add_inputs(mutable_accumulator, elements, *self.args, **self.kwargs)
-
-    def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        return self.fn.merge_accumulators(accumulators, *self.args, **self.kwargs)
-
-    def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.fn.compact(accumulator, *self.args, **self.kwargs)
-
-    def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.fn.extract_output(accumulator, *self.args, **self.kwargs)
-
-    def teardown(self, *args: Any, **kwargs: Any) -> None:
-        self.fn.teardown(*self.args, **self.kwargs)
 
     def default_type_hints(self) -> Any:
         return self.fn.get_type_hints()
 
 
-class _CurriedReversibleFn(_CurriedFn):
-    def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        super().__init__(fn, args, kwargs)
-        if hasattr(fn, "subtracts"):
-            self.subtracts = self._subtracts
+def _called_with(
+    method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *given: Any
+) -> Any:
+    return method(*given, *args, **kwargs)
 
-    def _subtracts(self, element: Any) -> bool:
-        fn: Any = self.fn
-        return bool(fn.subtracts(element, *self.args, **self.kwargs))
 
-    def subtract_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        fn: Any = self.fn
-        return fn.subtract_input(mutable_accumulator, element, *self.args, **self.kwargs)
+def described(fn: Any) -> str:
+    """The name of a DoFn or CombineFn for people, which may be a function's name."""
+    describe: Callable[[], str] | None = getattr(fn, "describe", None)
+    return describe() if describe is not None else type(fn).__name__
 
 
 def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CombineFn:
@@ -305,10 +280,7 @@ def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, An
     >>> curry_combine_fn(CombineFn.from_callable(max), [], {"key": abs}).apply([1, -3])
     -3
     """
-    if not (args or kwargs):
-        return fn
-    curried = _CurriedReversibleFn if hasattr(fn, "subtract_input") else _CurriedFn
-    return curried(fn, args, kwargs)
+    return _CurriedFn(fn, args, dict(kwargs)) if args or kwargs else fn
 
 
 class NoValue(enum.Enum):
@@ -349,8 +321,7 @@ class DefaultingCombineFn(CombineFn):
 
     def describe(self) -> str:
         """The name of the CombineFn inside, for people."""
-        described = getattr(self.fn, "describe", None)
-        return str(described()) if described else type(self.fn).__name__
+        return described(self.fn)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         if element is NoValue.MARKER:

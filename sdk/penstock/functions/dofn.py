@@ -7,17 +7,11 @@ from typing import Any
 
 from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
-from penstock.error import refusal, three_parts
+from penstock.error import refusal
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
-from penstock.functions.params import (
-    DoFnParam,
-)
-from penstock.functions.signature import (
-    MethodSignature,
-    Parameter,
-    method_signature,
-)
+from penstock.functions.params import DoFnParam
+from penstock.functions.signature import MethodSignature, Parameter, method_signature
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
     IOTypeHints,
@@ -156,11 +150,9 @@ class DoFn(WithTypeHints, HasDisplayData):
         try:
             hints = hints.strip_iterable()
         except ValueError as error:
-            raise refusal(
-                ValueError,
-                f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}",
-                hint="annotate process as returning an Iterable of elements",
-            ) from error
+            what = f"Return value not iterable: {type(self).__name__}.process: {first_line(error)}"
+            hint = "annotate process as returning an Iterable of elements"
+            raise refusal(ValueError, what, hint=hint) from error
         return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
 
     def infer_output_type(self, input_type: Any) -> Any:
@@ -291,13 +283,9 @@ class FlatMapDoFn(DoFn):
         try:
             hints = self._function_hints().strip_iterable()
         except ValueError as error:
-            raise TypeCheckError(
-                three_parts(
-                    f"Return value not iterable: {self.describe()}: {first_line(error)}",
-                    where=here(),
-                    hint="use Map, or return an iterable",
-                )
-            ) from error
+            what = f"Return value not iterable: {self.describe()}: {first_line(error)}"
+            hint = "use Map, or return an iterable"
+            raise refusal(TypeCheckError, what, where=here(), hint=hint) from error
         return hints.extract_tagged_outputs()
 
     def infer_output_type(self, input_type: Any) -> Any:

@@ -46,6 +46,17 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 _PLAIN = frozenset([int, float, str, bool, bytes, datetime.date, datetime.datetime])
 
 
+def _operator(kind: str, symbol: str, is_reflected: bool = False) -> Callable[[Expression, Any], Expression]:
+    """The method of an operator, which makes an expression of a class that is defined below."""
+
+    def method(self: Expression, other: Any) -> Expression:
+        parts = (_operand(other), self) if is_reflected else (self, _operand(other))
+        made: Expression = globals()[kind](symbol, *parts)
+        return made
+
+    return method
+
+
 class Expression(ABC):
     """A function of an element, made of fields, values and operators.
 
@@ -95,12 +106,9 @@ class Expression(ABC):
         return repr(self)
 
     def __bool__(self) -> bool:
-        raise refusal(
-            TypeError,
-            f"the expression {self} is neither true nor false: it is a function of an element",
-            where=here(),
-            hint="write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2",
-        )
+        what = f"the expression {self} is neither true nor false: it is a function of an element"
+        hint = "write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2"
+        raise refusal(TypeError, what, where=here(), hint=hint)
 
     # An expression is itself and no other: what looks like a comparison makes a new one.
     __hash__ = object.__hash__
@@ -111,53 +119,22 @@ class Expression(ABC):
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
         return Comparison("!=", self, _operand(other))
 
-    def __lt__(self, other: Any) -> Expression:
-        return Comparison("<", self, _operand(other))
-
-    def __le__(self, other: Any) -> Expression:
-        return Comparison("<=", self, _operand(other))
-
-    def __gt__(self, other: Any) -> Expression:
-        return Comparison(">", self, _operand(other))
-
-    def __ge__(self, other: Any) -> Expression:
-        return Comparison(">=", self, _operand(other))
-
-    def __add__(self, other: Any) -> Expression:
-        return Arithmetic("+", self, _operand(other))
-
-    def __radd__(self, other: Any) -> Expression:
-        return Arithmetic("+", _operand(other), self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return Arithmetic("-", self, _operand(other))
-
-    def __rsub__(self, other: Any) -> Expression:
-        return Arithmetic("-", _operand(other), self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return Arithmetic("*", self, _operand(other))
-
-    def __rmul__(self, other: Any) -> Expression:
-        return Arithmetic("*", _operand(other), self)
-
-    def __floordiv__(self, other: Any) -> Expression:
-        return Arithmetic("//", self, _operand(other))
-
-    def __mod__(self, other: Any) -> Expression:
-        return Arithmetic("%", self, _operand(other))
-
-    def __and__(self, other: Any) -> Expression:
-        return Connective("&", self, _operand(other))
-
-    def __rand__(self, other: Any) -> Expression:
-        return Connective("&", _operand(other), self)
-
-    def __or__(self, other: Any) -> Expression:
-        return Connective("|", self, _operand(other))
-
-    def __ror__(self, other: Any) -> Expression:
-        return Connective("|", _operand(other), self)
+    __lt__ = _operator("Comparison", "<")
+    __le__ = _operator("Comparison", "<=")
+    __gt__ = _operator("Comparison", ">")
+    __ge__ = _operator("Comparison", ">=")
+    __add__ = _operator("Arithmetic", "+")
+    __radd__ = _operator("Arithmetic", "+", is_reflected=True)
+    __sub__ = _operator("Arithmetic", "-")
+    __rsub__ = _operator("Arithmetic", "-", is_reflected=True)
+    __mul__ = _operator("Arithmetic", "*")
+    __rmul__ = _operator("Arithmetic", "*", is_reflected=True)
+    __floordiv__ = _operator("Arithmetic", "//")
+    __mod__ = _operator("Arithmetic", "%")
+    __and__ = _operator("Connective", "&")
+    __rand__ = _operator("Connective", "&", is_reflected=True)
+    __or__ = _operator("Connective", "|")
+    __ror__ = _operator("Connective", "|", is_reflected=True)
 
     def __invert__(self) -> Expression:
         return Not(self)
@@ -314,12 +291,8 @@ def field(name: str) -> Field:
     (41, False)
     """
     if not isinstance(name, str):
-        raise refusal(
-            TypeError,
-            f"a field has a name, not {type(name).__name__}",
-            where=here(),
-            hint="write field('score')",
-        )
+        what = f"a field has a name, not {type(name).__name__}"
+        raise refusal(TypeError, what, where=here(), hint="write field('score')")
     return Field(name)
 
 
@@ -335,11 +308,8 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
     value = part(element)
     if value is None or isinstance(value, bool):
         return value
-    raise refusal(
-        TypeError,
-        f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None",
-        hint="compare it, e.g. with != 0, and put the comparison in parentheses",
-    )
+    what = f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None"
+    raise refusal(TypeError, what, hint="compare it, e.g. with != 0, and put the comparison in parentheses")
 
 
 def _truth(whole: Expression, input_type: Any) -> Any:

@@ -85,23 +85,38 @@ class ResultOf:
         return named_tuple("Result", self.names)(*pair[0], *pair[1])
 
 
+class Stamping:
+    """The function of a Map that gives each element a new timestamp, and changes nothing else."""
+
+    def __call__(self, element: Any) -> TimestampedValue[Any]:
+        """The element at its time."""
+        return TimestampedValue(element, Timestamp.from_micros(self.function(element)))
+
+    @property
+    def function(self) -> Callable[[Any], int]:
+        """From an element to its time in microseconds since the epoch. A loop over elements calls this alone."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class StampedBy:
+class StampedBy(Stamping):
     """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
 
     moment: Callable[[Any], Any]
     """From the element to seconds, a Timestamp, or an aware datetime in UTC."""
 
-    def __call__(self, element: Any) -> TimestampedValue[Any]:
-        """The element at its time."""
+    @property
+    def function(self) -> Callable[[Any], int]:
+        """From an element to its time in microseconds."""
+        return self._micros
+
+    def _micros(self, element: Any) -> int:
         moment = self.moment(element)
         if moment is None:
-            raise refusal(
-                ValueError,
-                "an element has no time: the function of WithTimestamps gave None",
-                hint="filter such elements out before, e.g. with Filter(~field('at').is_null())",
-            )
-        return TimestampedValue(element, Timestamp.of(moment))
+            what = "an element has no time: the function of WithTimestamps gave None"
+            hint = "filter such elements out before, e.g. with Filter(~field('at').is_null())"
+            raise refusal(ValueError, what, hint=hint)
+        return Timestamp.of(moment).micros
 
 
 @functools.cache
@@ -129,11 +144,8 @@ class WindowBound(Expression):
     bound: str
 
     def __call__(self, element: Any) -> Any:
-        raise refusal(
-            TypeError,
-            f"{self} is known in Select only",
-            hint="put it into a row, with Select(start=window_start())",
-        )
+        what = f"{self} is known in Select only"
+        raise refusal(TypeError, what, hint="put it into a row, with Select(start=window_start())")
 
     def type_of(self, input_type: Any) -> Any:
         return datetime.datetime
@@ -198,11 +210,8 @@ def _in_window(function: Any, window: Any) -> Any:
 
 def _moment(window: Any, bound: str) -> datetime.datetime:
     if not hasattr(window, bound) or isinstance(window, GlobalWindow):
-        raise refusal(
-            TypeError,
-            f"a {type(window).__name__} has no {bound}",
-            hint="put the elements into windows first, e.g. with WindowInto(FixedWindows(60))",
-        )
+        hint = "put the elements into windows first, e.g. with WindowInto(FixedWindows(60))"
+        raise refusal(TypeError, f"a {type(window).__name__} has no {bound}", hint=hint)
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
     # The same zone object as in the instants of columns.
     return moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC"))

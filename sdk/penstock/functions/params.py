@@ -208,11 +208,9 @@ class ContextDoFnParam(DoFnParam):
         enter = getattr(context_manager_constructor, "__enter__", None)
         # A class has an unbound `__enter__`, which takes `self`; a manager that is already made has a bound one.
         if not callable(context_manager_constructor) or (enter and not inspect.signature(enter).parameters):
-            raise refusal(
-                TypeError,
-                f"{kind} takes the constructor of a context manager, not a context manager",
-                hint=f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it",
-            )
+            what = f"{kind} takes the constructor of a context manager, not a context manager"
+            hint = f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it"
+            raise refusal(TypeError, what, hint=hint)
         super().__init__(f"{kind}_{name or id(self)}")
         object.__setattr__(self, "context_manager_constructor", context_manager_constructor)
         object.__setattr__(self, "args", tuple(args))
@@ -259,8 +257,5 @@ _KINDS: dict[type, str] = {
 def _expect(given: Any, expected: type, param: str, optional: bool = False) -> None:
     if isinstance(given, expected) or (optional and given is None):
         return
-    raise refusal(
-        ValueError,
-        f"DoFn.{param} expected {expected.__name__} object, not {given!r}",
-        hint=f"make one {expected.__name__} as a class attribute and pass it",
-    )
+    what = f"DoFn.{param} expected {expected.__name__} object, not {given!r}"
+    raise refusal(ValueError, what, hint=f"make one {expected.__name__} as a class attribute and pass it")

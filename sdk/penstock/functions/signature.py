@@ -215,12 +215,10 @@ def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignat
 def _callback(dofn: Any, spec: Any) -> MethodSignature:
     callback: Any = spec._attached_callback
     if not callback:
-        raise refusal(
-            ValueError,
-            f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}.",
-            where=here(),
-            hint="decorate a method with @on_timer(spec)",
+        what = (
+            f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}."
         )
+        raise refusal(ValueError, what, where=here(), hint="decorate a method with @on_timer(spec)")
     owner, name = dofn.timer_owner(), callback.__name__
     method: Any = getattr(owner, name, None)
     if getattr(method, "__func__", None) is not callback:
@@ -243,12 +241,8 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
         if parameter.kind
     ]
     if len(ids) != len(set(ids)):
-        raise refusal(
-            ValueError,
-            f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}",
-            where=here(),
-            hint="ask for each once",
-        )
+        what = f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}"
+        raise refusal(ValueError, what, where=here(), hint="ask for each once")
 
 
 def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
@@ -266,12 +260,8 @@ def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
 def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
     names = [spec.name for spec in specs]
     if len(names) != len(set(names)):
-        raise refusal(
-            ValueError,
-            f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}",
-            where=here(),
-            hint="give each its own name",
-        )
+        what = f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}"
+        raise refusal(ValueError, what, where=here(), hint="give each its own name")
 
 
 def bind(

@@ -130,9 +130,8 @@ class StateSpec:
         if not isinstance(name, str):
             raise refusal(TypeError, f"the name of a state is a string, not {name!r}")
         if not isinstance(coder, Coder):
-            raise refusal(
-                TypeError, f"the coder of state {name!r} is not a Coder: {coder!r}", hint="e.g. VarIntCoder()"
-            )
+            what = f"the coder of state {name!r} is not a Coder: {coder!r}"
+            raise refusal(TypeError, what, hint="e.g. VarIntCoder()")
         self.name = name
         self.coder = coder
 
@@ -192,9 +191,8 @@ class CombiningValueStateSpec(StateSpec):
         if combine_fn is None:
             coder, combine_fn = None, coder
         if combine_fn is None:
-            raise refusal(
-                ValueError, "combine_fn must be provided", hint="CombiningValueStateSpec('total', sum)"
-            )
+            what = "combine_fn must be provided"
+            raise refusal(ValueError, what, hint="CombiningValueStateSpec('total', sum)")
         self.combine_fn = CombineFn.maybe_from_callable(combine_fn, has_side_inputs=False)
         super().__init__(name, self.combine_fn.get_accumulator_coder() if coder is None else coder)
 
@@ -226,11 +224,8 @@ class TimerSpec:
 
     def __init__(self, name: str, time_domain: str) -> None:
         if time_domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME):
-            raise refusal(
-                ValueError,
-                f"Unsupported TimeDomain: {time_domain!r}",
-                hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME",
-            )
+            what = f"Unsupported TimeDomain: {time_domain!r}"
+            raise refusal(ValueError, what, hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME")
         self.name = self.prefix + name
         self.time_domain = time_domain
         self._attached_callback: Callable[..., Any] | None = None
@@ -257,11 +252,8 @@ def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
         if not callable(method):
             raise refusal(ValueError, "@on_timer decorator expected callable")
         if timer_spec._attached_callback is not None:
-            raise refusal(
-                ValueError,
-                f"Multiple on_timer callbacks registered for {timer_spec!r}.",
-                hint="one method per timer",
-            )
+            what = f"Multiple on_timer callbacks registered for {timer_spec!r}."
+            raise refusal(ValueError, what, hint="one method per timer")
         timer_spec._attached_callback = method
         return method
 

@@ -5,89 +5,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.absent import no_attribute
-from penstock.io import (
-    fileio,
-    filesystem,
-    filesystems,
-    iobase,
-    range_trackers,
-    restriction_trackers,
-    watermarks,
-)
+from penstock.io import fileio as fileio
+from penstock.io import filesystem as filesystem
+from penstock.io import filesystems as filesystems
+from penstock.io import iobase as iobase
+from penstock.io import range_trackers as range_trackers
+from penstock.io import restriction_trackers as restriction_trackers
 
 # Only for what it does: sources can be read as streams from then on.
 from penstock.io import streams as streams
-from penstock.io.console import WriteToConsole
-from penstock.io.each_batch import ForEachBatch, WriteToMemory
-from penstock.io.filesystem import CompressionTypes
-from penstock.io.iobase import Read, Sink, Write, Writer
-from penstock.io.parquetio import (
-    ReadAllFromParquet,
-    ReadAllFromParquetBatched,
-    ReadFromParquet,
-    ReadFromParquetBatched,
-    WriteToParquet,
-    WriteToParquetBatched,
-)
-from penstock.io.range_trackers import (
-    LexicographicKeyRangeTracker,
-    OffsetRangeTracker,
-    OrderedPositionRangeTracker,
-    UnsplittableRangeTracker,
-)
-from penstock.io.sparkio import ReadFromSpark, WriteToSpark, from_dataframe, to_dataframe
-from penstock.io.textio import (
-    ReadAllFromText,
-    ReadAllFromTextContinuously,
-    ReadFromCsv,
-    ReadFromJson,
-    ReadFromText,
-    ReadFromTextWithFilename,
-    WriteToCsv,
-    WriteToJson,
-    WriteToText,
-)
-
-__all__ = [
-    "CompressionTypes",
-    "ForEachBatch",
-    "LexicographicKeyRangeTracker",
-    "OffsetRangeTracker",
-    "OrderedPositionRangeTracker",
-    "Read",
-    "ReadAllFromParquet",
-    "ReadAllFromParquetBatched",
-    "ReadAllFromText",
-    "ReadAllFromTextContinuously",
-    "ReadFromCsv",
-    "ReadFromJson",
-    "ReadFromParquet",
-    "ReadFromParquetBatched",
-    "ReadFromSpark",
-    "ReadFromText",
-    "ReadFromTextWithFilename",
-    "Sink",
-    "UnsplittableRangeTracker",
-    "Write",
-    "WriteToConsole",
-    "WriteToCsv",
-    "WriteToJson",
-    "WriteToMemory",
-    "WriteToParquet",
-    "WriteToParquetBatched",
-    "WriteToSpark",
-    "from_dataframe",
-    "to_dataframe",
-    "WriteToText",
-    "Writer",
-    "fileio",
-    "filesystem",
-    "filesystems",
-    "iobase",
-    "range_trackers",
-    "restriction_trackers",
-    "watermarks",
-]
+from penstock.io import watermarks as watermarks
+from penstock.io.console import WriteToConsole as WriteToConsole
+from penstock.io.each_batch import ForEachBatch as ForEachBatch
+from penstock.io.each_batch import WriteToMemory as WriteToMemory
+from penstock.io.filesystem import CompressionTypes as CompressionTypes
+from penstock.io.iobase import Read as Read
+from penstock.io.iobase import Sink as Sink
+from penstock.io.iobase import Write as Write
+from penstock.io.iobase import Writer as Writer
+from penstock.io.parquetio import ReadAllFromParquet as ReadAllFromParquet
+from penstock.io.parquetio import ReadAllFromParquetBatched as ReadAllFromParquetBatched
+from penstock.io.parquetio import ReadFromParquet as ReadFromParquet
+from penstock.io.parquetio import ReadFromParquetBatched as ReadFromParquetBatched
+from penstock.io.parquetio import WriteToParquet as WriteToParquet
+from penstock.io.parquetio import WriteToParquetBatched as WriteToParquetBatched
+from penstock.io.range_trackers import LexicographicKeyRangeTracker as LexicographicKeyRangeTracker
+from penstock.io.range_trackers import OffsetRangeTracker as OffsetRangeTracker
+from penstock.io.range_trackers import OrderedPositionRangeTracker as OrderedPositionRangeTracker
+from penstock.io.range_trackers import UnsplittableRangeTracker as UnsplittableRangeTracker
+from penstock.io.sparkio import ReadFromSpark as ReadFromSpark
+from penstock.io.sparkio import WriteToSpark as WriteToSpark
+from penstock.io.sparkio import from_dataframe as from_dataframe
+from penstock.io.sparkio import to_dataframe as to_dataframe
+from penstock.io.textio import ReadAllFromText as ReadAllFromText
+from penstock.io.textio import ReadAllFromTextContinuously as ReadAllFromTextContinuously
+from penstock.io.textio import ReadFromCsv as ReadFromCsv
+from penstock.io.textio import ReadFromJson as ReadFromJson
+from penstock.io.textio import ReadFromText as ReadFromText
+from penstock.io.textio import ReadFromTextWithFilename as ReadFromTextWithFilename
+from penstock.io.textio import WriteToCsv as WriteToCsv
+from penstock.io.textio import WriteToJson as WriteToJson
+from penstock.io.textio import WriteToText as WriteToText
 
 if not TYPE_CHECKING:
 

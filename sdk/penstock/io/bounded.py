@@ -11,7 +11,7 @@ from penstock import graph
 from penstock.coders import typecoders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import ParDo
@@ -198,13 +198,9 @@ class Read(PTransform[Any, Any]):
             return read
         if isinstance(self.source, SourceBase) and not self.source.is_bounded():
             return PCollection(pbegin.pipeline, is_bounded=False)
-        raise TypeError(
-            three_parts(
-                f"Read cannot read a {type(self.source).__name__}",
-                where=self._where(),
-                hint="pass a BoundedSource, or use a transform such as ReadFromText",
-            )
-        )
+        what = f"Read cannot read a {type(self.source).__name__}"
+        hint = "pass a BoundedSource, or use a transform such as ReadFromText"
+        raise refusal(TypeError, what, where=self._where(), hint=hint)
 
     def to_primitive(self) -> graph.Read | None:
         if isinstance(self.source, SourceBase) and not isinstance(self.source, BoundedSource):

@@ -8,8 +8,9 @@ from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.base.row import Row
+from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.fileio import FileResult
 from penstock.io.paths import check_path
@@ -108,12 +109,8 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
     """
     unknown = sorted(set(given) - known)
     if unknown:
-        raise TypeError(
-            three_parts(
-                f"{transform} does not support the arguments {', '.join(unknown)}",
-                hint=f"use only these: {', '.join(sorted(known))}",
-            )
-        )
+        what = f"{transform} does not support the arguments {', '.join(unknown)}"
+        raise refusal(TypeError, what, hint=f"use only these: {', '.join(sorted(known))}")
 
 
 class ReadColumns(SourceTransform[Row]):
@@ -169,3 +166,12 @@ def field_names(element_type: Any) -> tuple[str, ...] | None:
     if not isinstance(fields, tuple | list):
         return None
     return tuple(each if isinstance(each, str) else each[0] for each in fields)
+
+
+def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, schema: str) -> Any:
+    """The type of the records that a step writes; ValueError with these words if the elements are none."""
+    element_type = getattr(pcoll, "element_type", None)
+    if field_names(element_type) is None:
+        hint = f"pass {schema}, or give the elements a NamedTuple type"
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
+    return element_type

@@ -9,7 +9,7 @@ import lzma
 import zlib
 from typing import BinaryIO, cast
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 _BY_SUFFIX = {
     ".bz2": "bzip2",
@@ -64,12 +64,8 @@ class CompressionTypes:
 def check_compression(compression_type: object) -> str:
     """Returns the compression type, or raises Beam's TypeError if it is not one of `CompressionTypes`."""
     if not CompressionTypes.is_valid_compression_type(compression_type):
-        raise TypeError(
-            three_parts(
-                f"compression_type must be CompressionType object but was {type(compression_type)}",
-                hint="use one of the names in penstock.io.filesystem.CompressionTypes",
-            )
-        )
+        what = f"compression_type must be CompressionType object but was {type(compression_type)}"
+        raise refusal(TypeError, what, hint="use one of the names in penstock.io.filesystem.CompressionTypes")
     return cast(str, compression_type)
 
 
@@ -98,13 +94,9 @@ def open_compressed(path: str, mode: str, compression_type: str) -> BinaryIO:
             return cast(BinaryIO, lzma.open(path, mode))
         case CompressionTypes.DEFLATE:
             return _open_deflate(path, mode)
-    raise NotImplementedError(
-        three_parts(
-            f"{kind} files cannot be opened one by one in Python",
-            where=f"at file {path}",
-            hint="ReadFromText reads them through Spark; elsewhere use gzip, bzip2 or lzma",
-        )
-    )
+    what = f"{kind} files cannot be opened one by one in Python"
+    hint = "ReadFromText reads them through Spark; elsewhere use gzip, bzip2 or lzma"
+    raise refusal(NotImplementedError, what, where=f"at file {path}", hint=hint)
 
 
 def _open_deflate(path: str, mode: str) -> BinaryIO:

@@ -10,7 +10,7 @@ from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.base.where import here
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.io.primitive import SinkTransform
 from penstock.transforms.changelog import Changelog
@@ -52,13 +52,13 @@ class WriteToConsole(PTransform[Any, Any]):
         super().__init__()
         if not isinstance(prefix, str):
             what = f"prefix must be a text, but is {prefix!r}"
-            raise TypeError(three_parts(what, where=here(), hint='write prefix="total: ", for example'))
+            raise refusal(TypeError, what, where=here(), hint='write prefix="total: ", for example')
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
             what = f"limit must be an integer, but is {limit!r}"
-            raise TypeError(three_parts(what, where=here(), hint="leave it out for no limit"))
+            raise refusal(TypeError, what, where=here(), hint="leave it out for no limit")
         if limit is not None and limit < 1:
             what = f"limit must be 1 or more, but is {limit}"
-            raise ValueError(three_parts(what, where=here(), hint="leave it out for no limit"))
+            raise refusal(ValueError, what, where=here(), hint="leave it out for no limit")
         self._prefix = prefix
         self._limit = limit
         self._windows = windows

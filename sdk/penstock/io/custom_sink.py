@@ -10,7 +10,7 @@ from penstock.base.bounded_window import GlobalWindow
 from penstock.base.identifiers import uuid_text
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import AsIter, AsSingleton, PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import GroupByKey
@@ -93,13 +93,8 @@ class Write(PTransform[Any, Any]):
             return pcoll | WriteImpl(self.sink)
         if isinstance(self.sink, PTransform):
             return pcoll | self.sink
-        raise ValueError(
-            three_parts(
-                f"A sink must inherit iobase.Sink or be a PTransform. Received: {self.sink!r}",
-                where=self._where(),
-                hint="use a transform such as WriteToText",
-            )
-        )
+        what = f"A sink must inherit iobase.Sink or be a PTransform. Received: {self.sink!r}"
+        raise refusal(ValueError, what, where=self._where(), hint="use a transform such as WriteToText")
 
     def to_primitive(self) -> graph.Write | None:
         return graph.Write(self.sink) if isinstance(self.sink, graph.Sink) else None
@@ -114,13 +109,8 @@ class WriteImpl(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         if not pcoll.is_bounded:
-            raise NotImplementedError(
-                three_parts(
-                    "a custom Sink takes only bounded collections",
-                    where=self._where(),
-                    hint="write in a DoFn",
-                )
-            )
+            what = "a custom Sink takes only bounded collections"
+            raise refusal(NotImplementedError, what, where=self._where(), hint="write in a DoFn")
         shards = getattr(self.sink, "num_shards", 0) or 0
         once = pcoll.pipeline | "DoOnce" >> Create([None])
         begun = once | "InitializeWrite" >> Map(_initialize, self.sink)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from penstock import graph
 from penstock.base.labels import label_from_callable
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.primitive import SinkTransform
 
 __all__ = ["EachBatchSink", "ForEachBatch", "WriteToMemory"]
@@ -48,7 +48,7 @@ class ForEachBatch(SinkTransform):
         if not callable(function):
             what = f"ForEachBatch needs a function, but got {function!r}"
             hint = "pass one that takes a list of elements and the micro-batch's number"
-            raise TypeError(three_parts(what, where=here(), hint=hint))
+            raise refusal(TypeError, what, where=here(), hint=hint)
         _check_takes_two(function)
         super().__init__(EachBatchSink(function))
 
@@ -66,7 +66,7 @@ class WriteToMemory(SinkTransform):
     def __init__(self, into: list[Any]) -> None:
         if not isinstance(into, list):
             what = f"WriteToMemory needs a list, but got a {type(into).__name__}"
-            raise TypeError(three_parts(what, where=here(), hint="write found = [], and pass it"))
+            raise refusal(TypeError, what, where=here(), hint="write found = [], and pass it")
         super().__init__(graph.DriverList(into))
 
 
@@ -80,4 +80,4 @@ def _check_takes_two(function: Callable[..., Any]) -> None:
     except TypeError as error:
         what = f"the function of ForEachBatch cannot be called with two arguments: {error}"
         hint = "write it as def function(elements, batch_id)"
-        raise TypeError(three_parts(what, where=here(), hint=hint)) from None
+        raise refusal(TypeError, what, where=here(), hint=hint) from None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 
 FileNaming = Callable[[Any, Any, int, int, Any, Any], str]
 
@@ -64,12 +64,9 @@ def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bo
         window: Any, pane: Any, shard_index: int, total_shards: int, compression: Any, destination: Any
     ) -> str:
         if not allow_separators and re.search(r"[/\\]", str(destination)):
-            raise ValueError(
-                three_parts(
-                    f"a destination, of type {type(destination).__name__}, contains a separator of folders",
-                    hint="replace it in the function destination=, or pass allow_separators=True to the naming",
-                )
-            )
+            what = f"a destination, of type {type(destination).__name__}, contains a separator of folders"
+            hint = "replace it in the function destination=, or pass allow_separators=True to the naming"
+            raise refusal(ValueError, what, hint=hint)
         return _name(str(destination), suffix, window, shard_index, total_shards, compression)
 
     return naming
@@ -88,12 +85,8 @@ def check_file_name(name: str) -> None:
     parts = re.split(r"[/\\]", name)
     # An absolute name begins with an empty part; a drive or a scheme ends with a colon.
     if parts[0] == "" or parts[0].endswith(":") or ".." in parts:
-        raise ValueError(
-            three_parts(
-                "a file name leads out of the folder that is written to",
-                hint="correct file_naming or destination, or pass allow_outside_path=True",
-            )
-        )
+        hint = "correct file_naming or destination, or pass allow_outside_path=True"
+        raise refusal(ValueError, "a file name leads out of the folder that is written to", hint=hint)
 
 
 def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
@@ -107,12 +100,8 @@ def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
         window: Any, pane: Any, shard_index: int, total_shards: int, compression: Any, destination: Any
     ) -> str:
         if shard_index not in (0, None) or total_shards not in (1, None):
-            raise ValueError(
-                three_parts(
-                    f"single_file_naming has no name for shard {shard_index} of {total_shards}",
-                    hint="write with one shard: shards=1, max_writers_per_bundle=0",
-                )
-            )
+            what = f"single_file_naming has no name for shard {shard_index} of {total_shards}"
+            raise refusal(ValueError, what, hint="write with one shard: shards=1, max_writers_per_bundle=0")
         return _name(prefix, suffix, window, None, None, compression)
 
     return naming

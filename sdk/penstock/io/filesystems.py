@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from penstock.error import three_parts
+from penstock.error import refusal, three_parts
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileSystem, MatchResult
 from penstock.metrics.lineage import Lineage
 
@@ -51,12 +51,8 @@ class FileSystems:
         for kind in FileSystem.get_all_subclasses():
             if kind.scheme() == scheme:
                 return kind(FileSystems._pipeline_options)
-        raise ValueError(
-            three_parts(
-                f"Unable to get filesystem from specified path: {path}",
-                hint=f"define a subclass of penstock.io.filesystem.FileSystem whose scheme() is {scheme!r}",
-            )
-        )
+        hint = f"define a subclass of penstock.io.filesystem.FileSystem whose scheme() is {scheme!r}"
+        raise refusal(ValueError, f"Unable to get filesystem from specified path: {path}", hint=hint)
 
     @staticmethod
     def report_source_lineage(path: str) -> None:

@@ -1,30 +1,15 @@
 """What sources and sinks are made of (Beam's ``apache_beam.io.iobase``)."""
 
-from __future__ import annotations
-
-from penstock.io.bounded import (
-    BoundedSource,
-    RangeTracker,
-    Read,
-    SDFBoundedSourceReader,
-    SourceBase,
-    SourceBundle,
-)
-from penstock.io.custom_sink import Sink, Write, WriteImpl, Writer
-from penstock.io.restrictions import RestrictionProgress, RestrictionTracker, WatermarkEstimator
-
-__all__ = [
-    "BoundedSource",
-    "RangeTracker",
-    "Read",
-    "RestrictionProgress",
-    "RestrictionTracker",
-    "SDFBoundedSourceReader",
-    "Sink",
-    "SourceBase",
-    "SourceBundle",
-    "WatermarkEstimator",
-    "Write",
-    "WriteImpl",
-    "Writer",
-]
+from penstock.io.bounded import BoundedSource as BoundedSource
+from penstock.io.bounded import RangeTracker as RangeTracker
+from penstock.io.bounded import Read as Read
+from penstock.io.bounded import SDFBoundedSourceReader as SDFBoundedSourceReader
+from penstock.io.bounded import SourceBase as SourceBase
+from penstock.io.bounded import SourceBundle as SourceBundle
+from penstock.io.custom_sink import Sink as Sink
+from penstock.io.custom_sink import Write as Write
+from penstock.io.custom_sink import WriteImpl as WriteImpl
+from penstock.io.custom_sink import Writer as Writer
+from penstock.io.restrictions import RestrictionProgress as RestrictionProgress
+from penstock.io.restrictions import RestrictionTracker as RestrictionTracker
+from penstock.io.restrictions import WatermarkEstimator as WatermarkEstimator

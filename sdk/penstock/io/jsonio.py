@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.columnar import JsonSink, JsonSource, ReadColumns, WriteColumns, check_options
 
 
@@ -34,12 +34,8 @@ def ReadFromJson(
     check_options("ReadFromJson", kwargs, frozenset({"encoding"}))
     for name, value, only in (("orient", orient, "records"), ("dtype", dtype, False)):
         if value != only:
-            raise ValueError(
-                three_parts(
-                    f"ReadFromJson takes only {name}={only!r}, not {value!r}",
-                    hint="read the files with ReadFromText or fileio.ReadMatches and parse them in a Map",
-                )
-            )
+            hint = "read the files with ReadFromText or fileio.ReadMatches and parse them in a Map"
+            raise refusal(ValueError, f"ReadFromJson takes only {name}={only!r}, not {value!r}", hint=hint)
     return ReadColumns(JsonSource(path, lines, kwargs.get("encoding") or "utf-8"), label="ReadFromJson")
 
 
@@ -66,11 +62,7 @@ def WriteToJson(
     'json /out/a'
     """
     if orient != "records":
-        raise ValueError(
-            three_parts(
-                f"WriteToJson takes only orient='records', not {orient!r}",
-                hint="make the text in a Map and write it with WriteToText",
-            )
-        )
+        what = f"WriteToJson takes only orient='records', not {orient!r}"
+        raise refusal(ValueError, what, hint="make the text in a Map and write it with WriteToText")
     options = tuple(sorted({**kwargs, "lines": lines is not False}.items()))
     return WriteColumns(JsonSink(path, num_shards, file_naming, options), label="WriteToJson")

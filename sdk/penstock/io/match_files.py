@@ -10,10 +10,9 @@ from typing import Any, BinaryIO
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec
-from penstock.io import filesystem
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.transforms.create import Create
@@ -41,19 +40,15 @@ class EmptyMatchTreatment:
             return "*" in pattern
         if setting == EmptyMatchTreatment.DISALLOW:
             return False
-        raise ValueError(
-            three_parts(
-                f"{setting!r} is not an EmptyMatchTreatment",
-                hint="pass ALLOW, DISALLOW or ALLOW_IF_WILDCARD",
-            )
-        )
+        what = f"{setting!r} is not an EmptyMatchTreatment"
+        raise refusal(ValueError, what, hint="pass ALLOW, DISALLOW or ALLOW_IF_WILDCARD")
 
 
 class _Match(DoFn):
     def __init__(self, treatment: str) -> None:
         self._treatment = treatment
 
-    def process(self, element: str) -> list[filesystem.FileMetadata]:
+    def process(self, element: str) -> list[FileMetadata]:
         found = FileSystems.match([element])[0].metadata_list
         if not found and not EmptyMatchTreatment.allow_empty_match(element, self._treatment):
             raise BeamIOError(f"Empty match for pattern {element}. Disallowed.")
@@ -73,7 +68,7 @@ class MatchAll(PTransform[Any, Any]):
     def expand(self, pcoll: Any) -> PCollection[FileMetadata]:
         result: PCollection[FileMetadata] = pcoll | "Match" >> ParDo(
             _Match(self._treatment)
-        ).with_output_types(filesystem.FileMetadata)
+        ).with_output_types(FileMetadata)
         return result
 
 
@@ -104,7 +99,7 @@ class ReadableFile:
     `compression` is a name of ``CompressionTypes``, or None to follow the file's name.
     """
 
-    metadata: filesystem.FileMetadata
+    metadata: FileMetadata
     compression: str | None = None
 
     def open(self, mime_type: str = "text/plain", compression_type: str | None = None) -> BinaryIO:
@@ -127,8 +122,8 @@ class _ToReadableFile(DoFn):
         self._compression = compression
         self._skip_directories = skip_directories
 
-    def process(self, element: str | filesystem.FileMetadata) -> Iterator[ReadableFile]:
-        metadata = filesystem.FileMetadata(element, 0) if isinstance(element, str) else element
+    def process(self, element: str | FileMetadata) -> Iterator[ReadableFile]:
+        metadata = FileMetadata(element, 0) if isinstance(element, str) else element
         if not metadata.path.endswith(("/", "\\")):
             yield ReadableFile(metadata, self._compression)
         elif not self._skip_directories:
@@ -184,14 +179,12 @@ class MatchContinuously(PTransform[Any, Any]):
     ) -> None:
         super().__init__()
         if Duration.of(interval).micros <= 0:
-            raise ValueError(three_parts("MatchContinuously interval must be positive.", hint="pass seconds"))
+            raise refusal(ValueError, "MatchContinuously interval must be positive.", hint="pass seconds")
         if timestamp_cursor and not has_deduplication:
-            raise ValueError(
-                three_parts(
-                    "MatchContinuously(timestamp_cursor=True) deduplicates, and so needs has_deduplication=True",
-                    hint="leave out one of the two",
-                )
+            what = (
+                "MatchContinuously(timestamp_cursor=True) deduplicates, and so needs has_deduplication=True"
             )
+            raise refusal(ValueError, what, hint="leave out one of the two")
         if timestamp_cursor and not match_updated_files:
             _LOGGER.warning(
                 "MatchContinuously(timestamp_cursor=True) also gives files again that have changed"
@@ -214,12 +207,12 @@ class MatchContinuously(PTransform[Any, Any]):
         patterns = ticks | "Pattern" >> Map(_second, self._pattern)
         if self.timestamp_cursor:
             looks = patterns | "Look" >> ParDo(_Look(self._treatment))
-            files = looks | "PastTheCursor" >> ParDo(_past_the_cursor()).with_output_types(FileMetadata)
+            files = looks | "PastTheCursor" >> ParDo(_PastTheCursor()).with_output_types(FileMetadata)
         else:
             files = patterns | MatchAll(self._treatment)
         if self._has_deduplication and not self.timestamp_cursor:
             keyed = files | "ByPath" >> Map(_with_path)
-            files = keyed | "Deduplicate" >> ParDo(_only_new(self.match_upd))
+            files = keyed | "Deduplicate" >> ParDo(_OnlyNew(self.match_upd))
         result: PCollection[FileMetadata] = (
             files | WindowInto(FixedWindows(self._interval)) if self._apply_windowing else files
         )
@@ -239,53 +232,49 @@ class _Look(_Match):
         return [(element, [(each.last_updated_in_seconds, each) for each in found])]
 
 
-def _past_the_cursor() -> DoFn:
-    """A stateful DoFn that gives the files that changed after the latest change seen so far, or at that time."""
-    cursor_spec = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
+class _PastTheCursor(DoFn):
+    """Gives the files that changed after the latest change seen so far, or at that time."""
 
-    class PastTheCursor(DoFn):
-        def process(
-            self,
-            element: tuple[str, list[tuple[float, filesystem.FileMetadata]]],
-            state: Any = DoFn.StateParam(cursor_spec),
-        ) -> Iterator[filesystem.FileMetadata]:
-            """The new ones of all that is there, in the order of their changes."""
-            cursor, seen = state.read() or (0.0, set())
-            new = [
-                (changed, file)
-                for changed, file in element[1]
-                if changed > cursor or (changed == cursor and file.path not in seen)
-            ]
-            if new:
-                latest = max(changed for changed, _ in new)
-                paths = {file.path for changed, file in new if changed == latest}
-                state.write((latest, paths | seen if latest == cursor else paths))
-            yield from (file for _, file in sorted(new, key=lambda each: each[0]))
+    CURSOR = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
 
-    return PastTheCursor()
+    def process(
+        self, element: tuple[str, list[tuple[float, FileMetadata]]], state: Any = DoFn.StateParam(CURSOR)
+    ) -> Iterator[FileMetadata]:
+        """The new ones of all that is there, in the order of their changes."""
+        cursor, seen = state.read() or (0.0, set())
+        new = [
+            (changed, file)
+            for changed, file in element[1]
+            if changed > cursor or (changed == cursor and file.path not in seen)
+        ]
+        if new:
+            latest = max(changed for changed, _ in new)
+            paths = {file.path for changed, file in new if changed == latest}
+            state.write((latest, paths | seen if latest == cursor else paths))
+        yield from (file for _, file in sorted(new, key=lambda each: each[0]))
 
 
 def _second(_: Any, value: Any) -> Any:
     return value
 
 
-def _with_path(metadata: filesystem.FileMetadata) -> tuple[str, filesystem.FileMetadata]:
+def _with_path(metadata: FileMetadata) -> tuple[str, FileMetadata]:
     return metadata.path, metadata
 
 
-def _only_new(match_updated_files: bool) -> DoFn:
-    """A stateful DoFn that gives a file once, or once for each change."""
-    seen_spec = ReadModifyWriteStateSpec("last_updated", coders.FloatCoder())
+class _OnlyNew(DoFn):
+    """Gives a file once, or once for each change."""
 
-    class OnlyNew(DoFn):
-        def process(
-            self, element: tuple[str, filesystem.FileMetadata], seen: Any = DoFn.StateParam(seen_spec)
-        ) -> Iterator[filesystem.FileMetadata]:
-            """Handles one element."""
-            _, metadata = element
-            before = seen.read()
-            if before is None or (match_updated_files and metadata.last_updated_in_seconds > before):
-                seen.write(metadata.last_updated_in_seconds)
-                yield metadata
+    SEEN = ReadModifyWriteStateSpec("last_updated", coders.FloatCoder())
 
-    return OnlyNew()
+    def __init__(self, match_updated_files: bool) -> None:
+        self._match_updated_files = match_updated_files
+
+    def process(
+        self, element: tuple[str, FileMetadata], seen: Any = DoFn.StateParam(SEEN)
+    ) -> Iterator[FileMetadata]:
+        _, metadata = element
+        before = seen.read()
+        if before is None or (self._match_updated_files and metadata.last_updated_in_seconds > before):
+            seen.write(metadata.last_updated_in_seconds)
+            yield metadata

@@ -9,10 +9,10 @@ from typing import Any, BinaryIO
 from penstock.base.row import Row
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import RunnerError, three_parts
+from penstock.error import RunnerError
 from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
-from penstock.io.columnar import field_names
+from penstock.io.columnar import type_of_records
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import Path, check_path, files_of
@@ -84,8 +84,7 @@ class ParquetSink(Sink):
     triggering_frequency: float | None = None
 
     def describe(self) -> str:
-        shards = self.shards
-        return f"parquet {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
+        return self.shards.describe("parquet")
 
 
 class _ReadParquet(SourceTransform):
@@ -274,15 +273,8 @@ class WriteToParquet(SinkTransform[str]):
 
     def expand(self, pcoll: Any) -> PCollection[str]:
         if self.sink.schema is None:
-            element_type = getattr(pcoll, "element_type", None)
-            if field_names(element_type) is None:
-                raise ValueError(
-                    three_parts(
-                        "A schema is required to write non-schema'd data.",
-                        where=self._where(),
-                        hint="pass schema=pyarrow.schema([...]), or give the elements a NamedTuple type",
-                    )
-                )
+            what = "A schema is required to write non-schema'd data."
+            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
             self.sink = replace(self.sink, element_type=element_type)
         result: PCollection[str] = super().expand(pcoll)
         return result

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystem import FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.options.value_provider import ValueProvider
@@ -18,12 +18,9 @@ _WILDCARD = re.compile(r"[*?\[]")
 def check_path(path: Any, argument: str) -> None:
     """Raises a TypeError unless the path is a string or a ValueProvider, as Beam's file transforms do."""
     if not isinstance(path, str | ValueProvider):
-        raise TypeError(
-            three_parts(
-                f"{argument} must be of type string or ValueProvider; got {path!r} instead",
-                hint=f"write {argument}={str(path)!r}" if path is not None else f"pass {argument}",
-            )
-        )
+        what = f"{argument} must be of type string or ValueProvider; got {path!r} instead"
+        hint = f"write {argument}={str(path)!r}" if path is not None else f"pass {argument}"
+        raise refusal(TypeError, what, hint=hint)
 
 
 def known_path(path: Path) -> str | None:
@@ -48,7 +45,7 @@ def require_files(source: Any, where: str, *, is_stream: bool = False) -> None:
     missing = _missing_of_stream(pattern) if is_stream else _missing(pattern)
     if missing is not None:
         hint = "check the path" + (", or pass validate=False" if validates else "")
-        raise FileNotFoundError(three_parts(missing, where=where, hint=hint))
+        raise refusal(FileNotFoundError, missing, where=where, hint=hint)
 
 
 def _missing(pattern: str) -> str | None:

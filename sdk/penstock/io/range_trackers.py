@@ -6,7 +6,7 @@ import math
 import threading
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.bounded import RangeTracker
 
 __all__ = [
@@ -29,16 +29,11 @@ class OffsetRangeTracker(RangeTracker):
 
     def __init__(self, start: int, end: float) -> None:
         if start is None or end is None:
-            raise ValueError(
-                three_parts(
-                    f"the offsets of a range are {start!r} and {end!r}",
-                    hint="pass both; OFFSET_INFINITY is a possible end",
-                )
-            )
+            what = f"the offsets of a range are {start!r} and {end!r}"
+            raise refusal(ValueError, what, hint="pass both; OFFSET_INFINITY is a possible end")
         if start > end:
-            raise ValueError(
-                three_parts(f"the range [{start}, {end}) ends before it starts", hint="exchange the offsets")
-            )
+            what = f"the range [{start}, {end}) ends before it starts"
+            raise refusal(ValueError, what, hint="exchange the offsets")
         self._start, self._stop = start, end
         self._last_record = self._last_attempt = -1
         self._split_points_seen = 0
@@ -64,13 +59,11 @@ class OffsetRangeTracker(RangeTracker):
     def try_claim(self, position: int) -> bool:
         with self._lock:
             if position <= self._last_attempt:
-                raise ValueError(
-                    three_parts(
-                        f"Trying to return a record [starting at {position}] which is not greater than the "
-                        f"last-attempted record [starting at {self._last_attempt}]",
-                        hint="claim offsets in increasing order, each once",
-                    )
+                last = f"last-attempted record [starting at {self._last_attempt}]"
+                what = (
+                    f"Trying to return a record [starting at {position}] which is not greater than the {last}"
                 )
+                raise refusal(ValueError, what, hint="claim offsets in increasing order, each once")
             self._last_attempt = position
             if position >= self._stop:
                 return False
@@ -81,12 +74,9 @@ class OffsetRangeTracker(RangeTracker):
     def set_current_position(self, position: int) -> None:
         with self._lock:
             if self._last_record == -1 or position < self._last_record:
-                raise ValueError(
-                    three_parts(
-                        f"the record at offset {position} comes before a claimed one",
-                        hint="claim the first record with try_claim, and continue in order",
-                    )
-                )
+                what = f"the record at offset {position} comes before a claimed one"
+                hint = "claim the first record with try_claim, and continue in order"
+                raise refusal(ValueError, what, hint=hint)
             self._last_record = position
 
     def try_split(self, position: int) -> tuple[float, float] | None:
@@ -109,9 +99,8 @@ class OffsetRangeTracker(RangeTracker):
 
     def position_at_fraction(self, fraction: float) -> int:
         if self._stop == self.OFFSET_INFINITY:
-            raise ValueError(
-                three_parts("a range without an end has no fractions", hint="use a range with an end")
-            )
+            what = "a range without an end has no fractions"
+            raise refusal(ValueError, what, hint="use a range with an end")
         return math.ceil(self._start + fraction * (self._stop - self._start))
 
     def split_points(self) -> tuple[int, Any]:
@@ -146,12 +135,8 @@ class OrderedPositionRangeTracker(RangeTracker):
         with self._lock:
             behind = self._last_claim is not self.UNSTARTED and position < self._last_claim
             if behind or (self._start_position is not None and position < self._start_position):
-                raise ValueError(
-                    three_parts(
-                        f"position {position!r} was claimed after {self._last_claim!r}, or before the start",
-                        hint="claim positions in order",
-                    )
-                )
+                what = f"position {position!r} was claimed after {self._last_claim!r}, or before the start"
+                raise refusal(ValueError, what, hint="claim positions in order")
             if self._stop_position is not None and position >= self._stop_position:
                 return False
             self._last_claim = position

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 
 def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: int) -> None:
@@ -24,33 +24,18 @@ def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: i
       hint: use a delimiter whose beginning is not also its end
     """
     if skip_header_lines < 0:
-        raise ValueError(
-            three_parts(
-                f"Cannot skip negative number of header lines: {skip_header_lines}", hint="pass 0 or more"
-            )
-        )
+        what = f"Cannot skip negative number of header lines: {skip_header_lines}"
+        raise refusal(ValueError, what, hint="pass 0 or more")
     if delimiter is not None:
         if not isinstance(delimiter, bytes) or not delimiter:
-            raise ValueError(
-                three_parts(
-                    "Delimiter must be a non-empty bytes sequence.",
-                    hint=f"write delimiter=b'|', not {delimiter!r}",
-                )
-            )
+            what = "Delimiter must be a non-empty bytes sequence."
+            raise refusal(ValueError, what, hint=f"write delimiter=b'|', not {delimiter!r}")
         if any(delimiter.startswith(delimiter[-size:]) for size in range(1, len(delimiter))):
-            raise ValueError(
-                three_parts(
-                    "Delimiter must not self-overlap.",
-                    hint="use a delimiter whose beginning is not also its end",
-                )
-            )
+            what = "Delimiter must not self-overlap."
+            raise refusal(ValueError, what, hint="use a delimiter whose beginning is not also its end")
     if escapechar is not None and not (isinstance(escapechar, bytes) and len(escapechar) == 1):
-        raise ValueError(
-            three_parts(
-                f"escapechar must be bytes of size 1: '{escapechar!r}'",
-                hint="write, e.g., escapechar=b'\\\\'",
-            )
-        )
+        what = f"escapechar must be bytes of size 1: '{escapechar!r}'"
+        raise refusal(ValueError, what, hint="write, e.g., escapechar=b'\\\\'")
 
 
 def records(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.range_trackers import OffsetRangeTracker
 from penstock.io.restrictions import RestrictionProgress, RestrictionTracker
 
@@ -26,13 +26,8 @@ class OffsetRange:
 
     def __post_init__(self) -> None:
         if self.start > self.stop:
-            raise ValueError(
-                three_parts(
-                    f"Start offset must be not be larger than the stop offset. Received {self.start} "
-                    f"and {self.stop}",
-                    hint="exchange them",
-                )
-            )
+            what = f"Start offset must be not be larger than the stop offset. Received {self.start} and {self.stop}"
+            raise refusal(ValueError, what, hint="exchange them")
 
     def split(
         self, desired_num_offsets_per_split: float, min_num_offsets_per_split: int = 1
@@ -71,9 +66,8 @@ class OffsetRestrictionTracker(RestrictionTracker):
 
     def __init__(self, offset_range: OffsetRange) -> None:
         if not isinstance(offset_range, OffsetRange):
-            raise TypeError(
-                three_parts(f"{offset_range!r} is not an OffsetRange", hint="write OffsetRange(start, stop)")
-            )
+            what = f"{offset_range!r} is not an OffsetRange"
+            raise refusal(TypeError, what, hint="write OffsetRange(start, stop)")
         self._range = offset_range
         self._claimed: int | None = None
         self._attempted: int | None = None
@@ -82,14 +76,9 @@ class OffsetRestrictionTracker(RestrictionTracker):
     def check_done(self) -> None:
         last = self._range.start - 1 if self._attempted is None else self._attempted
         if self._range.size() and last < self._range.stop - 1:
-            raise ValueError(
-                three_parts(
-                    "OffsetRestrictionTracker is not done since work in range "
-                    f"[{max(last, self._range.start)}, "
-                    f"{self._range.stop}) has not been claimed.",
-                    hint="claim offsets until try_claim returns False",
-                )
-            )
+            rest = f"[{max(last, self._range.start)}, {self._range.stop})"
+            what = f"OffsetRestrictionTracker is not done since work in range {rest} has not been claimed."
+            raise refusal(ValueError, what, hint="claim offsets until try_claim returns False")
 
     def current_restriction(self) -> OffsetRange:
         return self._range
@@ -110,13 +99,11 @@ class OffsetRestrictionTracker(RestrictionTracker):
 
     def try_claim(self, position: int) -> bool:
         if position < self._range.start or (self._attempted is not None and position <= self._attempted):
-            raise ValueError(
-                three_parts(
-                    f"Positions claimed should strictly increase, from {self._range.start} on. "
-                    f"Trying to claim position {position} while last claim attempt was {self._attempted}.",
-                    hint="claim offsets in increasing order, each once",
-                )
+            what = (
+                f"Positions claimed should strictly increase, from {self._range.start} on. "
+                f"Trying to claim position {position} while last claim attempt was {self._attempted}."
             )
+            raise refusal(ValueError, what, hint="claim offsets in increasing order, each once")
         self._attempted = position
         if position >= self._range.stop:
             return False

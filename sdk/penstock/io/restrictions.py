@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -49,6 +50,7 @@ class WatermarkEstimator:
         raise NotImplementedError(type(self))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RestrictionProgress:
     """The progress of the work on a restriction (Beam's ``RestrictionProgress``).
 
@@ -61,34 +63,27 @@ class RestrictionProgress:
     8.0
     """
 
-    def __init__(
-        self, *, fraction: float | None = None, completed: float | None = None, remaining: float | None = None
-    ) -> None:
-        self._fraction = fraction
-        self._completed = completed
-        self._remaining = remaining
-
-    def __repr__(self) -> str:
-        parts = f"fraction={self._fraction}, completed={self._completed}, remaining={self._remaining}"
-        return f"RestrictionProgress({parts})"
+    fraction: float | None = None
+    completed: float | None = None
+    remaining: float | None = None
 
     @property
     def completed_work(self) -> Any:
         """The finished work; a fraction if no amount is known."""
-        if self._completed is not None:
-            return self._completed
-        if self._remaining is not None and self._fraction is not None:
-            return self._remaining * self._fraction / (1 - self._fraction)
-        return self._fraction
+        if self.completed is not None:
+            return self.completed
+        if self.remaining is not None and self.fraction is not None:
+            return self.remaining * self.fraction / (1 - self.fraction)
+        return self.fraction
 
     @property
     def remaining_work(self) -> Any:
         """The remaining work; a fraction if no amount is known."""
-        if self._remaining is not None:
-            return self._remaining
-        fraction = self._fraction or 0.0
-        if self._completed is not None and fraction:
-            return self._completed * (1 - fraction) / fraction
+        if self.remaining is not None:
+            return self.remaining
+        fraction = self.fraction or 0.0
+        if self.completed is not None and fraction:
+            return self.completed * (1 - fraction) / fraction
         return 1 - fraction
 
     @property
@@ -99,8 +94,8 @@ class RestrictionProgress:
     @property
     def fraction_completed(self) -> float:
         """The finished share; 1 if there is no work."""
-        if self._fraction is not None:
-            return self._fraction
+        if self.fraction is not None:
+            return self.fraction
         return float(self.completed_work / self.total_work) if self.total_work else 1.0
 
     @property
@@ -110,4 +105,4 @@ class RestrictionProgress:
 
     def with_completed(self, completed: float) -> RestrictionProgress:
         """The same with another amount of finished work."""
-        return RestrictionProgress(fraction=self._fraction, remaining=self._remaining, completed=completed)
+        return replace(self, completed=completed)

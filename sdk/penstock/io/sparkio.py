@@ -7,9 +7,9 @@ from typing import Any
 
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.columnar import field_names
+from penstock.io.columnar import type_of_records
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
@@ -181,23 +181,15 @@ class WriteToSpark(SinkTransform):
         **options: Any,
     ) -> None:
         if mode not in _MODES:
-            raise ValueError(
-                three_parts(f"{mode!r} is not a save mode of Spark", hint=f"use one of {', '.join(_MODES)}")
-            )
+            what = f"{mode!r} is not a save mode of Spark"
+            raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
         columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
         super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
         if self.sink.schema is None:
-            element_type = getattr(pcoll, "element_type", None)
-            if field_names(element_type) is None:
-                raise ValueError(
-                    three_parts(
-                        "WriteToSpark does not know the columns",
-                        where=self._where(),
-                        hint="pass schema='name string, points int', or give the elements a NamedTuple type",
-                    )
-                )
+            what = "WriteToSpark does not know the columns"
+            element_type = type_of_records(self, pcoll, what, "schema='name string, points int'")
             self.sink = replace(self.sink, element_type=element_type)
             check_field_names(self.sink.partition_by, element_type, self._where())
         result: PCollection[Any] = super().expand(pcoll)

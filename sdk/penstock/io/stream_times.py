@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, SupportsIndex, TypeAlias
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 __all__ = ["MicrosOf", "PartOf", "Selector"]
@@ -47,7 +47,7 @@ class PartOf:
         except (KeyError, AttributeError):
             what = f"an element of type {type(element).__name__} has no field {self.selector!r}"
             hint = f"correct {self.argument}, or make it a function of the element"
-            raise ValueError(three_parts(what, hint=hint)) from None
+            raise refusal(ValueError, what, hint=hint) from None
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class MicrosOf:
         # NaN, and pandas' NaT for an unknown time, differ from themselves.
         if moment is None or (isinstance(moment, float | datetime.datetime) and moment != moment):
             what = f"an element of type {type(element).__name__} has no {self._noun}: there is {moment}"
-            raise ValueError(three_parts(what, hint=_PUT_ASIDE))
+            raise refusal(ValueError, what, hint=_PUT_ASIDE)
         micros = _micros(moment)
         if micros is None:
             what = f"the {self._noun} of an element is a {type(moment).__name__}, which is not a time"
@@ -79,11 +79,11 @@ class MicrosOf:
                 "use a Timestamp, a datetime or seconds since 1970; convert others in a function, such as "
                 f"{self.argument}=lambda element: Timestamp.from_rfc3339(element.time)"
             )
-            raise TypeError(three_parts(what, hint=hint))
+            raise refusal(TypeError, what, hint=hint)
         if not _MIN_MICROS <= micros < _MAX_MICROS:
             what = f"the {self._noun} of an element is beyond the ends of time"
             hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
-            raise ValueError(three_parts(what, hint=hint))
+            raise refusal(ValueError, what, hint=hint)
         return micros
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:

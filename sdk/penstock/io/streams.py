@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.base.where import here
 from penstock.base.window_lengths import positive_micros
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.graph import InlineValues, Source
 from penstock.io.stream_times import MicrosOf, PartOf, Selector
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
@@ -15,10 +15,9 @@ from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,
     EstimationBand,
-    IdleTimeout,
     IngressTime,
     OrderedPartitions,
-    Percentiles,
+    Wrapping,
 )
 from penstock.utils.timestamp import DurationTypes
 
@@ -139,7 +138,7 @@ def reader_options(
             continue
         if not isinstance(limit, int) or isinstance(limit, bool):
             what = f"{argument} must be an integer, but is {limit!r}"
-            raise TypeError(three_parts(what, where=here(), hint=f"write {argument}=100, for example"))
+            raise refusal(TypeError, what, where=here(), hint=f"write {argument}=100, for example")
         if limit < 1:
             raise _refused(f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit")
         if not (isinstance(source, Streamable) and source.reads_files):
@@ -170,7 +169,7 @@ def _check_selector(source: Source, argument: str, selector: Any) -> None:
     if not isinstance(selector, str):
         what = f"{argument} must be the name of a field or a function of the element, but is {selector!r}"
         hint = f'write {argument}="time" or {argument}=lambda element: ...'
-        raise TypeError(three_parts(what, where=here(), hint=hint))
+        raise refusal(TypeError, what, where=here(), hint=hint)
     fields = source.known_fields() if isinstance(source, Streamable) else None
     if fields is not None and selector not in fields:
         known = f"; fields are {', '.join(fields)}" if fields else ""
@@ -182,7 +181,7 @@ def _check_watermark(watermark: Any, event_time: Any) -> None:
     """Refuses anything but a policy, and event times that do not fit it."""
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
-        raise TypeError(three_parts(what, where=here(), hint=f"pass {_POLICIES}"))
+        raise refusal(TypeError, what, where=here(), hint=f"pass {_POLICIES}")
     match _innermost(watermark):
         case IngressTime():
             if event_time is not None:
@@ -199,7 +198,7 @@ def _check_watermark(watermark: Any, event_time: Any) -> None:
         case policy:
             what = f"{type(policy).__name__} does not say how to find the watermark"
             hint = "derive your own policies from CustomWatermark"
-            raise TypeError(three_parts(what, where=here(), hint=hint))
+            raise refusal(TypeError, what, where=here(), hint=hint)
 
 
 def _check_partition(watermark: WatermarkPolicy, partition: Any) -> None:
@@ -217,7 +216,7 @@ def _check_partition(watermark: WatermarkPolicy, partition: Any) -> None:
 
 def _innermost(policy: WatermarkPolicy) -> WatermarkPolicy:
     """The policy inside the ones that wrap another."""
-    while isinstance(policy, IdleTimeout | Percentiles):
+    while isinstance(policy, Wrapping):
         policy = policy.policy
     return policy
 
@@ -225,13 +224,14 @@ def _innermost(policy: WatermarkPolicy) -> WatermarkPolicy:
 def _policy_name(policy: WatermarkPolicy) -> str:
     """The classes of a policy and of the policies inside it.
 
+    >>> from penstock.io.watermarks import IdleTimeout
     >>> _policy_name(IdleTimeout(EstimationBand()))
     'IdleTimeout(EstimationBand)'
     """
     name = type(policy).__name__
-    inner = policy.policy if isinstance(policy, IdleTimeout | Percentiles) else None
+    inner = policy.policy if isinstance(policy, Wrapping) else None
     return name if inner is None else f"{name}({_policy_name(inner)})"
 
 
 def _refused(what: str, hint: str) -> ValueError:
-    return ValueError(three_parts(what, where=here(), hint=hint))
+    return refusal(ValueError, what, where=here(), hint=hint)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
 from penstock.io.paths import Path, check_path, known_path
@@ -39,18 +39,18 @@ class Shards:
     num_shards: int = 0
     shard_name_template: str | None = None
 
+    def describe(self, format: str) -> str:
+        """The format and the names of the files, for people."""
+        return f"{format} {self.file_path_prefix}{self.template}{self.file_name_suffix}"
+
     def check(self) -> Shards:
         """Returns itself if Beam would take the arguments."""
         check_path(self.file_path_prefix, "file_path_prefix")
         check_path(self.file_name_suffix, "file_name_suffix")
         template = self.shard_name_template
         if template and "S" not in template:
-            raise ValueError(
-                three_parts(
-                    f"Shard number pattern S+ not found in shard_name_template: {template}",
-                    hint=f"write, e.g., {DEFAULT_SHARD_NAME_TEMPLATE}",
-                )
-            )
+            what = f"Shard number pattern S+ not found in shard_name_template: {template}"
+            raise refusal(ValueError, what, hint=f"write, e.g., {DEFAULT_SHARD_NAME_TEMPLATE}")
         return self
 
     @property
@@ -134,9 +134,7 @@ def _in_dates(window: Any) -> str:
 def _text(path: Path) -> str:
     text = known_path(path)
     if text is None:
-        raise ValueError(
-            three_parts(f"the path {path} has no value yet", hint="pass the option of that name")
-        )
+        raise refusal(ValueError, f"the path {path} has no value yet", hint="pass the option of that name")
     return text
 
 
@@ -160,8 +158,7 @@ class TextSink(Sink):
     triggering_frequency: float | None = field(default=None)
 
     def describe(self) -> str:
-        shards = self.shards
-        return f"text {shards.file_path_prefix}{shards.template}{shards.file_name_suffix}"
+        return self.shards.describe("text")
 
     def check(self) -> TextSink:
         """Returns itself if Beam would take the arguments."""

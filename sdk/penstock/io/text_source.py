@@ -25,7 +25,6 @@ class TextSource(Streamable):
     """
 
     file_pattern: Path
-    min_bundle_size: int = 0
     compression_type: str = CompressionTypes.AUTO
     strip_trailing_newlines: bool = True
     coder: Any = None

@@ -80,7 +80,6 @@ class ReadFromText(SourceTransform[str]):
     ) -> None:
         source = TextSource(
             with_folder(file_pattern),
-            min_bundle_size,
             compression_type,
             strip_trailing_newlines,
             text_source.plain_coder(coder),
@@ -149,7 +148,6 @@ class ReadAllFromText(PTransform[Any, Any]):
         super().__init__(**kwargs)
         self.source = TextSource(
             "",
-            min_bundle_size,
             compression_type,
             strip_trailing_newlines,
             text_source.plain_coder(coder),

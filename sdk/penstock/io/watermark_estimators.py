@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.coders import typecoders
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.restrictions import WatermarkEstimator
 from penstock.utils.timestamp import Timestamp
 
@@ -108,20 +108,14 @@ class ManualWatermarkEstimator(WatermarkEstimator):
     def set_watermark(self, timestamp: Timestamp) -> None:
         """Sets the watermark, which must be a ``Timestamp`` and must not go back."""
         if not isinstance(timestamp, Timestamp):
-            raise ValueError(
-                three_parts(
-                    f"set_watermark expects a Timestamp as input, not {timestamp!r}",
-                    hint="convert it with Timestamp.of",
-                )
-            )
+            what = f"set_watermark expects a Timestamp as input, not {timestamp!r}"
+            raise refusal(ValueError, what, hint="convert it with Timestamp.of")
         if self._watermark and self._watermark > timestamp:
-            raise ValueError(
-                three_parts(
-                    f"Watermark must be monotonically increasing. Provided watermark {timestamp!r} is "
-                    f"less than current watermark {self._watermark!r}",
-                    hint="pass the later of the two",
-                )
+            what = (
+                f"Watermark must be monotonically increasing. Provided watermark {timestamp!r} is "
+                f"less than current watermark {self._watermark!r}"
             )
+            raise refusal(ValueError, what, hint="pass the later of the two")
         self._watermark = timestamp
 
     @staticmethod

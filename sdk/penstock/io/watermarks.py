@@ -13,7 +13,7 @@ from numbers import Real
 
 from penstock.base.where import here
 from penstock.base.window_lengths import positive_micros
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.custom_watermark import CustomWatermark
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.utils.timestamp import Duration, DurationTypes
@@ -84,7 +84,7 @@ class BoundedDisorder(WatermarkPolicy):
         micros = 0 if delay == 0 else positive_micros("delay parameter", delay)
         if _count(at_least) > 1 and not per_partition:
             what = f"at_least={at_least} has no meaning for all partitions together"
-            raise ValueError(three_parts(what, where=here(), hint="add per_partition=True, or leave it out"))
+            raise refusal(ValueError, what, where=here(), hint="add per_partition=True, or leave it out")
         vars(self).update(
             delay=Duration.from_micros(micros), per_partition=bool(per_partition), at_least=at_least
         )
@@ -121,7 +121,18 @@ class EstimationBand(WatermarkPolicy):
 
 
 @dataclass(frozen=True, init=False)
-class IdleTimeout(WatermarkPolicy):
+class Wrapping(WatermarkPolicy):
+    """A policy around another one, which decides how far the watermark is behind the clock."""
+
+    policy: WatermarkPolicy
+
+    @property
+    def delay_micros(self) -> int:
+        return self.policy.delay_micros
+
+
+@dataclass(frozen=True, init=False)
+class IdleTimeout(Wrapping):
     """Another policy, with a limit to its wait for a silent source.
 
     A source without elements for that time no longer holds the watermark: it counts as if it had reached the clock,
@@ -136,7 +147,6 @@ class IdleTimeout(WatermarkPolicy):
     IdleTimeout(policy=EstimationBand(band=Duration(10)), timeout=Duration(120))
     """
 
-    policy: WatermarkPolicy
     timeout: Duration
 
     def __init__(self, policy: WatermarkPolicy, timeout: DurationTypes = 120) -> None:
@@ -145,13 +155,9 @@ class IdleTimeout(WatermarkPolicy):
             policy=policy, timeout=Duration.from_micros(positive_micros("timeout parameter", timeout))
         )
 
-    @property
-    def delay_micros(self) -> int:
-        return self.policy.delay_micros
-
 
 @dataclass(frozen=True, init=False)
-class Percentiles(WatermarkPolicy):
+class Percentiles(Wrapping):
     """Another policy, with additional watermarks of percentiles for ``AfterWatermarkPercentile``.
 
     An element is in flight from its event time until it arrives. The watermark of a percentile is the clock less the
@@ -168,48 +174,43 @@ class Percentiles(WatermarkPolicy):
     (0.5, 0.95)
     """
 
-    policy: WatermarkPolicy
     percentiles: tuple[float, ...]
 
     def __init__(self, policy: WatermarkPolicy, percentiles: Iterable[float] = (0.5, 0.9)) -> None:
         _check_policy(type(self), policy)
         vars(self).update(policy=policy, percentiles=_shares(percentiles))
 
-    @property
-    def delay_micros(self) -> int:
-        return self.policy.delay_micros
-
 
 def _count(at_least: int) -> int:
     if not isinstance(at_least, int) or isinstance(at_least, bool) or at_least < 1:
         what = f"the at_least parameter must be an integer, 1 or more, but is {at_least!r}"
-        raise ValueError(three_parts(what, where=here(), hint="pass the number of partitions"))
+        raise refusal(ValueError, what, where=here(), hint="pass the number of partitions")
     return at_least
 
 
 def _shares(percentiles: Iterable[float]) -> tuple[float, ...]:
     if isinstance(percentiles, str) or not isinstance(percentiles, Iterable):
         what = f"the percentiles parameter must be several numbers, but is {percentiles!r}"
-        raise TypeError(three_parts(what, where=here(), hint="write (0.9,) for a single one"))
+        raise refusal(TypeError, what, where=here(), hint="write (0.9,) for a single one")
     shares = tuple(percentiles)
     if not shares:
         what = "the percentiles parameter is empty"
-        raise ValueError(three_parts(what, where=here(), hint="pass a percentile, such as 0.9"))
+        raise refusal(ValueError, what, where=here(), hint="pass a percentile, such as 0.9")
     for share in shares:
         if not (isinstance(share, Real) and 0 < share < 1):
             what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
             hint = "write 0.95 for 95 percent; the policy's own watermark stands for 100 percent"
-            raise ValueError(three_parts(what, where=here(), hint=hint))
+            raise refusal(ValueError, what, where=here(), hint=hint)
     return shares
 
 
-def _check_policy(outer: type[IdleTimeout | Percentiles], policy: WatermarkPolicy) -> None:
+def _check_policy(outer: type[Wrapping], policy: WatermarkPolicy) -> None:
     """Refuses anything but a policy without an `outer` policy at any depth."""
     if not isinstance(policy, WatermarkPolicy):
         what = f"{outer.__name__} needs a watermark policy, but got {policy!r}"
-        raise TypeError(three_parts(what, where=here(), hint="pass one, such as BoundedDisorder(60)"))
-    while isinstance(policy, IdleTimeout | Percentiles):
+        raise refusal(TypeError, what, where=here(), hint="pass one, such as BoundedDisorder(60)")
+    while isinstance(policy, Wrapping):
         if isinstance(policy, outer):
             what = f"{outer.__name__} occurs twice in the policy"
-            raise ValueError(three_parts(what, where=here(), hint="keep one of the two"))
+            raise refusal(ValueError, what, where=here(), hint="keep one of the two")
         policy = policy.policy

@@ -6,47 +6,32 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from penstock.error import three_parts
-from penstock.functions.userstate import (
-    BagRuntimeState,
-    BagStateSpec,
-    CombiningValueRuntimeState,
-    CombiningValueStateSpec,
-    MapRuntimeState,
-    MapStateSpec,
-    OrderedListRuntimeState,
-    OrderedListStateSpec,
-    ReadModifyWriteRuntimeState,
-    ReadModifyWriteStateSpec,
-    RuntimeState,
-    SetRuntimeState,
-    SetStateSpec,
-    StateSpec,
-)
+from penstock.error import refusal
+from penstock.functions import userstate
 from penstock.utils.timestamp import Timestamp
 
 Cells = dict[str, Any]
 """The cells of a key and window, by name: bytes, or lists or dictionaries of bytes. Empty cells have no entry."""
 
 
-def cell_of(spec: StateSpec, cells: Cells) -> RuntimeState:
+def cell_of(spec: userstate.StateSpec, cells: Cells) -> userstate.RuntimeState:
     r"""A cell as a DoFn sees it: reads decode only what they ask for, and writes change `cells` in place.
 
     >>> from penstock.coders import VarIntCoder
     >>> cells = {}
-    >>> cell_of(ReadModifyWriteStateSpec("last", VarIntCoder()), cells).write(7)
+    >>> cell_of(userstate.ReadModifyWriteStateSpec("last", VarIntCoder()), cells).write(7)
     >>> cells
     {'last': b'\x07'}
     """
     return kind_of_cell(spec)(spec, cells)
 
 
-def kind_of_cell(spec: StateSpec) -> Callable[[Any, Cells], RuntimeState]:
+def kind_of_cell(spec: userstate.StateSpec) -> Callable[[Any, Cells], userstate.RuntimeState]:
     """The class of the cells that have such a description; see `cell_of`."""
     kind = _KINDS.get(type(spec))
     if kind is None:
         what = f"{spec!r} has an unknown kind of state"
-        raise TypeError(three_parts(what, hint=f"use one of {', '.join(one.__name__ for one in _KINDS)}"))
+        raise refusal(TypeError, what, hint=f"use one of {', '.join(one.__name__ for one in _KINDS)}")
     return kind
 
 
@@ -65,7 +50,7 @@ class _Cell:
         """Does nothing: each write has already stored its value."""
 
 
-class ValueCell(_Cell, ReadModifyWriteRuntimeState):
+class ValueCell(_Cell, userstate.ReadModifyWriteRuntimeState):
     """A cell with one value."""
 
     def read(self) -> Any:
@@ -76,7 +61,7 @@ class ValueCell(_Cell, ReadModifyWriteRuntimeState):
         self._cells[self._name] = self._spec.coder.encode(value)
 
 
-class BagCell(_Cell, BagRuntimeState):
+class BagCell(_Cell, userstate.BagRuntimeState):
     """Values without an order; adding one reads nothing."""
 
     def read(self) -> Iterable[Any]:
@@ -86,7 +71,7 @@ class BagCell(_Cell, BagRuntimeState):
         self._cells.setdefault(self._name, []).append(self._spec.coder.encode(value))
 
 
-class SetCell(_Cell, SetRuntimeState):
+class SetCell(_Cell, userstate.SetRuntimeState):
     """Distinct values, compared as their coder encodes them."""
 
     def read(self) -> Iterable[Any]:
@@ -111,7 +96,7 @@ class SetCell(_Cell, SetRuntimeState):
         _remove(self._cells, self._name, self._spec.coder.encode(value))
 
 
-class MapCell(_Cell, MapRuntimeState):
+class MapCell(_Cell, userstate.MapRuntimeState):
     """Values by keys, which are compared as their coder encodes them."""
 
     def is_empty(self) -> bool:
@@ -158,7 +143,7 @@ class MapCell(_Cell, MapRuntimeState):
         return entries
 
 
-class CombiningCell(_Cell, CombiningValueRuntimeState):
+class CombiningCell(_Cell, userstate.CombiningValueRuntimeState):
     """The accumulator of a CombineFn."""
 
     def read(self) -> Any:
@@ -175,7 +160,7 @@ class CombiningCell(_Cell, CombiningValueRuntimeState):
         return self._spec.coder.decode(stored)
 
 
-class OrderedListCell(_Cell, OrderedListRuntimeState):
+class OrderedListCell(_Cell, userstate.OrderedListRuntimeState):
     """Pairs of a timestamp and a value, ordered by timestamp and then by arrival."""
 
     def read(self) -> Iterable[tuple[Timestamp, Any]]:
@@ -245,11 +230,11 @@ def _remove(cells: Cells, name: str, encoded: bytes) -> None:
             del cells[name]
 
 
-_KINDS: dict[type[StateSpec], Callable[[Any, Cells], RuntimeState]] = {
-    ReadModifyWriteStateSpec: ValueCell,
-    BagStateSpec: BagCell,
-    SetStateSpec: SetCell,
-    MapStateSpec: MapCell,
-    CombiningValueStateSpec: CombiningCell,
-    OrderedListStateSpec: OrderedListCell,
+_KINDS: dict[type[userstate.StateSpec], Callable[[Any, Cells], userstate.RuntimeState]] = {
+    userstate.ReadModifyWriteStateSpec: ValueCell,
+    userstate.BagStateSpec: BagCell,
+    userstate.SetStateSpec: SetCell,
+    userstate.MapStateSpec: MapCell,
+    userstate.CombiningValueStateSpec: CombiningCell,
+    userstate.OrderedListStateSpec: OrderedListCell,
 }

@@ -23,21 +23,8 @@ class Repeat(TriggerMachine):
         _set_traits(
             self, self.part.heeds_elements, self.part.fires_on_elements, self.part.tells_one_from_many
         )
-
-    def start(self) -> Any:
-        return self.part.start()
-
-    def element(self, state: Any, element: Element, status: WindowStatus) -> Any:
-        return self.part.element(state, element, status)
-
-    def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        return self.part.merge(states, status)
-
-    def signal(self, state: Any, name: str) -> Any:
-        return self.part.signal(state, name)
-
-    def wake(self, state: Any, status: WindowStatus) -> Any:
-        return self.part.wake(state, status)
+        for told in ("start", "element", "merge", "signal", "wake", "alarms"):
+            object.__setattr__(self, told, getattr(self.part, told))
 
     def should_fire(self, state: Any, status: WindowStatus) -> bool:
         return self.part.should_fire(state, status)
@@ -48,9 +35,6 @@ class Repeat(TriggerMachine):
 
     def is_finished(self, state: Any) -> bool:
         return False
-
-    def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
-        return self.part.alarms(state, status)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.records import Element
 from penstock.machines.trigger_machine import (
     CLOCK,
@@ -72,7 +72,7 @@ class _Context(TriggerContext):
         """A state of the user's and the present timers; refuses FINISHED, which would lose unfired elements."""
         if state is FINISHED:
             what = "a custom trigger has finished, but has not fired"
-            raise ValueError(three_parts(what, hint="return FINISHED from on_fire only"))
+            raise refusal(ValueError, what, hint="return FINISHED from on_fire only")
         return state, tuple(self.timers.items())
 
 

@@ -11,19 +11,10 @@ from typing import Any, Final
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines import merging, splitting
 from penstock.machines.program import program_of
-from penstock.machines.records import (
-    MAX_MICROS,
-    Arrival,
-    Dropped,
-    DropReason,
-    Element,
-    Emitted,
-    Pane,
-    Times,
-)
+from penstock.machines.records import MAX_MICROS, Arrival, Dropped, DropReason, Element, Emitted, Pane, Times
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.visiting import (
@@ -101,7 +92,7 @@ class GroupingMachine:
         program = self.program
         if not program.takes_arrivals:
             what = "combined elements arrive at a grouping that needs them one by one"
-            raise ValueError(three_parts(what, hint="ask program.takes_arrivals first"))
+            raise refusal(ValueError, what, hint="ask program.takes_arrivals first")
         status = StoredWindowStatus(program, times, times.clock_micros - 1)
         emitted: list[Emitted] = []
         state = self._window(key, arrival.window, status, emitted)
@@ -185,7 +176,7 @@ class GroupingMachine:
         """The state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
-            raise ValueError(three_parts(what, hint="restore it with the version of penstock that wrote it"))
+            raise refusal(ValueError, what, hint="restore it with the version of penstock that wrote it")
         key: KeyState = pickle.loads(data[1:])
         return key
 

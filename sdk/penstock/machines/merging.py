@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.program import GroupingProgram
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.window_status import StoredWindowStatus
@@ -34,7 +34,7 @@ class Merging(WindowFn.MergeContext):
             if window not in self.sources:
                 what = f"{self._name} merges the window {window!r}, which has no elements"
                 hint = "merge only windows of the context's `windows`"
-                raise InventedWindowError(three_parts(what, hint=hint))
+                raise refusal(InventedWindowError, what, hint=hint)
             sources.extend(self.sources.pop(window))
         self.sources.setdefault(merge_result, []).extend(sources)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.coders.deterministic import encode_key
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import (
     MAX_MICROS,
@@ -39,9 +39,7 @@ class Player:
 
     def __init__(self, machine: GroupingMachine, mode: str = "streaming") -> None:
         if mode not in _MODES:
-            raise ValueError(
-                three_parts(f"the mode {mode!r} is unknown", hint=f"use one of {', '.join(_MODES)}")
-            )
+            raise refusal(ValueError, f"the mode {mode!r} is unknown", hint=f"use one of {', '.join(_MODES)}")
         self.machine = machine
         self.mode = mode
         self._keys: dict[bytes, tuple[Any, KeyState]] = {}

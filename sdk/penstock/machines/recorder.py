@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Element, Emitted, Pane
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Arrive, Dropped, Element, Emitted, Pane
 
 ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"
 """The last part of the labels of steps that record the input and the output of a grouping."""
@@ -116,14 +116,14 @@ class Recorder:
 
     def arrived(self, at: At, key: Any, element: Element) -> None:
         """Records an element that arrives."""
-        self._put("inputs", at, lambda: _recorded_input(at, key, element))
+        self._put("inputs", at, lambda: recorded_input(at.clock_micros, key, element))
 
     def emitted(self, at: At, key: Any, emitted: Emitted) -> None:
         """Records a pane, or an element that a window dropped."""
         if isinstance(emitted, Dropped):
-            self._put("dropped", at, lambda: _recorded_input(at, key, emitted.element))
+            self._put("dropped", at, lambda: recorded_input(at.clock_micros, key, emitted.element))
         else:
-            self._put("panes", at, lambda: _recorded_pane(at, key, emitted))
+            self._put("panes", at, lambda: recorded_pane(at.clock_micros, key, emitted))
 
     def watermark(self, at: At, micros: int) -> None:
         """Records the watermark of the input."""
@@ -143,21 +143,22 @@ class Recorder:
         rows.append((at._replace(number=self._number), make()))
 
 
-def _recorded_input(at: At, key: Any, element: Element) -> RecordedInput:
+def recorded_input(
+    clock_micros: int, key: Any, element: Element | Arrive, is_dropped: bool = False
+) -> RecordedInput:
+    """An element of a key, as a recording has it."""
+    value, is_retraction = value_text(element.value), element.kind.is_retraction
     return RecordedInput(
-        element.timestamp_micros,
-        at.clock_micros,
-        _key_text(key),
-        value_text(element.value),
-        element.kind.is_retraction,
+        element.timestamp_micros, clock_micros, _key_text(key), value, is_retraction, is_dropped
     )
 
 
-def _recorded_pane(at: At, key: Any, pane: Pane) -> RecordedPane:
+def recorded_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
+    """A pane of a key, as a recording has it."""
     info = pane.info
     return RecordedPane(
         *bounds_of(pane.window),
-        at.clock_micros,
+        clock_micros,
         _key_text(key),
         value_text(pane.value),
         info.timing,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, window_of
@@ -136,7 +136,7 @@ class StatefulMachine:
         """The state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
-            raise ValueError(three_parts(what, hint="restore it with the version of penstock that wrote it"))
+            raise refusal(ValueError, what, hint="restore it with the version of penstock that wrote it")
         return StatefulKey(*pickle.loads(data[1:]))
 
     def _expiry_micros(self, window: BoundedWindow) -> int:

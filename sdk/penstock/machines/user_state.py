@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.userstate import BaseTimer, RuntimeState, StateSpec, TimerSpec, UserStateContext
 from penstock.machines.cells import Cells, cell_of
 from penstock.machines.stateful_keys import PlainWindow, window_of
@@ -101,6 +101,4 @@ class UserTimer(BaseTimer):
 
     def _refused(self, timestamp: Any, what: str, hint: str) -> ValueError:
         text = f"{self._spec!r} at {Timestamp.of(timestamp)!r} {what}"
-        return ValueError(
-            three_parts(text, where=f"in the window {window_of(self._context.window)}", hint=hint)
-        )
+        return refusal(ValueError, text, where=f"in the window {window_of(self._context.window)}", hint=hint)

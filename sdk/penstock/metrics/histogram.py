@@ -97,11 +97,8 @@ class HistogramData:
         if other is None:
             return self
         if self.bucket_type != other.bucket_type:
-            raise refusal(
-                ValueError,
-                f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}",
-                hint="give a histogram of one name the same buckets everywhere",
-            )
+            what = f"histograms of different buckets: {self.bucket_type} and {other.bucket_type}"
+            raise refusal(ValueError, what, hint="give a histogram of one name the same buckets everywhere")
         indexes = {*self.counts, *other.counts}
         counts = {index: self.counts.get(index, 0) + other.counts.get(index, 0) for index in indexes}
         return HistogramData(self.bucket_type, counts, self.below + other.below, self.above + other.above)

@@ -85,9 +85,8 @@ class Lineage:
 
 def _known(label: str) -> str:
     if label not in (Lineage.SOURCE, Lineage.SINK):
-        raise refusal(
-            ValueError, f"no lineage is labelled {label!r}", hint="use Lineage.SOURCE or Lineage.SINK"
-        )
+        what = f"no lineage is labelled {label!r}"
+        raise refusal(ValueError, what, hint="use Lineage.SOURCE or Lineage.SINK")
     return label
 
 

@@ -83,11 +83,8 @@ class DelegatingStringSet(_Delegating, StringSet):
     def add(self, value: str) -> None:
         """Adds a string; TypeError for any other value."""
         if not isinstance(value, str):
-            raise refusal(
-                TypeError,
-                f"a string set takes strings, not {type(value).__name__}",
-                hint="convert it with str()",
-            )
+            what = f"a string set takes strings, not {type(value).__name__}"
+            raise refusal(TypeError, what, hint="convert it with str()")
         container = current_container()
         if container is not None:
             container.add(STRING_SETS, self._key, value)
@@ -141,9 +138,8 @@ class Metrics:
             return f"{namespace.__module__}.{namespace.__name__}"
         if isinstance(namespace, str):
             return namespace
-        raise refusal(
-            ValueError, f"Unknown namespace type: {type(namespace).__name__}", hint="pass a class or a string"
-        )
+        what = f"Unknown namespace type: {type(namespace).__name__}"
+        raise refusal(ValueError, what, hint="pass a class or a string")
 
     @staticmethod
     def counter(namespace: type | str, name: str) -> Counter:

@@ -42,9 +42,8 @@ class MetricName:
     def __post_init__(self) -> None:
         for part in ("namespace", "name"):
             if not self.urn and not getattr(self, part):
-                raise refusal(
-                    ValueError, f"Metric {part} must be non-empty", hint=f"give a {part}, such as 'game'"
-                )
+                what = f"Metric {part} must be non-empty"
+                raise refusal(ValueError, what, hint=f"give a {part}, such as 'game'")
         object.__setattr__(self, "labels", dict(self.labels or {}))
 
     def __hash__(self) -> int:

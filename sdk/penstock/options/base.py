@@ -210,11 +210,8 @@ class PipelineOptions(HasDisplayData):
 
     def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
         if isinstance(flags, str | Mapping):
-            raise refusal(
-                ValueError,
-                f"flags are a list of strings, not a {type(flags).__name__}",
-                hint="write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})",
-            )
+            hint = "write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})"
+            raise refusal(ValueError, f"flags are a list of strings, not a {type(flags).__name__}", hint=hint)
         self._flags = list(sys.argv[1:] if flags is None else flags)
         parsed = _parse(type(self), self._flags)
         defaults = {name: value for block in _block_defaults.get() for name, value in block.items()}
@@ -281,9 +278,8 @@ class PipelineOptions(HasDisplayData):
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
         """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``)."""
         if not (isinstance(cls, type) and issubclass(cls, PipelineOptions)):
-            raise refusal(
-                TypeError, f"view_as takes a class of options, not {cls!r}", hint="pass the class itself"
-            )
+            what = f"view_as takes a class of options, not {cls!r}"
+            raise refusal(TypeError, what, hint="pass the class itself")
         view = cls(self._flags)
         for name in view._visible_options:
             self._all_options.setdefault(name, view._all_options[name])

@@ -107,11 +107,8 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
 def own_options(options: Any, argv: Any) -> PipelineOptions:
     """A copy of options, or options made of command line arguments; ValueError if their type is wrong."""
     if options is not None and not isinstance(options, PipelineOptions):
-        raise refusal(
-            ValueError,
-            f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}",
-            hint="PipelineOptions.from_dictionary makes options of a dictionary",
-        )
+        what = f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}"
+        raise refusal(ValueError, what, hint="PipelineOptions.from_dictionary makes options of a dictionary")
     if argv is not None and not isinstance(argv, list):
         raise refusal(ValueError, f"Parameter argv, if specified, must be a list. Received: {argv!r}")
     if options is None:

@@ -1,7 +1,5 @@
 """Beam's module of options: re-exports of its parts."""
 
-from __future__ import annotations
-
 from penstock.options.base import OptionsContext as OptionsContext
 from penstock.options.base import OptionsParser as OptionsParser
 from penstock.options.base import PipelineOptions as PipelineOptions

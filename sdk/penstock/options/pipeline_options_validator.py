@@ -4,37 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.options.pipeline_options import (
-    AzureOptions,
-    DebugOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    ProfilingOptions,
-    SetupOptions,
-    SparkOptions,
-    TypeOptions,
-)
+from penstock.options import pipeline_options
 
 
 class PipelineOptionsValidator:
     """Asks each class of options for errors; `runner` is Beam's argument and has no effect.
 
-    >>> print(*PipelineOptionsValidator(PipelineOptions(["--mode=turbo"]), None).validate())
+    >>> print(*PipelineOptionsValidator(pipeline_options.PipelineOptions(["--mode=turbo"]), None).validate())
     mode is 'turbo'
       hint: use one of batch, micro_batch, streaming
     """
 
     OPTIONS = (
-        DebugOptions,
-        SetupOptions,
-        SparkOptions,
-        TypeOptions,
-        AzureOptions,
-        GoogleCloudOptions,
-        ProfilingOptions,
+        pipeline_options.DebugOptions,
+        pipeline_options.SetupOptions,
+        pipeline_options.SparkOptions,
+        pipeline_options.TypeOptions,
+        pipeline_options.AzureOptions,
+        pipeline_options.GoogleCloudOptions,
+        pipeline_options.ProfilingOptions,
     )
 
-    def __init__(self, options: PipelineOptions, runner: Any = None) -> None:
+    def __init__(self, options: pipeline_options.PipelineOptions, runner: Any = None) -> None:
         self.options = options
         self.runner = runner
 

@@ -124,11 +124,8 @@ class RuntimeValueProvider(ValueProvider):
         """The option's value; RuntimeValueProviderError outside of a running pipeline."""
         options = self._options()
         if options is None:
-            raise refusal(
-                RuntimeValueProviderError,
-                f"{self}.get() is called before the pipeline runs",
-                hint=_ONLY_AT_RUN_TIME,
-            )
+            what = f"{self}.get() is called before the pipeline runs"
+            raise refusal(RuntimeValueProviderError, what, hint=_ONLY_AT_RUN_TIME)
         return self._converted(options, self.option_name, self.value_type, self.default_value)
 
     @classmethod
@@ -187,11 +184,8 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
     The decorated method raises `RuntimeValueProviderError` while one is not accessible.
     """
     if not isinstance(value_provider_list, list):
-        raise refusal(
-            TypeError,
-            f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}",
-            hint="write check_accessible(['name'])",
-        )
+        what = f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}"
+        raise refusal(TypeError, what, hint="write check_accessible(['name'])")
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
@@ -199,9 +193,8 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
             for name in value_provider_list:
                 provider = getattr(self, name)
                 if not provider.is_accessible():
-                    raise refusal(
-                        RuntimeValueProviderError, f"{provider} is not accessible", hint=_ONLY_AT_RUN_TIME
-                    )
+                    what = f"{provider} is not accessible"
+                    raise refusal(RuntimeValueProviderError, what, hint=_ONLY_AT_RUN_TIME)
             return method(self, *args, **kwargs)
 
         return checked

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from penstock.base.engine import SPARK_RUNNER, create_runner, spark_runner
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
 __all__ = [
@@ -44,7 +44,7 @@ class SparkRunner(PipelineRunner, metaclass=_NameOfTheRunner):
     def __init_subclass__(cls) -> None:
         if cls.__module__ != __name__:
             what = f"{cls.__name__} derives from a name for the Spark runner, which is not its class"
-            raise TypeError(three_parts(what, hint=f"derive it from {'.'.join(SPARK_RUNNER)}"))
+            raise refusal(TypeError, what, hint=f"derive it from {'.'.join(SPARK_RUNNER)}")
 
 
 class DirectRunner(SparkRunner):

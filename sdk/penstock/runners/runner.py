@@ -9,7 +9,7 @@ from penstock.base.engine import create_runner, spark_runner
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.options.pipeline_options import PipelineOptions
 
 if TYPE_CHECKING:
@@ -92,9 +92,8 @@ class PipelineResult:
         return {}
 
     def _cannot(self, what: str) -> NotImplementedError:
-        return NotImplementedError(
-            three_parts(f"{type(self).__name__} cannot {what}", where=f"in state {self.state}")
-        )
+        what = f"{type(self).__name__} cannot {what}"
+        return refusal(NotImplementedError, what, where=f"in state {self.state}")
 
 
 class PipelineRunner:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Context, localcontext
 from typing import Any, NoReturn
 
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
-from penstock.sql.casting import overflow
+from penstock.functions.expression_combinefn import CombineExpressions
+from penstock.sql.casting import DECIMALS, whole
 from penstock.sql.relations import AggregateCall
 
-_BIGINT_MIN, _BIGINT_MAX = -(1 << 63), (1 << 63) - 1
 _NAN = math.nan
 
 
@@ -21,10 +23,13 @@ class _Total:
 
     Args:
         result: What becomes of the number and the sum.
+        context: How decimals are added; None for other numbers.
     """
 
-    def __init__(self, result: Callable[[int, Any], Any]) -> None:
+    def __init__(self, result: Callable[[int, Any], Any], context: Context | None = None) -> None:
         self._result = result
+        self._add = operator.add if context is None else context.add
+        self._subtract = operator.sub if context is None else context.subtract
 
     def empty(self) -> list[Any]:
         return [0, 0]
@@ -32,11 +37,11 @@ class _Total:
     def change(self, held: list[Any], value: Any, sign: int) -> None:
         if value is not None:
             held[0] += sign
-            held[1] += value if sign > 0 else -value
+            held[1] = (self._add if sign > 0 else self._subtract)(held[1], value)
 
     def merge(self, held: list[Any], other: list[Any]) -> None:
         held[0] += other[0]
-        held[1] += other[1]
+        held[1] = self._add(held[1], other[1])
 
     def result(self, held: list[Any]) -> Any:
         return self._result(*held)
@@ -125,9 +130,7 @@ class _Nulls:
 
 
 def _whole_sum(count: int, total: int) -> int | None:
-    if not count:
-        return None
-    return total if _BIGINT_MIN <= total <= _BIGINT_MAX else overflow()
+    return whole(total) if count else None
 
 
 def _any_sum(count: int, total: Any) -> Any:
@@ -136,6 +139,10 @@ def _any_sum(count: int, total: Any) -> Any:
 
 def _mean(count: int, total: Any) -> Any:
     return total / count if count else None
+
+
+def _decimal_mean(count: int, total: Any) -> Any:
+    return DECIMALS.divide(total, count) if count else None
 
 
 def _count(count: int, total: Any) -> int:
@@ -210,6 +217,7 @@ class _Distinct:
 def _aggregate(call: AggregateCall, retracts: bool) -> Any:
     """How the values of one aggregate are held."""
     kind = "" if call.argument is None else call.argument.type.name
+    context = DECIMALS if kind == "DECIMAL" else None
     if call.fn is not None:
         fn = CombineFn.maybe_from_callable(call.fn)
         own = _Users(fn)
@@ -230,9 +238,9 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
         case "count":
             return _Counting(_count)
         case "sum" if kind != "DOUBLE":
-            return _Total(_whole_sum if kind == "BIGINT" else _any_sum)
+            return _Total(_whole_sum if kind == "BIGINT" else _any_sum, context)
         case "avg" if kind != "DOUBLE":
-            return _Total(_mean)
+            return _Total(_mean if context is None else _decimal_mean, context)
         case "min" | "max" if not retracts:
             return _Extreme(_least if call.name == "min" else _greatest)
         case "sum" | "avg" if not retracts:
@@ -240,12 +248,105 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
     return _Bag(bags[call.name])
 
 
+def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | None:
+    """The aggregates of values that are never taken back, as expressions; None if one of them needs more.
+
+    The value is a tuple with one for each aggregate, or the only one; the result is a tuple.
+
+    >>> from penstock.functions.expression_combinefn import ExpressionCombineFn
+    >>> from penstock.sql.scalars import Column
+    >>> from penstock.sql.types import BIGINT
+    >>> points = Column(0, "points", BIGINT)
+    >>> calls = (AggregateCall("sum", points, BIGINT), AggregateCall("avg", points, BIGINT))
+    >>> ExpressionCombineFn(expressions_of(calls)).apply([(3, 3), (None, None), (5, 5)])
+    (8, 4.0)
+    """
+    kinds = [_cells_of(call) for call in calls]
+    if not all(kinds):
+        return None
+    single = sum(map(len, kinds)) == 1
+    texts: list[tuple[str, ...]] = []
+    results = []
+    for at, (call, own) in enumerate(zip(calls, kinds, strict=True)):
+        places = range(len(texts), len(texts) + len(own))
+        value = "value" if len(calls) == 1 else f"value[{at}]"
+        for kind, place in zip(own, places, strict=True):
+            held, other = ("held", "other") if single else (f"held[{place}]", f"other[{place}]")
+            templates = (_NULLABLE_CELLS if _may_be_null(call) else _CELLS)[kind]
+            texts.append(tuple(text.format(value=value, held=held, other=other) for text in templates))
+        result = _WHOLE_SUM if call.name == "sum" and call.type.name == "BIGINT" else _RESULTS[own]
+        results.append(result.format(*("held" if single else f"held[{place}]" for place in places)))
+    first, more, merge = (
+        column[0] if single else f"({', '.join(column)})" for column in zip(*texts, strict=True)
+    )
+    return CombineExpressions(first, more, merge, f"({', '.join(results)},)", (whole,))
+
+
+_CELLS = {
+    "count": ("1", "{held} + 1", "{held} + {other}"),
+    "sum": ("0 + {value}", "{held} + {value}", "{held} + {other}"),
+    "min": ("{value}", "{value} if {value} < {held} else {held}", "{other} if {other} < {held} else {held}"),
+    "max": ("{value}", "{value} if {value} > {held} else {held}", "{other} if {other} > {held} else {held}"),
+}
+"""What is held of a first value, of one more value, and of two parts, where no value is NULL."""
+
+_NULLABLE_CELLS = {
+    "count": ("0 if {value} is None else 1", "{held} if {value} is None else {held} + 1", "{held} + {other}"),
+    **{
+        kind: (
+            f"None if {{value}} is None else {first}",
+            f"{{held}} if {{value}} is None else {first} if {{held}} is None else ({more})",
+            f"{{held}} if {{other}} is None else {{other}} if {{held}} is None else ({merge})",
+        )
+        for kind, (first, more, merge) in _CELLS.items()
+        if kind != "count"
+    },
+}
+"""The same where values may be NULL, which no aggregate counts: None is held until another value comes."""
+
+_RESULTS = {
+    ("count",): "{}",
+    ("sum",): "{}",
+    ("min",): "{}",
+    ("max",): "{}",
+    ("sum", "count"): "{0} / {1} if {1} else None",
+}
+"""The result of an aggregate by what it holds."""
+
+_WHOLE_SUM = "None if {0} is None else whole({0})"
+
+
+def _may_be_null(call: AggregateCall) -> bool:
+    return call.condition is not None or (call.argument is not None and call.argument.type.nullable)
+
+
+def _cells_of(call: AggregateCall) -> tuple[str, ...]:
+    """What an aggregate holds; nothing if an expression cannot say it."""
+    if call.distinct or call.fn is not None:
+        return ()
+    kind = "" if call.argument is None else call.argument.type.name
+    match call.name:
+        case "count":
+            return ("count",)
+        # Decimals have a context of their own, which an operator in an expression does not take.
+        case "sum" if kind != "DECIMAL":
+            return ("sum",)
+        case "avg" if kind != "DECIMAL":
+            return ("sum", "count")
+        # NaN has a place in the order of SQL that Python's comparisons do not know.
+        case "min" | "max" if kind != "DOUBLE":
+            return (call.name,)
+    return ()
+
+
 def _bag_sum(bag: Counter[Any]) -> Any:
-    return sum(bag.elements()) if bag else None
+    with localcontext(DECIMALS):
+        return sum(bag.elements()) if bag else None
 
 
 def _bag_mean(bag: Counter[Any]) -> Any:
-    return sum(bag.elements()) / bag.total() if bag else None
+    with localcontext(DECIMALS):
+        return sum(bag.elements()) / bag.total() if bag else None
 
 
 class SqlAggregates(CombineFn):

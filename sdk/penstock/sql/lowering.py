@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.expression_combinefn import ExpressionCombineFn
 from penstock.sql import functions, steps
-from penstock.sql.aggregating import SideCounts, SqlAggregates, TopRows
+from penstock.sql.aggregating import SideCounts, SqlAggregates, TopRows, expressions_of
 from penstock.sql.casting import whole_micros
 from penstock.sql.dialect import Delay, Emit
 from penstock.sql.origins import emission_keys, simplified
@@ -33,7 +35,17 @@ from penstock.sql.relations import (
     Windowed,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Column, Literal, Predicate, Projection, Scalar, columns_of, replaced
+from penstock.sql.scalars import (
+    AtTime,
+    Column,
+    Literal,
+    Pairing,
+    Predicate,
+    Projection,
+    Scalar,
+    columns_of,
+    replaced,
+)
 from penstock.sql.types import SqlType, to_hint
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.create import Create
@@ -165,7 +177,7 @@ class Lowering:
             rows = (
                 rows
                 | self._label("Row as arrival key")
-                >> Map(steps.Keyed(steps.same, _nothing)).with_output_types(KV[rows.element_type, AnyHint])
+                >> Map(_row_as_key).with_output_types(KV[rows.element_type, AnyHint])
                 | self._label("Arrival")
                 >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
             )
@@ -211,26 +223,14 @@ class Lowering:
             inner, keys, calls, windowed = found
             rows = self.lower(inner)
         retracts = may_retract(rows)
-        key_of = steps.RowAsKey(keys) if keys else _nobody
-        fast = None if retracts or not relation.keys else _fast(calls)
-        if fast is None:
-            arguments = tuple(argument_of(call) for call in calls)
-            value_of: Any = Projection(arguments)
-            combine: Any = SqlAggregates(calls, retracts)
-            value_type: Any = AnyHint
-        else:
-            combine, argument = fast
-            value_of = steps.RowAsKey((argument,)) if argument is not None else _nothing
-            value_type = to_hint(argument.type) if argument is not None else AnyHint
-        pairs_type = KV[_key_hint(keys), value_type]
-        keyed = steps.Keyed(key_of, value_of)
-        if windowed is None:
-            pairs = rows | self._label("Key") >> Map(keyed).with_output_types(pairs_type)
-            windowfn: Any = GlobalWindows()
-        else:
-            placed = ParDo(steps.Placed(windowed.time, keyed)).with_output_types(pairs_type)
-            pairs = rows | self._label("Key") >> placed
+        combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
+        pairs_type = KV[_key_hint(keys), AnyHint]
+        windowfn: Any = GlobalWindows()
+        if windowed is not None:
+            rows = self._at_times(rows, windowed.time)
             windowfn = windowfn_of(windowed)
+        pairing = Pairing(keys, values, in_row=results == "counted")
+        pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
         if retracts and any(call.name == "single" for call in calls):
             pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
         if not relation.keys:
@@ -243,10 +243,19 @@ class Lowering:
             relation.start if windowed else None,
             relation.end if windowed else None,
             has_zone,
-            fast is None,
+            results,
             not relation.keys,
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
+
+    def _at_times(self, rows: Any, time: Scalar) -> Any:
+        """The rows with the time of an expression as their timestamps; rows without a time go."""
+        if time.type.nullable:
+            has_time = Predicate(functions.call("IS NOT NULL", [time]))
+            rows = rows | self._label("With time") >> FilterRows(has_time).with_output_types(
+                rows.element_type
+            )
+        return rows | self._label("At time") >> Map(AtTime(time)).with_output_types(rows.element_type)
 
     def _seed(self, hint: Any) -> Any:
         """No row, for the one group that is there without rows, too."""
@@ -273,8 +282,7 @@ class Lowering:
 
     def _top(self, relation: Top) -> Any:
         rows = self.lower(relation.input)
-        keyed = steps.Keyed(steps.RowAsKey(relation.keys) if relation.keys else _nobody, steps.same)
-        pairs = rows | self._label("Partition") >> Map(keyed).with_output_types(
+        pairs = rows | self._label("Partition") >> Map(Pairing(relation.keys, None)).with_output_types(
             KV[_key_hint(relation.keys), AnyHint]
         )
         first = TopRows(steps.Comparable(relation.orders), relation.limit, relation.offset, may_retract(rows))
@@ -305,9 +313,9 @@ class Lowering:
                 rows = rows | self._label("With key") >> FilterRows(_HasNone(nullable)).with_output_types(
                     rows.element_type
                 )
-            keyed = steps.Keyed(steps.RowAsKey(keys) if keys else _nobody, steps.same)
             hint = KV[_key_hint(keys), hint_of(side.columns)]
-            sides.append(self._changing(rows | self._label("Key") >> Map(keyed).with_output_types(hint)))
+            keyed = rows | self._label("Key") >> Map(Pairing(keys, None)).with_output_types(hint)
+            sides.append(self._changing(keyed))
         unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
         matching = None if relation.condition is None else _Matching(relation.condition)
         kind = relation.kind
@@ -326,11 +334,7 @@ class Lowering:
         )
 
     def _valid(self, relation: Valid) -> Any:
-        keyed = steps.Keyed(steps.RowAsKey(relation.keys) if relation.keys else _nobody, steps.same)
-        placed = ParDo(steps.Placed(relation.time, keyed)).with_output_types(
-            KV[_key_hint(relation.keys), AnyHint]
-        )
-        values = self._changing(self.lower(relation.input) | self._label("Timeline") >> placed)
+        values = self._timeline(relation.input, relation.time, relation.keys)
         valid = values | self._label("Valid") >> ValidFrom()
         shown = _ValidRow(relation.time.type.name == "TIMESTAMP")
         return self._in_one_window(valid) | self._label("Validity") >> Map(shown).with_output_types(
@@ -338,25 +342,26 @@ class Lowering:
         )
 
     def _validity_join(self, relation: ValidityJoin) -> Any:
-        sides = []
-        times = (relation.left_time, relation.right_time)
-        keys = (relation.left_keys, relation.right_keys)
-        for at, side in enumerate((relation.left, relation.right)):
-            placed = steps.Placed(times[at], steps.Keyed(steps.RowAsKey(keys[at]), steps.same))
-            hint = KV[_key_hint(keys[at]), hint_of(side.columns)]
-            sides.append(
-                self._changing(
-                    self.lower(side) | self._label("Timeline") >> ParDo(placed).with_output_types(hint)
-                )
-            )
+        sides = (
+            self._timeline(relation.left, relation.left_time, relation.left_keys),
+            self._timeline(relation.right, relation.right_time, relation.right_keys),
+        )
         join = JoinByValidity(relation.kind, with_validity=relation.with_validity, final=relation.final)
-        joined = tuple(sides) | self._label("Validity join") >> join
+        joined = sides | self._label("Validity join") >> join
         has_zone = relation.right_time.type.name == "TIMESTAMP"
         pair = _ValidPair(
             len(relation.left.columns), len(relation.right.columns), relation.with_validity, has_zone
         )
         return self._in_one_window(joined) | self._label("Joined") >> Map(pair).with_output_types(
             hint_of(relation.columns)
+        )
+
+    def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> Any:
+        """The rows of a relation with their keys, at their times, in windows that give each change."""
+        rows = self._at_times(self.lower(relation), time)
+        hint = KV[_key_hint(keys), hint_of(relation.columns)]
+        return self._changing(
+            rows | self._label("Timeline") >> Map(Pairing(keys, None)).with_output_types(hint)
         )
 
     # Emissions
@@ -528,22 +533,26 @@ def _key_hint(keys: tuple[Scalar, ...]) -> Any:
     return hints[0] if len(hints) == 1 else Tuple[hints]
 
 
-def _fast(calls: tuple[AggregateCall, ...]) -> tuple[Any, Scalar | None] | None:
-    """A kernel that computes the only aggregate, of values that are never NULL, and its argument."""
-    if len(calls) != 1:
-        return None
-    [call] = calls
-    if call.distinct or call.condition is not None or call.fn is not None:
-        return None
-    if call.name == "count" and (call.argument is None or not call.argument.type.nullable):
-        return CountCombineFn(), None
-    if call.argument is None or call.argument.type.nullable:
-        return None
-    kernels: dict[str, Any] = {"min": min, "max": max}
-    if call.argument.type.name == "DOUBLE":
-        # NaN has a place in the order of SQL, which Python's functions do not know.
-        return None
-    return (kernels[call.name], call.argument) if call.name in kernels else None
+def _combiner(
+    calls: tuple[AggregateCall, ...], retracts: bool, has_empty: bool
+) -> tuple[CombineFn, tuple[Scalar, ...], str]:
+    """What combines the values of a group, the values of a row, and how the results come (see `GroupRows`).
+
+    Args:
+        calls: The aggregates.
+        retracts: Whether values may be taken back, so that a group may become empty again.
+        has_empty: Whether there is a result without rows.
+    """
+    arguments = tuple(argument_of(call) for call in calls)
+    if not (retracts or has_empty):
+        match calls:
+            case [AggregateCall("count", argument, distinct=False, condition=None, fn=None)] if (
+                argument is None or not argument.type.nullable
+            ):
+                return CountCombineFn(), (), "one"
+        if (expressions := expressions_of(calls)) is not None:
+            return ExpressionCombineFn(expressions), arguments, "tuple"
+    return SqlAggregates(calls, retracts), arguments, "counted"
 
 
 def _is_window_end(past: Scalar | None, above: list[Project | Filter], inner: Aggregate) -> bool:
@@ -567,8 +576,8 @@ def _nobody(row: Any) -> int:
     return _NOBODY
 
 
-def _nothing(row: Any) -> None:
-    return None
+def _row_as_key(row: Any) -> tuple[Any, None]:
+    return row, None
 
 
 def _of_left(element: Any) -> Any:
@@ -711,9 +720,7 @@ def shown(
     if rendering == "STREAM":
         return _stream(query, rows, make, places, hint, changed)
     if rendering == "TABLE" and may_retract(rows):
-        pairs = rows | "Row as key" >> Map(steps.Keyed(steps.same, _nothing)).with_output_types(
-            KV[rows.element_type, AnyHint]
-        )
+        pairs = rows | "Row as key" >> Map(_row_as_key).with_output_types(KV[rows.element_type, AnyHint])
         rows = pairs | "At the end" >> ParDo(steps.LeftAtEnd()).with_output_types(rows.element_type)
     return rows | "Row" >> Map(_Made(places, make)).with_output_types(hint)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, Union
 
+from penstock.functions.field_functions import Stamping
 from penstock.sql import casting, meanings
 from penstock.sql.types import BOOLEAN, SqlType
 
@@ -207,7 +208,63 @@ class Projection(_Compiled):
         return self.scalars
 
     def _lines(self, writer: _Writer) -> str:
-        return "(" + "".join(f"{writer.value(scalar).code}, " for scalar in self.scalars) + ")"
+        return writer.row(self.scalars)
+
+
+@dataclass(frozen=True)
+class Pairing(_Compiled):
+    """A function from a row to a pair of a key and a value (penstock's own).
+
+    A single expression gives its value, and several give a tuple.
+
+    Attributes:
+        keys: The expressions of the key; without any, all rows have the key 0.
+        values: The expressions of the value; without any, it is None. None stands for the row itself.
+        in_row: Whether the value is a tuple even of a single expression.
+
+    >>> from penstock.sql.types import BIGINT
+    >>> score, bonus = Column(1, "score", BIGINT), Column(2, "bonus", BIGINT)
+    >>> Pairing((Column(0, "name", BIGINT),), (score, bonus))(("amy", 7, 2)), Pairing((), None)((1, 2))
+    (('amy', (7, 2)), (0, (1, 2)))
+    """
+
+    keys: tuple[Scalar, ...]
+    values: tuple[Scalar, ...] | None
+    in_row: bool = False
+
+    def __call__(self, row: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The pair."""
+        pair: tuple[Any, Any] = self.function(row)
+        return pair
+
+    def _all(self) -> tuple[Scalar, ...]:
+        return (*self.keys, *(self.values or ()))
+
+    def _lines(self, writer: _Writer) -> str:
+        if self.values is None:
+            value = "row"
+        else:
+            value = writer.row(self.values) if self.in_row else writer.one_or_tuple(self.values, "None")
+        return f"({writer.one_or_tuple(self.keys, '0')}, {value})"
+
+
+@dataclass(frozen=True)
+class AtTime(_Compiled, Stamping):
+    """Gives a row the time of an expression, which is not NULL, as its timestamp (penstock's own).
+
+    >>> from penstock.sql.types import TIMESTAMP
+    >>> time = datetime.datetime(1970, 1, 1, 0, 0, 2, tzinfo=datetime.UTC)
+    >>> AtTime(Column(1, "at", TIMESTAMP))(("amy", time))
+    TimestampedValue(('amy', datetime.datetime(1970, 1, 1, 0, 0, 2, tzinfo=datetime.timezone.utc)), Timestamp(2))
+    """
+
+    time: Scalar
+
+    def _all(self) -> tuple[Scalar, ...]:
+        return (self.time,)
+
+    def _lines(self, writer: _Writer) -> str:
+        return f"whole_micros({writer.value(self.time).code})"
 
 
 @dataclass(frozen=True)
@@ -271,7 +328,7 @@ class _Writer:
     """Writes Python text for expressions, and compiles it."""
 
     def __init__(self) -> None:
-        self._names: dict[str, Any] = {"overflow": casting.overflow}
+        self._names: dict[str, Any] = {"overflow": casting.overflow, "whole_micros": casting.whole_micros}
         self._columns: dict[int, str] = {}
         self._definitions: list[str] = []
         self._apart: set[int] = set()
@@ -338,6 +395,16 @@ class _Writer:
         if not checks:
             return _Code(body, scalar.type.nullable)
         return _Code(f"(None if {_any(checks, 'is None')} else {body})", True)
+
+    def row(self, scalars: tuple[Scalar, ...]) -> str:
+        """The text of a tuple of the values of expressions."""
+        return "(" + "".join(f"{self.value(scalar).code}, " for scalar in scalars) + ")"
+
+    def one_or_tuple(self, scalars: tuple[Scalar, ...], nothing: str) -> str:
+        """The text of the value of an expression, or of a tuple of the values of several."""
+        if len(scalars) == 1:
+            return self.value(scalars[0]).code
+        return self.row(scalars) if scalars else nothing
 
     def truth(self, scalar: Scalar | _Local) -> str:
         """The text of whether an expression is true; False where it is false or NULL."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import IntervalWindow, TimestampedValue
+from penstock.base.bounded_window import IntervalWindow
 from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
 from penstock.functions.dofn import DoFn
@@ -73,17 +73,6 @@ class RowAsKey(RowFunction):
         return found[0] if self._single else found
 
 
-class Keyed(RowFunction):
-    """From a row to a pair of a key and a value."""
-
-    def __init__(self, key: Callable[[Any], Any], value: Callable[[Any], Any]) -> None:
-        self._key = key
-        self._value = value
-
-    def __call__(self, row: Any) -> tuple[Any, Any]:
-        return self._key(row), self._value(row)
-
-
 class KeyedWithPane(DoFn):
     """From a row to a pair of a key, and of the row with the timing and the index of its pane.
 
@@ -103,24 +92,6 @@ class KeyedWithPane(DoFn):
 def same(row: Any) -> Any:
     """The row itself."""
     return row
-
-
-class Placed(DoFn):
-    """Gives each element the time of an expression as its timestamp; elements without a time go.
-
-    Args:
-        time: The time.
-        value: From a row to the element.
-    """
-
-    def __init__(self, time: Scalar, value: Callable[[Any], Any]) -> None:
-        self._time = Projection((time,))
-        self._value = value
-
-    def process(self, row: Any) -> Iterator[TimestampedValue[Any]]:
-        [time] = self._time.function(row)
-        if time is not None:
-            yield TimestampedValue(self._value(row), Timestamp.from_micros(whole_micros(time)))
 
 
 class InWindows(RowFunction):
@@ -284,27 +255,34 @@ class GroupRows(RowsFunction):
         start: The place of the window's start among all keys; None if there is none.
         end: The place of its end.
         has_zone: Whether times have a zone.
-        counted: Whether the results come as a tuple that begins with the number of rows; otherwise one result does.
+        results: How results come: as a ``tuple``, as one that is ``counted`` and begins with the number of rows, or as
+            the only ``one``.
         keeps_empty: Whether there is a row for no rows.
     """
 
     def __init__(
-        self, keys: int, start: int | None, end: int | None, has_zone: bool, counted: bool, keeps_empty: bool
+        self,
+        keys: int,
+        start: int | None,
+        end: int | None,
+        has_zone: bool,
+        results: str,
+        keeps_empty: bool,
     ) -> None:
         self._keys = keys
         self._places = sorted((place, at) for at, place in enumerate((start, end)) if place is not None)
         self._has_zone = has_zone
-        self._counted = counted
+        self._results = results
         self._keeps_empty = keeps_empty
 
     def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
-        key, result = element
-        if self._counted:
-            count, *results = result
+        key, results = element
+        if self._results == "counted":
+            count, *results = results
             if not count and not self._keeps_empty:
                 return []
-        else:
-            results = [result]
+        elif self._results == "one":
+            results = [results]
         row = [key] if self._keys == 1 else list(key) if self._keys else []
         for place, at in self._places:
             row.insert(place, time_of((start_micros, end_micros)[at], self._has_zone))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.base.row import Row
@@ -192,14 +193,30 @@ class FieldsOf(RowFunction):
     """
 
     def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
-        self._names = names
+        # Python's getter takes dots apart, and gives a single value without a tuple.
+        is_plain = len(names) > 1 and not any("." in name for name in names)
+        self._get: Callable[[Any], tuple[Any, ...]] = (
+            operator.attrgetter(*names) if is_plain else _Attributes(names)
+        )
         self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
 
     def __call__(self, row: Any) -> tuple[Any, ...]:
-        values = [getattr(row, name) for name in self._names]
+        values = self._get(row)
         for at in self._times:
-            values[at] = _as_datetime(values[at])
-        return tuple(values)
+            time = values[at]
+            if type(time) is not datetime.datetime or time.tzinfo is None:
+                values = (*values[:at], _as_datetime(time), *values[at + 1 :])
+        return values
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    """From an object to a tuple of its attributes."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, row: Any) -> tuple[Any, ...]:
+        return tuple(getattr(row, name) for name in self.names)
 
 
 def _as_datetime(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from unittest import SkipTest
 
 from penstock.construction.pipeline import Pipeline
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.options.pipeline_options import PipelineOptions, TestOptions
 from penstock.runners.runner import PipelineState
 
@@ -71,7 +71,7 @@ class TestPipeline(Pipeline):
             state = result.wait_until_finish(duration=self.timeout)
             if state not in (PipelineState.DONE, PipelineState.CANCELLED):
                 what = "the timeout has passed" if state is None else f"the run ended as {state}"
-                raise AssertionError(three_parts(f"Pipeline execution failed: {what}"))
+                raise refusal(AssertionError, f"Pipeline execution failed: {what}")
         return result
 
     def get_pipeline_options(self) -> PipelineOptions:

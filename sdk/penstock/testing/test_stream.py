@@ -11,7 +11,7 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.coders.coders import FastPrimitivesCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.recorded_stream import (
     ElementEvent,
     Event,
@@ -67,7 +67,7 @@ class TestStream(PTransform[Any, Any]):
         super().__init__()
         _demand(coder is not None, "a TestStream's coder is None", "leave it out")
         if endpoint:
-            raise ValueError(three_parts("a TestStream does not support an endpoint", hint="pass the events"))
+            raise refusal(ValueError, "a TestStream does not support an endpoint", hint="pass the events")
         self.coder = coder
         self.watermarks: dict[str | None, Timestamp] = {None: MIN_TIMESTAMP}
         self._percentiles: dict[tuple[str | None, float], Timestamp] = {}
@@ -212,4 +212,4 @@ class TimingInfo:
 def _demand(condition: bool, what: str, hint: str) -> None:
     # Beam asserts these, and tests may expect its AssertionError.
     if not condition:
-        raise AssertionError(three_parts(what, hint=hint))
+        raise refusal(AssertionError, what, hint=hint)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 from unittest import mock
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.utils import retry
 
@@ -64,9 +64,8 @@ def compute_hash(content: Iterable[Any], hashing_alg: str = DEFAULT_HASHING_ALG)
 def delete_files(file_paths: list[str]) -> None:
     """Deletes files, folders and everything that matches patterns (Beam's name)."""
     if not file_paths:
-        raise RuntimeError(
-            three_parts(f"Clean up failed. Invalid file path: {file_paths}", hint="pass paths of files")
-        )
+        what = f"Clean up failed. Invalid file path: {file_paths}"
+        raise refusal(RuntimeError, what, hint="pass paths of files")
     FileSystems.delete(file_paths)
 
 

@@ -17,7 +17,7 @@ from penstock.base.row import Row
 from penstock.base.where import at_step, caller
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey
@@ -234,14 +234,6 @@ def equal_to_per_window(expected_window_to_elements: Mapping[Any, list[Any]]) ->
     return EqualToPerWindow(expected_window_to_elements)
 
 
-@dataclass(frozen=True, eq=False)
-class _MatchesAll:
-    expected: list[Any]
-
-    def __call__(self, actual: Iterable[Any]) -> None:
-        _EqualTo(self.expected, _matches)(actual)
-
-
 def _matches(expected: Any, actual: Any) -> bool:
     matches = getattr(expected, "matches", None)
     return bool(matches(actual) if callable(matches) else expected == actual)
@@ -254,7 +246,7 @@ def matches_all(expected: Iterable[Any]) -> Matcher:
 
     >>> matches_all([1, "a"])(["a", 1])
     """
-    return _MatchesAll(list(expected))
+    return _EqualTo(list(expected), _matches)
 
 
 def contains_in_any_order(iterable: Iterable[Any]) -> Any:
@@ -345,20 +337,13 @@ def assert_that(
         RuntimeError: If its pipeline has already run.
     """
     if not isinstance(actual, pvalue.PCollection):
-        raise AssertionError(
-            three_parts(
-                f"{type(actual).__name__} is not a supported type for assert_that", hint="pass a PCollection"
-            )
-        )
+        what = f"{type(actual).__name__} is not a supported type for assert_that"
+        raise refusal(AssertionError, what, hint="pass a PCollection")
     pipeline = actual.pipeline
     if pipeline.result is not None:
-        raise RuntimeError(
-            three_parts(
-                "assert_that must be used within a Pipeline context: this pipeline has run already",
-                where=f"at {caller()}",
-                hint="move the call into the pipeline's with block",
-            )
-        )
+        what = "assert_that must be used within a Pipeline context: this pipeline has run already"
+        hint = "move the call into the pipeline's with block"
+        raise refusal(RuntimeError, what, where=f"at {caller()}", hint=hint)
     transform = AssertThat(matcher, reify_windows=reify_windows, use_global_window=use_global_window)
     return actual | _free_label(pipeline, label) >> transform
 
@@ -423,7 +408,7 @@ class _Match:
         try:
             return self.matcher(actual)
         except BeamAssertException as error:
-            raise type(error)(three_parts(str(error), where=self.where)) from None
+            raise refusal(type(error), str(error), where=self.where) from None
         except Exception as error:
             # The type and text of the test's own error stay unchanged.
             error.add_note(self.where)

@@ -1,7 +1,5 @@
 """Transforms: everything a pipeline author applies to a PCollection (Beam's ``apache_beam.transforms``)."""
 
-from __future__ import annotations
-
 from penstock.base.labels import label_from_callable
 from penstock.construction.ptransform import PTransform, annotate_yaml, ptransform_fn
 from penstock.functions.combinefn import CombineFn

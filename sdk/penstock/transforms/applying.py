@@ -45,20 +45,12 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
         return _run_at_once(transform, pvalueish, values, label)
     pipeline = transform.pipeline or next(iter(pipelines), None)
     if pipeline is None:
-        raise refusal(
-            ValueError,
-            f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs",
-            where=transform._where(),
-            hint="pass pipeline=... to the transform",
-        )
+        what = f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs"
+        raise refusal(ValueError, what, where=transform._where(), hint="pass pipeline=... to the transform")
     for other in pipelines:
         if other is not pipeline:
-            raise refusal(
-                ValueError,
-                "Mixing values in different pipelines is not allowed",
-                where=transform._where(),
-                hint="make all inputs in one pipeline",
-            )
+            what = "Mixing values in different pipelines is not allowed"
+            raise refusal(ValueError, what, where=transform._where(), hint="make all inputs in one pipeline")
     return pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
 
 

@@ -8,10 +8,11 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base import clock
 from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, refusal
@@ -41,6 +42,7 @@ class WithBucket(DoFn):
         yield (self._bucket_of(element) if self._bucket_of else 0), element
 
 
+@dataclass(eq=False)
 class WaitingBatchDoFn(DoFn):
     """Keeps the elements of a bucket and window until there are enough, or the first has waited long enough.
 
@@ -52,17 +54,10 @@ class WaitingBatchDoFn(DoFn):
     SIZE = ReadModifyWriteStateSpec("size", VarIntCoder())
     WAITED = TimerSpec("waited", TimeDomain.REAL_TIME)
 
-    def __init__(
-        self,
-        estimator: BatchSizeEstimator,
-        element_size_fn: Callable[[Any], int],
-        max_batch_duration_secs: float,
-    ) -> None:
-        super().__init__()
-        self._estimator = estimator
-        self._element_size_fn = element_size_fn
-        self._max_batch_duration_secs = max_batch_duration_secs
-        self._target: int | None = None
+    estimator: BatchSizeEstimator
+    element_size_fn: Callable[[Any], int]
+    max_batch_duration_secs: float
+    target: int | None = None
 
     def process(
         self,
@@ -72,18 +67,19 @@ class WaitingBatchDoFn(DoFn):
         waited: Any = DoFn.TimerParam(WAITED),
     ) -> Iterator[list[Any]]:
         """A batch, if this element makes it large enough."""
-        if self._target is None:
-            self._target = self._estimator.next_batch_size()
+        if self.target is None:
+            self.target = self.estimator.next_batch_size()
         before = size.read()
         values.add(element[1])
-        total = (before or 0) + self._element_size_fn(element[1])
+        total = (before or 0) + self.element_size_fn(element[1])
         size.write(total)
-        if total >= self._target:
+        if total >= self.target:
             waited.clear()
             yield from self.flush(values, size)
-        elif before is None and self._max_batch_duration_secs:
-            waited.set_relative(self._max_batch_duration_secs)
+        elif before is None and self.max_batch_duration_secs:
+            waited.set_relative(self.max_batch_duration_secs)
 
+    @on_window_expiration
     @on_timer(WAITED)
     def flush(
         self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
@@ -93,16 +89,9 @@ class WaitingBatchDoFn(DoFn):
         values.clear()
         size.clear()
         if batch:
-            with self._estimator.record_time(total):
+            with self.estimator.record_time(total):
                 yield batch
-            self._target = self._estimator.next_batch_size()
-
-    @on_window_expiration
-    def end(
-        self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
-    ) -> Iterator[list[Any]]:
-        """The last batch of the window."""
-        yield from self.flush(values, size)
+            self.target = self.estimator.next_batch_size()
 
 
 _MOST_TIMINGS = 100
@@ -276,8 +265,6 @@ def _wrong(what: str) -> ValueError:
     return refusal(ValueError, what, where="at BatchElements", hint="see the arguments of BatchElements")
 
 
-T = TypeVar("T")
-
 _MOST_OPEN_BATCHES = 10
 _DEFAULT_BOUNDARIES = (16, 32, 64, 128, 256, 512)
 
@@ -351,11 +338,9 @@ class BatchElements(PTransform[Any, Any]):
     def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         if self._max_batch_duration_secs is not None and not pcoll.is_bounded:
             if pcoll.windowing.windowfn.is_merging():
-                raise UnsupportedByRunner(
-                    "max_batch_duration_secs needs state, and the windows of the input merge",
-                    where=f"at step {self.label!r}",
-                    hint="leave it out; batches then do not wait",
-                )
+                what = "max_batch_duration_secs needs state, and the windows of the input merge"
+                hint = "leave it out; batches then do not wait"
+                raise UnsupportedByRunner(what, where=f"at step {self.label!r}", hint=hint)
             waiting = WaitingBatchDoFn(self._estimator, self._element_size_fn, self._max_batch_duration_secs)
             keyed = ParDo(WithBucket(self._bucket_of)).with_output_types(Tuple[int, pcoll.element_type])
             batched: PCollection[list[T]] = (
@@ -368,29 +353,23 @@ class BatchElements(PTransform[Any, Any]):
         return pcoll | batching.with_output_types(List[pcoll.element_type])
 
 
+@dataclass(eq=False)
 class BatchingDoFn(DoFn):
     """Collects the elements of each window and bucket, and gives them out as lists."""
 
-    def __init__(
-        self,
-        estimator: BatchSizeEstimator,
-        element_size_fn: Callable[[Any], int],
-        bucket_of: Callable[[Any], int] | None,
-    ) -> None:
-        super().__init__()
-        self._estimator = estimator
-        self._element_size_fn = element_size_fn
-        self._bucket_of = bucket_of
+    estimator: BatchSizeEstimator
+    element_size_fn: Callable[[Any], int]
+    bucket_of: Callable[[Any], int] | None
 
     def start_bundle(self) -> None:
         self._open: dict[tuple[Any, int | None], tuple[list[Any], int]] = {}
-        self._target = self._estimator.next_batch_size()
-        self._estimator.ignore_next_timing()
+        self._target = self.estimator.next_batch_size()
+        self.estimator.ignore_next_timing()
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[Any]:
         """Adds an element to its batch; a batch that would become too large goes out first."""
-        place = window, self._bucket_of(element) if self._bucket_of else None
-        size = self._element_size_fn(element)
+        place = window, self.bucket_of(element) if self.bucket_of else None
+        size = self.element_size_fn(element)
         if place in self._open and self._open[place][1] + size > self._target:
             yield from self._send(place)
         batch, batch_size = self._open.get(place, ([], 0))
@@ -406,9 +385,9 @@ class BatchingDoFn(DoFn):
     def _send(self, place: tuple[Any, int | None]) -> Iterator[Any]:
         batch, size = self._open.pop(place)
         window = place[0]
-        with self._estimator.record_time(size):
+        with self.estimator.record_time(size):
             yield WindowedValue(batch, window.max_timestamp(), (window,))
-        self._target = self._estimator.next_batch_size()
+        self._target = self.estimator.next_batch_size()
 
 
 def _bucketing(
@@ -495,16 +474,13 @@ class LengthOrOne:
             return 1
 
 
+@dataclass(eq=False)
 class SortingBatchDoFn(DoFn):
     """Collects the elements of each window, and gives them out as lists, sorted by size."""
 
-    def __init__(
-        self, max_batch_size: int, max_batch_weight: int, element_size_fn: Callable[[Any], int]
-    ) -> None:
-        super().__init__()
-        self._max_batch_size = max_batch_size
-        self._max_batch_weight = max_batch_weight
-        self._element_size_fn = element_size_fn
+    max_batch_size: int
+    max_batch_weight: int
+    element_size_fn: Callable[[Any], int]
 
     def start_bundle(self) -> None:
         self._waiting: dict[Any, list[Any]] = {}
@@ -520,12 +496,12 @@ class SortingBatchDoFn(DoFn):
             yield from self._send(window)
 
     def _send(self, window: Any) -> Iterator[Any]:
-        sized = [(self._element_size_fn(element), element) for element in self._waiting.pop(window)]
+        sized = [(self.element_size_fn(element), element) for element in self._waiting.pop(window)]
         sized.sort(key=lambda pair: pair[0])
         batch: list[Any] = []
         weight = 0
         for size, element in sized:
-            if batch and (len(batch) >= self._max_batch_size or weight + size >= self._max_batch_weight):
+            if batch and (len(batch) >= self.max_batch_size or weight + size >= self.max_batch_weight):
                 yield WindowedValue(batch, window.max_timestamp(), (window,))
                 batch, weight = [], 0
             batch.append(element)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock import graph
@@ -20,7 +20,7 @@ from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn, delegate
 from penstock.functions.dofn import DoFn
 from penstock.transforms.create import Create
-from penstock.transforms.grouping import Flatten, GroupByKey, WithLateData, key_value_types
+from penstock.transforms.grouping import Flatten, GroupByKey, Grouping, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.retractions import check_combine_fn
@@ -30,7 +30,6 @@ from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.windows.triggers import AccumulationMode, can_fire_early
 from penstock.windows.window_fn import GlobalWindows
-from penstock.windows.windowing import Windowing
 
 
 class CombineValuesDoFn(DoFn):
@@ -73,7 +72,7 @@ def _facts_about(fn: Any) -> dict[str, Any]:
     return {"combine_fn": DisplayDataItem(type(fn), label="Combine Function"), "combine_fn_dd": fn}
 
 
-class CombinePerKey(PTransformWithSideInputs):
+class CombinePerKey(Grouping, PTransformWithSideInputs):
     """Combines the values of each key and window, from ``(k, v)`` to ``(k, result)`` (Beam's name).
 
     Args:
@@ -101,14 +100,6 @@ class CombinePerKey(PTransformWithSideInputs):
             return self
         return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
 
-    def with_late_data(self) -> PTransform[Any, Any]:
-        """A `penstock.transforms.grouping.WithLateData`: this transform with an output for elements that come too late.
-
-        Raises:
-            ValueError: The CombineFn has side inputs.
-        """
-        return WithLateData(self)
-
     def default_type_hints(self) -> Any:
         """From pairs of a key and the CombineFn's input to pairs of the key and its output."""
         hints = self.fn.get_type_hints()
@@ -121,17 +112,7 @@ class CombinePerKey(PTransformWithSideInputs):
     def infer_output_type(self, input_type: Any) -> Any:
         """Pairs of the key's type and what the CombineFn gives, as far as that is known."""
         key_type, value_type = key_value_types(self, input_type)
-        return typehints.KV[key_type, _result_type(self.fn, value_type)]
-
-    def type_check_inputs(self, pvalueish: Any) -> None:
-        """Checks that the elements are pairs, of a type that the CombineFn takes."""
-        self._check_pcollection(pvalueish)
-        key_value_types(self, pvalueish.element_type)
-        super().type_check_inputs(pvalueish)
-
-    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's windowing, with the trigger's continuation."""
-        return super().get_windowing(inputs).after_grouping()
+        return typehints.KV[key_type, result_type(self.fn, value_type)]
 
     def to_primitive(self) -> graph.Primitive | None:
         """A `penstock.graph.CombinePerKey`, unless there are side inputs."""
@@ -148,15 +129,12 @@ class CombinePerKey(PTransformWithSideInputs):
         check_grouping(self, pcoll)
         return pvalue.PCollection.from_(pcoll)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return lambda element, *args, **kwargs: None
 
-
-def _result_type(fn: Any, value_type: Any) -> Any:
+def result_type(fn: Any, value_type: Any) -> Any:
     """What a CombineFn gives for values of a type: known for some of Python's own functions."""
     function = getattr(fn, "fn", None)
     if isinstance(function, CombineFn):
-        return _result_type(function, value_type)
+        return result_type(function, value_type)
     if function in (any, all):
         return bool
     kept = without_none(value_type) if function is sum else value_type
@@ -182,9 +160,6 @@ class CombineValues(PTransformWithSideInputs):
         pardo = ParDo(CombineValuesDoFn(key_type, self.fn, False), *args, **kwargs)
         return pcoll | pardo.with_output_types(output)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return lambda element, *args, **kwargs: None
-
 
 class CombineGlobally(PTransform[Any, Any]):
     """Combines all elements, per window, to one (Beam's ``CombineGlobally``).
@@ -208,12 +183,8 @@ class CombineGlobally(PTransform[Any, Any]):
         super().__init__()
         self.fn = fn
         if not (isinstance(fn, CombineFn) or callable(fn)):
-            raise refusal(
-                TypeError,
-                f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead",
-                where=self._where(),
-                hint="e.g. sum, or MeanCombineFn()",
-            )
+            what = f"CombineGlobally can be used only with combineFn objects. Received {fn!r} instead"
+            raise refusal(TypeError, what, where=self._where(), hint="e.g. sum, or MeanCombineFn()")
         self.args = args
         self.kwargs = kwargs
 
@@ -287,9 +258,7 @@ class CombineGlobally(PTransform[Any, Any]):
         if self.fanout:
             combine = CombinePerKey(combine_fn, *self.args, **self.kwargs).with_hot_key_fanout(self.fanout)
         combined: PCollection[Any] = keyed | "CombinePerKey" >> combine
-        declared = combine_fn.get_type_hints().simple_output_type("") or _result_type(
-            combine_fn, element_type
-        )
+        declared = combine_fn.get_type_hints().simple_output_type("") or result_type(combine_fn, element_type)
         unkey = ParDo(_Unkey(at_start=with_marker)).with_output_types(declared)
         return combined | "UnKey" >> unkey
 

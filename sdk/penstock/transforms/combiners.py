@@ -1,7 +1,6 @@
 """Beam's path for the ready-made combiners: ``penstock.transforms.combiners``."""
 
-from __future__ import annotations
-
+from penstock.construction.applicable import K, T, V
 from penstock.functions.combinefn import curry_combine_fn
 from penstock.transforms import core as core
 from penstock.transforms.ready_combiners import (
@@ -9,7 +8,6 @@ from penstock.transforms.ready_combiners import (
     ConcatListCombineFn,
     Count,
     CountCombineFn,
-    K,
     Largest,
     Latest,
     LatestCombineFn,
@@ -21,7 +19,6 @@ from penstock.transforms.ready_combiners import (
     SampleCombineFn,
     SingleInputTupleCombineFn,
     Smallest,
-    T,
     ToDict,
     ToDictCombineFn,
     ToList,
@@ -31,7 +28,6 @@ from penstock.transforms.ready_combiners import (
     ToSet,
     ToSetCombineFn,
     TupleCombineFn,
-    V,
 )
 
 __all__ = [

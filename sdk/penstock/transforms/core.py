@@ -1,9 +1,8 @@
 """Beam's ``transforms.core``: the transforms that all others are made of, under Beam's module path."""
 
-from __future__ import annotations
-
-from typing import TypeVar
-
+from penstock.construction.applicable import K as K
+from penstock.construction.applicable import T as T
+from penstock.construction.applicable import V as V
 from penstock.construction.ptransform import PTransform as PTransform
 from penstock.functions.combinefn import CallableWrapperCombineFn as CallableWrapperCombineFn
 from penstock.functions.combinefn import CombineFn as CombineFn
@@ -53,7 +52,3 @@ from penstock.transforms.windowing import SetTrigger as SetTrigger
 from penstock.transforms.windowing import WindowInto as WindowInto
 from penstock.transforms.windowing import WindowIntoFn as WindowIntoFn
 from penstock.windows.windowing import Windowing as Windowing
-
-K = TypeVar("K")
-T = TypeVar("T")
-V = TypeVar("V")

@@ -40,21 +40,14 @@ class Create(PTransform[Any, PCollection[T]]):
     def __init__(self, values: Iterable[Any], reshuffle: bool = True) -> None:
         super().__init__()
         if isinstance(values, (str, bytes)):
-            raise refusal(
-                TypeError,
-                f"PTransform Create: Refusing to treat string as an iterable. (string={values!r})",
-                where=self._where(),
-                hint="put it into a list",
-            )
+            what = f"PTransform Create: Refusing to treat string as an iterable. (string={values!r})"
+            raise refusal(TypeError, what, where=self._where(), hint="put it into a list")
         try:
             iter(values)
         except TypeError as error:
-            raise refusal(
-                TypeError,
-                f"Create needs an iterable of values, not {type(values).__name__}",
-                where=self._where(),
-                hint="put a single value into a list",
-            ) from error
+            what = f"Create needs an iterable of values, not {type(values).__name__}"
+            hint = "put a single value into a list"
+            raise refusal(TypeError, what, where=self._where(), hint=hint) from error
         self.values = tuple(values.items() if isinstance(values, Mapping) else values)
         self.reshuffle = reshuffle
 
@@ -98,12 +91,8 @@ class Impulse(PTransform[Any, Any]):
 
 def _from_begin(transform: PTransform[Any, Any], pbegin: Any) -> pvalue.PCollection[Any]:
     if not isinstance(pbegin, pvalue.PBegin):
-        raise refusal(
-            TypeError,
-            f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}",
-            where=transform._where(),
-            hint="apply it to the pipeline itself",
-        )
+        what = f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}"
+        raise refusal(TypeError, what, where=transform._where(), hint="apply it to the pipeline itself")
     return pvalue.PCollection(pbegin.pipeline)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import caller
+from penstock.base.where import here
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
@@ -83,8 +83,7 @@ class DeadLetterOptions:
 
 
 def _refused(what: str, hint: str) -> ValueError:
-    location = caller()
-    return refusal(ValueError, what, where=f"at {location}" if location else None, hint=hint)
+    return refusal(ValueError, what, where=here(), hint=hint)
 
 
 def _check_isolated(pardo: ParDo) -> None:

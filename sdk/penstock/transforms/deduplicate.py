@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import BooleanCoder
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
@@ -25,10 +26,6 @@ from penstock.utils.timestamp import DurationTypes, Timestamp
 from penstock.windows.timeutil import TimeDomain
 
 __all__ = ["Deduplicate", "DeduplicatePerKey"]
-
-K = TypeVar("K")
-V = TypeVar("V")
-T = TypeVar("T")
 
 
 class _WithDurations(PTransform[Any, Any]):
@@ -147,11 +144,8 @@ class _First(DoFn):
         yield element
 
     @on_timer(BY_CLOCK)
-    def forget_by_the_clock(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
-        seen.clear()
-
     @on_timer(BY_WATERMARK)
-    def forget_by_the_watermark(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
+    def forget(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
         seen.clear()
 
 

@@ -1,7 +1,5 @@
 """Facts about transforms for people, under Beam's path (`apache_beam.transforms.display`)."""
 
-from __future__ import annotations
-
 from penstock.base.display import DisplayData, DisplayDataItem, HasDisplayData
 
 __all__ = ["DisplayData", "DisplayDataItem", "HasDisplayData"]

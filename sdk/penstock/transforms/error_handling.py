@@ -71,9 +71,8 @@ class ErrorHandler:
         """Raises RuntimeError if the handler is not closed; the pipeline calls it before it runs."""
         if not self._closed:
             what = "Unclosed error handler"
-            raise refusal(
-                RuntimeError, what, where=self._created, hint="use it in a with block, or call close()"
-            )
+            hint = "use it in a with block, or call close()"
+            raise refusal(RuntimeError, what, where=self._created, hint=hint)
 
 
 class CollectingErrorHandler(ErrorHandler):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.expressions import Expression
 from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
 from penstock.typehints.column_types import RecordConstraint
@@ -44,7 +44,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
             more = ", ..." if len(known) > _FIELDS_SHOWN else ""
             fields = f"The fields are {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "There are none"
             what = f"the elements have no field {name!r}"
-            raise TypeCheckError(three_parts(what, where=where, hint=f"{question}{fields}"))
+            raise refusal(TypeCheckError, what, where=where, hint=f"{question}{fields}")
 
 
 def known_fields(element_type: Any) -> list[str] | None:

@@ -16,6 +16,7 @@ from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
+from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Field
 from penstock.functions.field_functions import (
@@ -27,13 +28,12 @@ from penstock.functions.field_functions import (
     RowOf,
     reads_window,
 )
-from penstock.transforms.combine import CombinePerKey
+from penstock.transforms.combine import CombinePerKey, result_type
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
-from penstock.typehints.unions import without_none
 
 Given = str | Callable[[Any], Any]
 """A field's name, or any function of an element; one that is an `Expression` can be read."""
@@ -44,12 +44,9 @@ def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
         return Field(given)
     if callable(given):
         return given
-    raise refusal(
-        TypeError,
-        f"Field expression {given!r} at {position} must be a callable or a string",
-        where=here(),
-        hint="give the name of an attribute, or a function of the element",
-    )
+    what = f"Field expression {given!r} at {position} must be a callable or a string"
+    hint = "give the name of an attribute, or a function of the element"
+    raise refusal(TypeError, what, where=here(), hint=hint)
 
 
 def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
@@ -185,17 +182,9 @@ class _GroupAndAggregate(PTransform[Any, Any]):
 
 def _combined_type(combine_fn: Any, input_type: Any) -> Any:
     """The type of the result of a well-known combiner for values of a type; Any for all others."""
-    if isinstance(combine_fn, CountCombineFn):
-        return int
-    if isinstance(combine_fn, MeanCombineFn):
-        return float
-    if combine_fn is min or combine_fn is max:
-        return input_type
-    if combine_fn is sum:
-        # A sum of numbers is a number, and None among them raises an error.
-        summed = without_none(input_type)
-        return summed if summed in (int, float) else typehints.Any
-    return typehints.Any
+    if isinstance(combine_fn, CountCombineFn | MeanCombineFn):
+        return combine_fn.get_type_hints().simple_output_type("")
+    return result_type(CombineFn.maybe_from_callable(combine_fn), input_type)
 
 
 class Select(PTransform[Any, Any]):
@@ -260,12 +249,9 @@ class CallableWrapperPartitionFn(PartitionFn):
     def __init__(self, fn: Callable[..., int]) -> None:
         super().__init__()
         if not callable(fn):
-            raise refusal(
-                TypeError,
-                f"Expected a callable object instead of: {fn!r}",
-                where=here(),
-                hint="pass a function of the element and the number of parts, or a PartitionFn",
-            )
+            what = f"Expected a callable object instead of: {fn!r}"
+            hint = "pass a function of the element and the number of parts, or a PartitionFn"
+            raise refusal(TypeError, what, where=here(), hint=hint)
         self.fn = fn
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
@@ -278,17 +264,11 @@ class _ApplyPartitionFn(DoFn):
     ) -> Iterable[Any]:
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
-            raise refusal(
-                ValueError,
-                f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers",
-                hint="return a number from 0 on",
-            )
+            what = f"PartitionFn yielded a '{type(partition).__name__}' when it should only yield integers"
+            raise refusal(ValueError, what, hint="return a number from 0 on")
         if not 0 <= int(partition) < n:
-            raise refusal(
-                ValueError,
-                f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})",
-                hint="return a number below the number of parts",
-            )
+            what = f"PartitionFn specified out-of-bounds partition index: {partition} not in [0, {n})"
+            raise refusal(ValueError, what, hint="return a number below the number of parts")
         return [TaggedOutput(str(int(partition)), element)]
 
 
@@ -306,19 +286,12 @@ class Partition(PTransformWithSideInputs):
     def make_fn(self, fn: Any, has_side_inputs: bool) -> PartitionFn:
         return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return lambda element, *args, **kwargs: None
-
     def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
         """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:
-            raise refusal(
-                ValueError,
-                f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}",
-                where=self._where(),
-                hint="Partition(fn, 2)",
-            )
+            what = f"Partition needs the number of parts, from 1 on, after the function, not {args[:1]}"
+            raise refusal(ValueError, what, where=self._where(), hint="Partition(fn, 2)")
         tags = [str(index) for index in range(args[0])]
         pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)
         outputs: pvalue.DoOutputsTuple = pcoll | "Part" >> pardo.with_output_types(

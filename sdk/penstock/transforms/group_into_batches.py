@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
+from penstock.construction.applicable import K, V
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
@@ -26,9 +27,6 @@ from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.sharded_key import ShardedKey
 from penstock.windows.timeutil import TimeDomain
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _MOST_KEYS_COUNTED = 100_000
 
@@ -59,11 +57,9 @@ class _Batches(PTransform[Any, Any]):
                 gather = GatheringDoFn(self.batch_size, self.max_buffering_duration_secs)
                 return pcoll | "Gather" >> ParDo(gather).with_output_types(output_type)
             if self.max_buffering_duration_secs:
-                raise UnsupportedByRunner(
-                    "max_buffering_duration_secs needs state, and the windows of the input merge",
-                    where=f"at step {self.label!r}",
-                    hint="leave it out; batches then come with the panes of the input's windows",
-                )
+                what = "max_buffering_duration_secs needs state, and the windows of the input merge"
+                hint = "leave it out; batches then come with the panes of the input's windows"
+                raise UnsupportedByRunner(what, where=f"at step {self.label!r}", hint=hint)
         return pcoll | GroupByKey() | FlatMapTuple(batches_of(self.batch_size)).with_output_types(output_type)
 
 
@@ -152,6 +148,7 @@ class GatheringDoFn(DoFn):
         if number == 1 and self._max_buffering_duration_secs:
             waited.set_relative(self._max_buffering_duration_secs)
 
+    @on_window_expiration
     @on_timer(WAITED)
     def flush(
         self,
@@ -165,16 +162,6 @@ class GatheringDoFn(DoFn):
         count.clear()
         if batch:
             yield key, batch
-
-    @on_window_expiration
-    def end(
-        self,
-        key: Any = DoFn.KeyParam,
-        values: Any = DoFn.StateParam(VALUES),
-        count: Any = DoFn.StateParam(COUNT),
-    ) -> Iterator[tuple[Any, list[Any]]]:
-        """The last batch of the window."""
-        yield from self.flush(key, values, count)
 
 
 class ShardingDoFn(DoFn):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from penstock import graph
 from penstock.construction import pvalue
-from penstock.construction.applicable import T
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
@@ -67,8 +67,6 @@ class WithLateData(PTransform[Any, Any]):
 
 
 _LOGGER = logging.getLogger(__name__)
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:
@@ -93,7 +91,29 @@ def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
     return typehints.KV[key_type, typehints.Iterable[value_type]]
 
 
-class GroupByKey(PTransform[Any, Any]):
+class Grouping(PTransform[Any, Any]):
+    """What `GroupByKey` and `CombinePerKey` share: their input are pairs, and their output has continued triggers."""
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Checks that the elements are pairs, of a type that the transform takes."""
+        self._check_pcollection(pvalueish)
+        key_value_types(self, pvalueish.element_type)
+        super().type_check_inputs(pvalueish)
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The input's windowing, with the trigger's continuation."""
+        return super().get_windowing(inputs).after_grouping()
+
+    def with_late_data(self) -> PTransform[Any, Any]:
+        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own).
+
+        Raises:
+            ValueError: A CombineFn has side inputs.
+        """
+        return WithLateData(self)
+
+
+class GroupByKey(Grouping):
     """Groups the values of each key and window, from ``(k, v)`` to ``(k, iterable of v)`` (Beam's name).
 
     Raises:
@@ -105,21 +125,8 @@ class GroupByKey(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         return graph.GroupByKey()
 
-    def type_check_inputs(self, pvalueish: Any) -> None:
-        self._check_pcollection(pvalueish)
-        key_value_types(self, pvalueish.element_type)
-        super().type_check_inputs(pvalueish)
-
     def infer_output_type(self, input_type: Any) -> Any:
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
-
-    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
-        """The input's windowing, with the trigger's continuation."""
-        return super().get_windowing(inputs).after_grouping()
-
-    def with_late_data(self) -> PTransform[Any, Any]:
-        """A `WithLateData`: this transform with a second output, for elements that come too late (penstock's own)."""
-        return WithLateData(self)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
         check_grouping(self, pcoll, gives_lists=True)
@@ -159,31 +166,23 @@ class Flatten(PTransform[Any, Any]):
         super().__init__()
         self.pipeline = kwargs.pop("pipeline", None)
         if kwargs:
-            raise refusal(
-                ValueError, f"Unexpected keyword arguments: {list(kwargs)}", hint="only pipeline is known"
-            )
+            what = f"Unexpected keyword arguments: {list(kwargs)}"
+            raise refusal(ValueError, what, hint="only pipeline is known")
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Sequence[Any]]:
         try:
             values = tuple(pvalueish)
         except TypeError as error:
-            raise refusal(
-                ValueError,
-                f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}",
-                where=self._where(),
-                hint="write (first, second) | Flatten()",
-            ) from error
+            what = f"Input to Flatten must be an iterable. Got a value of type {type(pvalueish).__name__}"
+            hint = "write (first, second) | Flatten()"
+            raise refusal(ValueError, what, where=self._where(), hint=hint) from error
         for index, value in enumerate(values):
             if isinstance(value, (list, tuple)) and any(
                 isinstance(each, pvalue.PCollection) for each in value
             ):
-                raise refusal(
-                    TypeError,
-                    "Inputs to Flatten cannot include an iterable of PCollections. "
-                    f"There is one at index {index}",
-                    where=self._where(),
-                    hint="put all PCollections into one tuple",
-                )
+                what = f"Inputs to Flatten cannot include an iterable of PCollections. There is one at index {index}"
+                hint = "put all PCollections into one tuple"
+                raise refusal(TypeError, what, where=self._where(), hint=hint)
         return values, values
 
     def to_primitive(self) -> graph.Primitive:
@@ -237,9 +236,6 @@ class FlattenWith(PTransform[Any, Any]):
             elif isinstance(other, PTransform):
                 pcolls.append(pcoll.pipeline | other)
             else:
-                raise refusal(
-                    TypeError,
-                    f"FlattenWith only takes other PCollections and PTransforms, got {other!r}",
-                    where=self._where(),
-                )
+                what = f"FlattenWith only takes other PCollections and PTransforms, got {other!r}"
+                raise refusal(TypeError, what, where=self._where())
         return tuple(pcolls) | Flatten()

@@ -84,11 +84,9 @@ class IsolatedCalls:
     def finish_bundle(self) -> None:
         """Calls ``finish_bundle`` if the child has processed an element of it; RuntimeError if it gives outputs."""
         if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
-            raise refusal(
-                RuntimeError,
-                f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess",
-                hint="give them in process: a crash would lose what waits for the end of the bundle",
-            )
+            what = f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess"
+            hint = "give them in process: a crash would lose what waits for the end of the bundle"
+            raise refusal(RuntimeError, what, hint=hint)
         self._in_bundle = False
 
     def teardown(self) -> None:
@@ -119,11 +117,9 @@ class IsolatedCalls:
             from concurrent.futures.process import BrokenProcessPool
 
             self._drop()
-            raise refusal(
-                BrokenProcessPool,
-                f"the process of {type(self._dofn).__name__} {ended} in {method}",
-                hint="the user's code, or a library that it calls, ends the process or needs too much memory",
-            ) from None
+            what = f"the process of {type(self._dofn).__name__} {ended} in {method}"
+            hint = "the user's code, or a library that it calls, ends the process or needs too much memory"
+            raise refusal(BrokenProcessPool, what, hint=hint) from None
         result, error, lines, counted = pickle.loads(reply)
         if container is not None and counted is not None:
             container.absorb(counted)
@@ -175,11 +171,8 @@ def _dumps(value: Any) -> bytes:
             # Cloudpickle also pickles classes that cannot be imported.
             return CloudpickleCoder().encode(value)
         except Exception as error:
-            raise refusal(
-                TypeError,
-                f"what goes to or comes from the process of a DoFn cannot be pickled: {error}",
-                hint="give plain data, or leave use_subprocess out",
-            ) from error
+            what = f"what goes to or comes from the process of a DoFn cannot be pickled: {error}"
+            raise refusal(TypeError, what, hint="give plain data, or leave use_subprocess out") from error
 
 
 def _sendable(error: BaseException) -> BaseException:

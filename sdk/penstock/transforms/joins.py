@@ -49,17 +49,24 @@ class CoGroupByKey(PTransform[Any, Any]):
             tags = None if tags is None else ("",)
         types = [key_value_types(pcoll.element_type) for pcoll in inputs]
         labels = range(len(inputs)) if tags is None else tags
-        # One type for all, so that the type of their union is a KV.
-        key_types, value_types = zip(*types, strict=True)
-        common = KV[Union[key_types], Tuple[int, Union[value_types]]]
-        numbered = [
-            pcoll | f"Tag[{label}]" >> _numbered(number).with_output_types(common)
-            for number, (pcoll, label) in enumerate(zip(inputs, labels, strict=True))
-        ]
-        result: PCollection[tuple[Any, Any]] = (
-            numbered | Flatten() | GroupByKey() | "Collect" >> _collected(tags, types)
-        )
+        union = numbered([f"Tag[{label}]" for label in labels], inputs, types)
+        result: PCollection[tuple[Any, Any]] = union | GroupByKey() | "Collect" >> _collected(tags, types)
         return result
+
+
+def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
+    """The union of PCollections of KVs, as KVs of the key and a pair of the PCollection's number and the value."""
+    # One type for all, so that the type of their union is a KV.
+    key_types, value_types = zip(*types, strict=True)
+    common = KV[Union[key_types], Tuple[int, Union[value_types]]]
+    labelled = enumerate(zip(labels, pcolls, strict=True))
+    return (
+        tuple(
+            pcoll | label >> _numbered(number).with_output_types(common)
+            for number, (label, pcoll) in labelled
+        )
+        | Flatten()
+    )
 
 
 def _numbered(number: int) -> Any:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, MapTuple
 from penstock.transforms.ready_combiners import CountCombineFn, with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
-
-K = TypeVar("K")
-V = TypeVar("V")
-T = TypeVar("T")
 
 
 @ptransform_fn

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
+from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import AsIter
 from penstock.functions.dofn import DoFn
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, with_input_types, with_output_types
-
-T = TypeVar("T")
 
 _LOGGER = logging.getLogger("penstock.transforms.util")
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -53,25 +53,16 @@ class LogElements(PTransform[Any, Any]):
         return input | ParDo(self._fn).with_output_types(input.element_type)
 
 
+@dataclass(eq=False)
 class LoggingDoFn(DoFn):
     """What `LogElements` runs; the arguments are the same."""
 
-    def __init__(
-        self,
-        prefix: str = "",
-        with_timestamp: bool = False,
-        with_window: bool = False,
-        level: int | None = None,
-        with_pane_info: bool = False,
-        use_epoch_time: bool = False,
-    ) -> None:
-        super().__init__()
-        self._prefix = prefix
-        self._with_timestamp = with_timestamp
-        self._with_window = with_window
-        self._level = level
-        self._with_pane_info = with_pane_info
-        self._use_epoch_time = use_epoch_time
+    prefix: str = ""
+    with_timestamp: bool = False
+    with_window: bool = False
+    level: int | None = None
+    with_pane_info: bool = False
+    use_epoch_time: bool = False
 
     def process(
         self,
@@ -80,22 +71,22 @@ class LoggingDoFn(DoFn):
         window: Any = DoFn.WindowParam,
         pane_info: Any = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
-        line = f"{self._prefix}{element}"
-        if self._with_timestamp:
+        line = f"{self.prefix}{element}"
+        if self.with_timestamp:
             line += f", timestamp={self._formatted(timestamp)!r}"
-        if self._with_window:
+        if self.with_window:
             start, end = self._formatted(window.start), self._formatted(window.end)
             line += f", window(start={start}, end={end})"
-        if self._with_pane_info:
+        if self.with_pane_info:
             line += f", pane_info={pane_info!r}"
-        if self._level in _LEVELS:
-            _LOGGER.log(self._level, line)
+        if self.level in _LEVELS:
+            _LOGGER.log(self.level, line)
         else:
             print(line)
         yield element
 
     def _formatted(self, timestamp: Any) -> Any:
-        if self._use_epoch_time:
+        if self.use_epoch_time:
             return timestamp.seconds()
         try:
             return timestamp.to_rfc3339()

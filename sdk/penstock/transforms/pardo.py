@@ -15,7 +15,7 @@ from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
 from penstock.base.late_binding import LateBinding
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import caller
+from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
@@ -80,12 +80,8 @@ def check_process(transform: Any) -> None:
     """Raises TypeError if the DoFn of a ParDo has neither ``process`` nor ``process_batch``."""
     dofn = transform.fn
     if not dofn._process_defined and not dofn._process_batch_defined:
-        raise refusal(
-            TypeError,
-            f"{type(dofn).__name__} defines no process method",
-            where=transform._where(),
-            hint="def process(self, element): yield ...",
-        )
+        what = f"{type(dofn).__name__} defines no process method"
+        raise refusal(TypeError, what, where=transform._where(), hint="def process(self, element): yield ...")
 
 
 def warn_of_returns(dofn: Any) -> None:
@@ -257,11 +253,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             ValueError: If the main tag is among `tags`.
         """
         if main is not None and main in tags:
-            raise refusal(
-                ValueError,
-                f"Main output tag {main!r} must be different from side output tags {tags}",
-                where=self._where(),
-            )
+            what = f"Main output tag {main!r} must be different from side output tags {tags}"
+            raise refusal(ValueError, what, where=self._where())
         for tag in tags:
             if not isinstance(tag, str):
                 what = f"a tag is a string, not {tag!r}"
@@ -370,10 +363,9 @@ def _short_form(
     name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ParDo[Any]:
     if not callable(fn):
-        location = caller()
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
-        raise refusal(TypeError, what, where=f"at {location}" if location else None, hint=hint)
+        raise refusal(TypeError, what, where=here(), hint=hint)
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"

@@ -125,9 +125,8 @@ class ImpulseSeqGenDoFn(DoFn):
             what = (
                 "a sequence that ends in the future needs an unbounded source per element (a splittable DoFn)"
             )
-            raise UnsupportedByRunner(
-                what, where="at PeriodicSequence", hint="use PeriodicImpulse, as a source"
-            )
+            hint = "use PeriodicImpulse, as a source"
+            raise UnsupportedByRunner(what, where="at PeriodicSequence", hint=hint)
         return (value for _, value in source.schedule())
 
 

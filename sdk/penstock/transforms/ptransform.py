@@ -1,7 +1,5 @@
 """Beam's ``transforms.ptransform``: the PTransform and its relatives, under Beam's module path."""
 
-from __future__ import annotations
-
 from penstock.base.labels import label_from_callable as label_from_callable
 from penstock.construction.ptransform import InputT as InputT
 from penstock.construction.ptransform import OutputT as OutputT

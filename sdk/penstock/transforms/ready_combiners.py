@@ -12,9 +12,10 @@ import random
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, TypeVar, Union
+from typing import Any, Union
 
 from penstock.base.chunks import in_chunks
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -25,10 +26,6 @@ from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, Dict, List, Set, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MIN_TIMESTAMP, Timestamp
-
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class CombinerWithoutDefaults(PTransform[Any, Any]):
@@ -465,12 +462,8 @@ class Sample:
 
         def __init__(self, n: int) -> None:
             if n < 0:
-                raise refusal(
-                    ValueError,
-                    f"Expected non-negative n, received {n}.",
-                    where="at Sample.Any",
-                    hint="use 0 or more",
-                )
+                what = f"Expected non-negative n, received {n}."
+                raise refusal(ValueError, what, where="at Sample.Any", hint="use 0 or more")
             super().__init__(n)
 
         def expand(self, pcoll: Any) -> Any:
@@ -809,12 +802,9 @@ class PhasedCombineFnExecutor:
             "convert": self.convert_to_accumulator,
         }
         if phase not in phases:
-            raise refusal(
-                ValueError,
-                f"Unexpected phase: {phase}",
-                where="at PhasedCombineFnExecutor",
-                hint=f"use one of {list(phases)}",
-            )
+            what = f"Unexpected phase: {phase}"
+            hint = f"use one of {list(phases)}"
+            raise refusal(ValueError, what, where="at PhasedCombineFnExecutor", hint=hint)
         self.apply = phases[phase]
 
     def full_combine(self, elements: Iterable[Any]) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base.bounded_window import TimestampedValue
+from penstock.construction.applicable import K, V
 from penstock.construction.ptransform import PTransform
 from penstock.functions.dofn import DoFn
 from penstock.transforms.pardo import Map
@@ -13,9 +14,6 @@ from penstock.typehints import KV, Tuple, with_input_types
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import Timestamp
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Reify:

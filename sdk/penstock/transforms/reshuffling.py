@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.grouping import SpreadAnew
 from penstock.typehints import Tuple, with_input_types, with_output_types
-
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @with_input_types(T)
@@ -32,9 +29,8 @@ class Reshuffle(PTransform[Any, Any]):
         super().__init__()
         if num_buckets is not None and not (isinstance(num_buckets, int) and num_buckets > 0):
             what = f"If `num_buckets` is set, it has to be an integer greater than 0, got {num_buckets}"
-            raise refusal(
-                ValueError, what, where="at Reshuffle", hint="leave it out to let the runner decide"
-            )
+            hint = "leave it out to let the runner decide"
+            raise refusal(ValueError, what, where="at Reshuffle", hint=hint)
         self.num_buckets = num_buckets
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
@@ -56,9 +52,6 @@ def _refuse_older(pcoll: Any) -> None:
     """Raises RuntimeError where the pipeline asks for Beam's older Reshuffle, which knew no types and lost panes."""
     pipeline = pcoll.pipeline
     if pipeline.options.is_compat_version_prior_to("2.65.0"):
-        raise refusal(
-            RuntimeError,
-            "update_compatibility_version asks for a Reshuffle of before Beam 2.65.0, which loses panes and coders",
-            where=pipeline._current_transform().where,
-            hint="leave the option out, or name a later version",
-        )
+        what = "update_compatibility_version asks for a Reshuffle of before Beam 2.65.0, which loses panes and coders"
+        hint = "leave the option out, or name a later version"
+        raise refusal(RuntimeError, what, where=pipeline._current_transform().where, hint=hint)

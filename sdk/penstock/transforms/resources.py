@@ -1,7 +1,5 @@
 """Resource hints, under Beam's path (`apache_beam.transforms.resources`)."""
 
-from __future__ import annotations
-
 from penstock.functions.resources import AcceleratorHint as AcceleratorHint
 from penstock.functions.resources import CpuCountHint as CpuCountHint
 from penstock.functions.resources import MaxActiveBundlesPerWorkerHint as MaxActiveBundlesPerWorkerHint

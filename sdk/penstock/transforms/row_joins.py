@@ -13,8 +13,8 @@ from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
-from penstock.transforms.grouping import Flatten
-from penstock.transforms.pardo import MapTuple, ParDo
+from penstock.transforms.joins import numbered
+from penstock.transforms.pardo import ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
@@ -143,27 +143,13 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
     left, right = (pcoll.windowing.windowfn for pcoll in pcolls)
     if left != right:
         what = f"the sides of a join have different windows: {left} and {right}"
-        raise refusal(
-            ValueError, what, where=transform._where(), hint="put both into the same with WindowInto"
-        )
+        hint = "put both into the same with WindowInto"
+        raise refusal(ValueError, what, where=transform._where(), hint=hint)
 
 
 def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     """The union of both sides, as KVs of the key and a pair of the side and the row."""
-    (left_key, left), (right_key, right) = types
-    # One type for both, so that the type of their union is a KV.
-    common = KV[Union[left_key, right_key], Tuple[int, Union[left, right]]]
-    return (
-        tuple(
-            pcoll | f"Mark {name}" >> _marked(side).with_output_types(common)
-            for side, (name, pcoll) in enumerate(zip(("lefts", "rights"), pcolls, strict=True))
-        )
-        | Flatten()
-    )
-
-
-def _marked(side: int) -> Any:
-    return MapTuple(lambda key, row: (key, (side, row)))
+    return numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
 
 class Row(NamedTuple):

@@ -1,7 +1,5 @@
 """Which window of a side input an element sees, under Beam's path (`apache_beam.transforms.sideinputs`)."""
 
-from __future__ import annotations
-
 from penstock.windows.side_input_windows import (
     SIDE_INPUT_PREFIX,
     SIDE_INPUT_REGEX,

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.base.chunks import in_chunks
 from penstock.base.display import DisplayDataItem
 from penstock.coders import registry
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal, three_parts
 from penstock.functions.combinefn import CombineFn
@@ -175,9 +176,6 @@ def _median(group: Sequence[tuple[Any, Any]], group_weight: Any) -> Any:
             return value
     return group[-1][0]
 
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 Key = Callable[[Any], Any] | None
 
@@ -381,8 +379,6 @@ class ApproximateQuantiles:
             return pcoll | CombinePerKey(self._fn).with_output_types(output_type)
 
 
-T = TypeVar("T")
-
 _HASH_SPACE = 2.0**64
 _SMALLEST_SAMPLE = 16
 
@@ -465,6 +461,12 @@ class ApproximateUniqueCombineFn(CombineFn):
         return round(math.log1p(-size / covered) / math.log1p(-1 / covered) * _HASH_SPACE / covered)
 
 
+class _Unique(PTransform[Any, Any]):
+    def __init__(self, size: int | None = None, error: float | None = None) -> None:
+        super().__init__()
+        self._sample_size = ApproximateUnique.parse_input_params(size, error)
+
+
 class ApproximateUnique:
     """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
 
@@ -505,12 +507,8 @@ class ApproximateUnique:
 
     @with_input_types(T)
     @with_output_types(int)
-    class Globally(PTransform[Any, Any]):
+    class Globally(_Unique):
         """The estimated number of distinct elements; arguments as in `parse_input_params`."""
-
-        def __init__(self, size: int | None = None, error: float | None = None) -> None:
-            super().__init__()
-            self._sample_size = ApproximateUnique.parse_input_params(size, error)
 
         def expand(self, pcoll: Any) -> Any:
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(pcoll.element_type))
@@ -518,12 +516,8 @@ class ApproximateUnique:
 
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
-    class PerKey(PTransform[Any, Any]):
+    class PerKey(_Unique):
         """For each key, the estimated number of its distinct values; arguments as in `parse_input_params`."""
-
-        def __init__(self, size: int | None = None, error: float | None = None) -> None:
-            super().__init__()
-            self._sample_size = ApproximateUnique.parse_input_params(size, error)
 
         def expand(self, pcoll: Any) -> Any:
             _, value_type = key_value_types(pcoll.element_type)
@@ -536,6 +530,5 @@ def _hash(encoded: bytes) -> int:
 
 
 def _wrong(what: str) -> ValueError:
-    return refusal(
-        ValueError, what, where="at ApproximateUnique", hint="give size=16 or more, or error=0.01 to 0.5"
-    )
+    hint = "give size=16 or more, or error=0.01 to 0.5"
+    return refusal(ValueError, what, where="at ApproximateUnique", hint=hint)

@@ -1,7 +1,5 @@
 """Time domains and the timestamps of groups, under Beam's path (`apache_beam.transforms.timeutil`)."""
 
-from __future__ import annotations
-
 from penstock.windows.timeutil import DependsOnlyOnWindow as DependsOnlyOnWindow
 from penstock.windows.timeutil import OutputAtEarliestInputTimestampImpl as OutputAtEarliestInputTimestampImpl
 from penstock.windows.timeutil import (

@@ -1,7 +1,5 @@
 """Triggers, under Beam's path (`apache_beam.transforms.trigger`)."""
 
-from __future__ import annotations
-
 from penstock.base.bounded_window import GlobalWindow
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, TIME_GRANULARITY
 from penstock.windows.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer
@@ -33,9 +31,7 @@ from penstock.windows.triggers import (
     Repeatedly,
     TriggerFn,
 )
-from penstock.windows.triggers import (
-    _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime,
-)
+from penstock.windows.triggers import _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime
 from penstock.windows.triggers import _Never as _Never
 
 __all__ = [

@@ -198,6 +198,7 @@ class UpsertFn(DoFn):
             end_micros = min(window.end_micros + self._lateness_micros, MAX_TIMESTAMP.micros)
             window_end.set(Timestamp.from_micros(end_micros))
 
+    @on_window_expiration
     @on_timer(LOGICAL_TIME)
     def end_of_logical_time(
         self,
@@ -205,7 +206,7 @@ class UpsertFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """The change of the row."""
+        """The change of the row; at the end of the input, one that no later timestamp has followed."""
         settled, upsert = self._settle(key, known.read(), changes.read())
         changes.clear()
         if settled is None:
@@ -225,13 +226,3 @@ class UpsertFn(DoFn):
         """The last change of a row whose window is over; then it is forgotten."""
         yield from self.end_of_logical_time(key, changes, known)
         known.clear()
-
-    @on_window_expiration
-    def end_of_input(
-        self,
-        key: Any = DoFn.KeyParam,
-        changes: Any = DoFn.StateParam(CHANGES),
-        known: Any = DoFn.StateParam(KNOWN),
-    ) -> Iterator[Upsert]:
-        """The changes that no later timestamp has followed."""
-        yield from self.end_of_logical_time(key, changes, known)

@@ -1,7 +1,5 @@
 """State and timers, under Beam's path (`apache_beam.transforms.userstate`)."""
 
-from __future__ import annotations
-
 from penstock.functions.signature import get_dofn_specs as get_dofn_specs
 from penstock.functions.signature import is_stateful_dofn as is_stateful_dofn
 from penstock.functions.signature import validate_stateful_dofn as validate_stateful_dofn

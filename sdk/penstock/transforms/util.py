@@ -1,18 +1,14 @@
 """Beam's path for the small composites: ``penstock.transforms.util``."""
 
-from __future__ import annotations
-
+from penstock.construction.applicable import K, T, V
 from penstock.transforms.batching import BatchElements, SortAndBatchElements
 from penstock.transforms.group_into_batches import GroupIntoBatches
 from penstock.transforms.joins import CoGroupByKey
 from penstock.transforms.keyed import (
     Distinct,
-    K,
     Keys,
     KvSwap,
     RemoveDuplicates,
-    T,
-    V,
     Values,
     WithKeys,
     fn_takes_side_inputs,

@@ -12,14 +12,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import (
-    ROW_CODER,
-    JoinOfKind,
-    Row,
-    changes,
-    check_windows,
-    sided,
-)
+from penstock.transforms.row_joins import ROW_CODER, JoinOfKind, Row, changes, check_windows, sided
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types

@@ -1,7 +1,5 @@
 """Windows and the functions that assign them, under Beam's path (`apache_beam.transforms.window`)."""
 
-from __future__ import annotations
-
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue, V
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.windows.calendar_windows import CalendarWindows

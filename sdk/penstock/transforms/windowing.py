@@ -40,7 +40,16 @@ class WindowIntoFn(DoFn):
         return input_type
 
 
-class WindowInto(PTransform[Any, Any]):
+class _SameElements(PTransform[Any, Any]):
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
+        self._check_pcollection(pcoll)
+        return pvalue.PCollection.from_(pcoll)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return self.get_type_hints().simple_output_type(self.label) or input_type
+
+
+class WindowInto(_SameElements):
     """Puts each element into windows, and sets trigger and accumulation for what follows (Beam's name).
 
     Args:
@@ -81,12 +90,8 @@ class WindowInto(PTransform[Any, Any]):
             on_time_behavior = on_time_behavior or base.on_time_behavior
             closing_behavior = closing_behavior or base.closing_behavior
         elif not isinstance(windowfn, WindowFn):
-            raise refusal(
-                TypeError,
-                f"WindowInto takes a WindowFn, not {windowfn!r}",
-                where=self._where(),
-                hint="e.g. FixedWindows(60)",
-            )
+            what = f"WindowInto takes a WindowFn, not {windowfn!r}"
+            raise refusal(TypeError, what, where=self._where(), hint="e.g. FixedWindows(60)")
         self.windowing = Windowing(
             function,
             trigger,
@@ -107,18 +112,11 @@ class WindowInto(PTransform[Any, Any]):
         """An `AssignWindows`; the windowing itself is on the output edge."""
         return graph.AssignWindows()
 
-    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-        self._check_pcollection(pcoll)
-        return pvalue.PCollection.from_(pcoll)
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return self.get_type_hints().simple_output_type(self.label) or input_type
-
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
         return self.windowing
 
 
-class SetTrigger(PTransform[Any, Any]):
+class SetTrigger(_SameElements):
     """Sets when results are given in what follows, and leaves the windows as they are (the paper's ``Window.trigger``).
 
     Elements keep their windows, merged ones too. The arguments are as in `WindowInto`; one that is left out changes
@@ -160,13 +158,6 @@ class SetTrigger(PTransform[Any, Any]):
         """A `penstock.graph.ParDo` that changes no element; the windowing itself is on the output edge."""
         return graph.ParDo(MapDoFn(identity))
 
-    def expand(self, pcoll: Any) -> Any:
-        self._check_pcollection(pcoll)
-        return pvalue.PCollection.from_(pcoll)
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return self.get_type_hints().simple_output_type(self.label) or input_type
-
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
         return replace(super().get_windowing(inputs), **self._changes)
 
@@ -185,12 +176,8 @@ class WithTimestamps(PTransform[Any, Any]):
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
         super().__init__()
         if not (isinstance(moment, str) or callable(moment)):
-            raise refusal(
-                TypeError,
-                f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}",
-                where=here(),
-                hint="write WithTimestamps('at')",
-            )
+            what = f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}"
+            raise refusal(TypeError, what, where=here(), hint="write WithTimestamps('at')")
         self._moment = Field(moment) if isinstance(moment, str) else moment
 
     def default_label(self) -> str:

@@ -112,11 +112,8 @@ def with_output_types(*return_type_hint: Hint, **tagged_type_hints: Hint) -> Cal
     <class 'bool'>
     """
     if len(return_type_hint) != 1:
-        raise refusal(
-            ValueError,
-            "'returns' accepts only a single positional argument.",
-            hint="In order to specify multiple return types, use the 'Tuple' type-hint.",
-        )
+        hint = "In order to specify multiple return types, use the 'Tuple' type-hint."
+        raise refusal(ValueError, "'returns' accepts only a single positional argument.", hint=hint)
     main = convert_to_beam_type(return_type_hint[0])
     validate_composite_type_param(main, error_msg_prefix="All type hint arguments")
     tagged = convert_to_beam_types(tagged_type_hints)

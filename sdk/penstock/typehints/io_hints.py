@@ -10,19 +10,9 @@ from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import caller
 from penstock.error import refusal
-from penstock.typehints.constraints import (
-    Any,
-    AnyTypeConstraint,
-    Hint,
-    TypeVariable,
-    show_type,
-)
+from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeVariable, show_type
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
-from penstock.typehints.signatures import (
-    ANY_VAR_KEYWORD,
-    ANY_VAR_POSITIONAL,
-    get_signature,
-)
+from penstock.typehints.signatures import ANY_VAR_KEYWORD, ANY_VAR_POSITIONAL, get_signature
 from penstock.typehints.typehints import get_yielded_type
 from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
 
@@ -142,10 +132,8 @@ class IOTypeHints(typing.NamedTuple):
             return None
         positional = self.output_types[0]
         if len(positional) != 1:
-            raise refusal(
-                TypeError,
-                f"Expected single output type hint for {context} but got: {_shown(self.output_types)}",
-            )
+            what = f"Expected single output type hint for {context} but got: {_shown(self.output_types)}"
+            raise refusal(TypeError, what)
         return positional[0]
 
     def tagged_output_types(self) -> dict[str, Hint]:
@@ -299,9 +287,6 @@ def _split_tagged(hint: Hint) -> tuple[Hint, dict[str, Hint]]:
 def _tag_and_type(hint: Hint) -> tuple[str, Hint]:
     args = typing.get_args(hint)
     if len(args) != 2 or typing.get_origin(args[0]) is not typing.Literal:
-        raise refusal(
-            TypeError,
-            f"TaggedOutput takes Literal['tag'] and a type, got {hint}",
-            hint="write TaggedOutput[Literal['errors'], str]",
-        )
+        what = f"TaggedOutput takes Literal['tag'] and a type, got {hint}"
+        raise refusal(TypeError, what, hint="write TaggedOutput[Literal['errors'], str]")
     return typing.get_args(args[0])[0], convert_to_beam_type(args[1])

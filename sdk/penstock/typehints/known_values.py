@@ -7,13 +7,7 @@ import typing
 from collections.abc import Iterable, Mapping
 
 from penstock.base.row import Row
-from penstock.typehints.constraints import (
-    Any,
-    Hint,
-    ParameterizedConstraint,
-    normalize,
-    show_type,
-)
+from penstock.typehints.constraints import Any, Hint, ParameterizedConstraint, normalize, show_type
 from penstock.typehints.containers import (
     DictConstraint,
     FrozenSetTypeConstraint,

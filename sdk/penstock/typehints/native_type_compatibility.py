@@ -13,28 +13,8 @@ from collections.abc import Callable, Iterable
 import typing_extensions
 
 from penstock.error import refusal
-from penstock.typehints import constraints
-from penstock.typehints.constraints import (
-    Any,
-    AnyTypeConstraint,
-    Hint,
-    TypeConstraint,
-    TypeVariable,
-)
-from penstock.typehints.containers import (
-    ABCSequenceTypeConstraint,
-    CollectionTypeConstraint,
-    DictConstraint,
-    FrozenSetTypeConstraint,
-    IterableTypeConstraint,
-    IteratorTypeConstraint,
-    ListConstraint,
-    MappingTypeConstraint,
-    SetTypeConstraint,
-    TupleConstraint,
-    TupleSequenceConstraint,
-    WindowedTypeConstraint,
-)
+from penstock.typehints import constraints, containers
+from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeConstraint, TypeVariable
 from penstock.typehints.unions import UnionConstraint, union_of
 
 _LOGGER = logging.getLogger(__name__)
@@ -42,28 +22,28 @@ T = typing.TypeVar("T")
 
 # For each class of native hints, the number of its parameters and the constructor of ours.
 _CONSTRUCTORS: dict[Hint, tuple[int, Callable[..., Hint]]] = {
-    list: (1, ListConstraint),
-    set: (1, SetTypeConstraint),
-    abc.Set: (1, SetTypeConstraint),
-    abc.MutableSet: (1, SetTypeConstraint),
-    frozenset: (1, FrozenSetTypeConstraint),
-    dict: (2, DictConstraint),
-    collections.defaultdict: (2, DictConstraint),
-    collections.OrderedDict: (2, DictConstraint),
-    collections.Counter: (2, DictConstraint),
-    abc.Iterable: (1, IterableTypeConstraint),
-    abc.Iterator: (1, IteratorTypeConstraint),
-    abc.Generator: (3, lambda yielded, _sent, _returned: IteratorTypeConstraint(yielded)),
-    abc.Collection: (1, CollectionTypeConstraint),
-    abc.Sequence: (1, ABCSequenceTypeConstraint),
-    abc.Mapping: (2, MappingTypeConstraint),
+    list: (1, containers.ListConstraint),
+    set: (1, containers.SetTypeConstraint),
+    abc.Set: (1, containers.SetTypeConstraint),
+    abc.MutableSet: (1, containers.SetTypeConstraint),
+    frozenset: (1, containers.FrozenSetTypeConstraint),
+    dict: (2, containers.DictConstraint),
+    collections.defaultdict: (2, containers.DictConstraint),
+    collections.OrderedDict: (2, containers.DictConstraint),
+    collections.Counter: (2, containers.DictConstraint),
+    abc.Iterable: (1, containers.IterableTypeConstraint),
+    abc.Iterator: (1, containers.IteratorTypeConstraint),
+    abc.Generator: (3, lambda yielded, _sent, _returned: containers.IteratorTypeConstraint(yielded)),
+    abc.Collection: (1, containers.CollectionTypeConstraint),
+    abc.Sequence: (1, containers.ABCSequenceTypeConstraint),
+    abc.Mapping: (2, containers.MappingTypeConstraint),
 }
 _BARE_CONTAINERS: dict[type, Hint] = {
-    dict: DictConstraint(Any, Any),
-    list: ListConstraint(Any),
-    tuple: TupleSequenceConstraint(Any),
-    set: SetTypeConstraint(Any),
-    frozenset: FrozenSetTypeConstraint(Any),
+    dict: containers.DictConstraint(Any, Any),
+    list: containers.ListConstraint(Any),
+    tuple: containers.TupleSequenceConstraint(Any),
+    set: containers.SetTypeConstraint(Any),
+    frozenset: containers.FrozenSetTypeConstraint(Any),
 }
 _NATIVE_MODULES = ("typing", "typing_extensions", "collections", "collections.abc")
 _VARIABLE_NAMES = {1: ("T",), 2: ("KT", "VT"), 3: ("T_co", "T_contra", "V_co")}
@@ -78,9 +58,8 @@ class TypedWindowedValue(typing.Generic[T]):
     """Stands for ``WindowedValue`` in annotations: ``TypedWindowedValue[int]`` (Beam's name)."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise refusal(
-            NotImplementedError, "TypedWindowedValue has no instances", hint="use it in annotations only"
-        )
+        what = "TypedWindowedValue has no instances"
+        raise refusal(NotImplementedError, what, hint="use it in annotations only")
 
 
 def bare_container(cls: type) -> Hint:
@@ -136,7 +115,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
         if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
             return _convert_generic(typ)
-        return DictConstraint(str, Any) if typing_extensions.is_typeddict(typ) else typ
+        return containers.DictConstraint(str, Any) if typing_extensions.is_typeddict(typ) else typ
     if isinstance(typ, typing.TypeVar):
         return _variables.setdefault(typ, TypeVariable(typ.__name__))
     if isinstance(typ, (str, typing.NewType, typing.ForwardRef)) or is_any(typ):
@@ -163,7 +142,7 @@ def _convert_generic(typ: Hint) -> Hint:
     if cls is tuple:
         return _convert_tuple(args, bare=origin is None or typ is tuple or typ is typing.Tuple)  # noqa: UP006
     if cls is TypedWindowedValue:
-        return WindowedTypeConstraint(convert_to_beam_type(args[0]) if args else Any)
+        return containers.WindowedTypeConstraint(convert_to_beam_type(args[0]) if args else Any)
     if cls is typing.Union:
         raise refusal(ValueError, "Unsupported Union with no arguments.", hint="write Union[int, str]")
     if cls in _CONSTRUCTORS:
@@ -184,18 +163,17 @@ def _construct(typ: Hint, cls: Hint, args: tuple[Hint, ...]) -> Hint:
         # Since Python 3.13 the sent and the returned type may be left out.
         args = (*args, type(None), type(None))[:3]
     if len(args) != arity:
-        raise refusal(
-            ValueError, f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead"
-        )
+        what = f"expecting type {typ} to have arity {arity}, had arity {len(args)} instead"
+        raise refusal(ValueError, what)
     return constructor(*map(convert_to_beam_type, args))
 
 
 def _convert_tuple(args: tuple[Hint, ...], bare: bool) -> Hint:
     if bare and not args:
-        return TupleSequenceConstraint(TypeVariable("T"))
+        return containers.TupleSequenceConstraint(TypeVariable("T"))
     if len(args) == 2 and args[1] is Ellipsis:
-        return TupleSequenceConstraint(convert_to_beam_type(args[0]))
-    return TupleConstraint(map(convert_to_beam_type, args))
+        return containers.TupleSequenceConstraint(convert_to_beam_type(args[0]))
+    return containers.TupleConstraint(map(convert_to_beam_type, args))
 
 
 @typing.overload
@@ -208,23 +186,29 @@ def convert_to_beam_types(args: Iterable[Hint]) -> list[Hint]: ...
 
 def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
     """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name)."""
+    return _each(convert_to_beam_type, args)
+
+
+def _each(
+    convert: Callable[[Hint], Hint], args: Iterable[Hint] | dict[str, Hint]
+) -> list[Hint] | dict[str, Hint]:
     if isinstance(args, dict):
-        return {name: convert_to_beam_type(hint) for name, hint in args.items()}
-    return [convert_to_beam_type(hint) for hint in args]
+        return {name: convert(hint) for name, hint in args.items()}
+    return [convert(hint) for hint in args]
 
 
 _NATIVE: dict[type, typing.Any] = {
-    DictConstraint: dict,
-    MappingTypeConstraint: abc.Mapping,
-    ListConstraint: list,
-    SetTypeConstraint: set,
-    FrozenSetTypeConstraint: frozenset,
-    TupleConstraint: tuple,
-    TupleSequenceConstraint: tuple,
-    IterableTypeConstraint: abc.Iterable,
-    IteratorTypeConstraint: abc.Iterator,
-    ABCSequenceTypeConstraint: abc.Sequence,
-    CollectionTypeConstraint: abc.Collection,
+    containers.DictConstraint: dict,
+    containers.MappingTypeConstraint: abc.Mapping,
+    containers.ListConstraint: list,
+    containers.SetTypeConstraint: set,
+    containers.FrozenSetTypeConstraint: frozenset,
+    containers.TupleConstraint: tuple,
+    containers.TupleSequenceConstraint: tuple,
+    containers.IterableTypeConstraint: abc.Iterable,
+    containers.IteratorTypeConstraint: abc.Iterator,
+    containers.ABCSequenceTypeConstraint: abc.Sequence,
+    containers.CollectionTypeConstraint: abc.Collection,
     UnionConstraint: typing.Union,
 }
 
@@ -235,7 +219,7 @@ def convert_to_python_type(typ: Hint) -> Hint:
     Raises:
         ValueError: If Python has no such hint.
 
-    >>> convert_to_python_type(DictConstraint(str, ListConstraint(int)))
+    >>> convert_to_python_type(containers.DictConstraint(str, containers.ListConstraint(int)))
     dict[str, list[int]]
     """
     if isinstance(typ, TypeVariable):
@@ -248,7 +232,9 @@ def convert_to_python_type(typ: Hint) -> Hint:
         native = tuple(map(convert_to_python_type, typ.parameters))
         if typ == UnionConstraint(()):
             return typing.Any
-        return _NATIVE[type(typ)][(*native, ...) if isinstance(typ, TupleSequenceConstraint) else native]
+        return _NATIVE[type(typ)][
+            (*native, ...) if isinstance(typ, containers.TupleSequenceConstraint) else native
+        ]
     if isinstance(typ, TypeConstraint) and (native_class := typ.native_class()) is not None:
         return native_class
     if isinstance(typ, TypeConstraint):
@@ -258,9 +244,7 @@ def convert_to_python_type(typ: Hint) -> Hint:
 
 def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
     """Each penstock hint of a list, or each value of a dictionary, as a native hint (Beam's name)."""
-    if isinstance(args, dict):
-        return {name: convert_to_python_type(hint) for name, hint in args.items()}
-    return [convert_to_python_type(hint) for hint in args]
+    return _each(convert_to_python_type, args)
 
 
 convert_to_typing_type = convert_to_python_type

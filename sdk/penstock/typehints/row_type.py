@@ -290,11 +290,8 @@ def _hint_of(hint: Hint) -> Hint:
 def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
     for name, _hint in fields:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise refusal(
-                ValueError,
-                f"{name!r} cannot name a field of a NamedTuple",
-                hint="rename the field of the row",
-            )
+            what = f"{name!r} cannot name a field of a NamedTuple"
+            raise refusal(ValueError, what, hint="rename the field of the row")
     make: typing.Any = typing.NamedTuple
     cls = make("PenstockRow", list(fields))
     cls.__reduce__ = _reduce

@@ -28,11 +28,8 @@ def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
         return element_type
     row = RowTypeConstraint.from_user_type(element_type)
     if row is None:
-        raise refusal(
-            TypeError,
-            f"Could not determine schema for type hint {element_type!r}",
-            hint="make Row values, or give a NamedTuple or a dataclass as type hint",
-        )
+        hint = "make Row values, or give a NamedTuple or a dataclass as type hint"
+        raise refusal(TypeError, f"Could not determine schema for type hint {element_type!r}", hint=hint)
     return row
 
 
@@ -85,11 +82,8 @@ def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
     rows = [named_fields_from_element_type(item) for item in element_types]
     names = [[name for name, _hint in row] for row in rows]
     if any(row != names[0] for row in names):
-        raise refusal(
-            TypeError,
-            f"Could not determine schema: inconsistent names {names}",
-            hint="give all the same fields",
-        )
+        what = f"Could not determine schema: inconsistent names {names}"
+        raise refusal(TypeError, what, hint="give all the same fields")
     return RowTypeConstraint.from_fields(
         (column[0][0], union_of(hint for _name, hint in column)) for column in zip(*rows, strict=True)
     )

@@ -155,10 +155,8 @@ def getcallargs_forhints(
         bound: dict[str, Hint] = dict(signature.bind(*type_args, **type_kwargs).arguments)
     except TypeError as error:
         name = getattr(func, "__qualname__", repr(func))
-        raise TypeCheckError(
-            f"the type hints do not fit the parameters of {name}: {error}",
-            hint="give one hint for each argument",
-        ) from error
+        what = f"the type hints do not fit the parameters of {name}: {error}"
+        raise TypeCheckError(what, hint="give one hint for each argument") from error
     return {parameter.name: _parameter_hint(parameter, bound) for parameter in signature.parameters.values()}
 
 

@@ -136,9 +136,13 @@ class CompositeTypeHint:
         raise NotImplementedError
 
 
-def _one(parameter: Hint, name: str) -> Hint:
-    validate_composite_type_param(parameter, error_msg_prefix=f"Parameter to {name} hint")
-    return parameter
+class _OfOne(CompositeTypeHint):
+    _constraint: typing.ClassVar[typing.Any]
+    _noun: typing.ClassVar[str]
+
+    def __getitem__(self, parameters: Hint) -> typing.Any:
+        validate_composite_type_param(parameters, error_msg_prefix=f"Parameter to {self._noun} hint")
+        return type(self)._constraint(parameters)
 
 
 def _pair(parameters: Hint, name: str) -> tuple[Hint, Hint]:
@@ -215,13 +219,11 @@ class KVHint(CompositeTypeHint):
         return TupleConstraint(_pair(parameters, "KV"))
 
 
-class ListHint(CompositeTypeHint):
+class ListHint(_OfOne):
     """``List[X]`` (Beam's name)."""
 
-    ListConstraint = ListConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return ListConstraint(_one(parameters, "List"))
+    ListConstraint = _constraint = ListConstraint
+    _noun = "List"
 
 
 class DictHint(CompositeTypeHint):
@@ -242,58 +244,46 @@ class MappingHint(CompositeTypeHint):
         return MappingTypeConstraint(*_pair(parameters, "Mapping"))
 
 
-class SetHint(CompositeTypeHint):
+class SetHint(_OfOne):
     """``Set[X]`` (Beam's name)."""
 
-    SetTypeConstraint = SetTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return SetTypeConstraint(_one(parameters, "a Set"))
+    SetTypeConstraint = _constraint = SetTypeConstraint
+    _noun = "a Set"
 
 
-class FrozenSetHint(CompositeTypeHint):
+class FrozenSetHint(_OfOne):
     """``FrozenSet[X]`` (Beam's name)."""
 
-    FrozenSetTypeConstraint = FrozenSetTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return FrozenSetTypeConstraint(_one(parameters, "a FrozenSet"))
+    FrozenSetTypeConstraint = _constraint = FrozenSetTypeConstraint
+    _noun = "a FrozenSet"
 
 
-class CollectionHint(CompositeTypeHint):
+class CollectionHint(_OfOne):
     """``Collection[X]``: anything with a length, iteration and ``in`` (Beam's name)."""
 
-    CollectionTypeConstraint = CollectionTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return CollectionTypeConstraint(_one(parameters, "a Collection"))
+    CollectionTypeConstraint = _constraint = CollectionTypeConstraint
+    _noun = "a Collection"
 
 
-class SequenceHint(CompositeTypeHint):
+class SequenceHint(_OfOne):
     """``Sequence[X]``: a list, a tuple or anything like them (Beam's name)."""
 
-    ABCSequenceTypeConstraint = ABCSequenceTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return ABCSequenceTypeConstraint(_one(parameters, "a Sequence"))
+    ABCSequenceTypeConstraint = _constraint = ABCSequenceTypeConstraint
+    _noun = "a Sequence"
 
 
-class IterableHint(CompositeTypeHint):
+class IterableHint(_OfOne):
     """``Iterable[X]`` (Beam's name)."""
 
-    IterableTypeConstraint = IterableTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return IterableTypeConstraint(_one(parameters, "an Iterable"))
+    IterableTypeConstraint = _constraint = IterableTypeConstraint
+    _noun = "an Iterable"
 
 
-class IteratorHint(CompositeTypeHint):
+class IteratorHint(_OfOne):
     """``Iterator[X]`` (Beam's name)."""
 
-    IteratorTypeConstraint = IteratorTypeConstraint
-
-    def __getitem__(self, parameters: Hint) -> typing.Any:
-        return IteratorTypeConstraint(_one(parameters, "an Iterator"))
+    IteratorTypeConstraint = _constraint = IteratorTypeConstraint
+    _noun = "an Iterator"
 
 
 class GeneratorHint(IteratorHint):
@@ -347,9 +337,8 @@ def get_yielded_type(type_hint: Hint) -> Hint:
         return union_of(types_inside)
     if _is_iterable_class(hint):
         return Any
-    raise refusal(
-        ValueError, f"{type_hint} is not iterable", hint="return a list, or a hint such as Iterable[int]"
-    )
+    what = f"{type_hint} is not iterable"
+    raise refusal(ValueError, what, hint="return a list, or a hint such as Iterable[int]")
 
 
 def _is_iterable_class(hint: Hint) -> bool:
@@ -383,16 +372,10 @@ def coerce_to_kv_type(
     if side_input_producer:
         consumer = f"side-input of {label!r} (producer: {side_input_producer!r})"
     if isinstance(element_type, TupleConstraint):
-        raise refusal(
-            ValueError,
-            f"Tuple input to {consumer} must have two components. Found {element_type}.",
-            hint="make the elements (key, value) pairs first",
-        )
+        what = f"Tuple input to {consumer} must have two components. Found {element_type}."
+        raise refusal(ValueError, what, hint="make the elements (key, value) pairs first")
     if isinstance(element_type, UnionConstraint):
         pairs = [coerce_to_kv_type(item, label, side_input_producer) for item in element_type.union_types]
         return TupleConstraint(union_of(pair.tuple_types[index] for pair in pairs) for index in (0, 1))
-    raise refusal(
-        ValueError,
-        f"Input to {consumer} must be compatible with KV[Any, Any]. Found {element_type}.",
-        hint="make the elements (key, value) pairs first",
-    )
+    what = f"Input to {consumer} must be compatible with KV[Any, Any]. Found {element_type}."
+    raise refusal(ValueError, what, hint="make the elements (key, value) pairs first")

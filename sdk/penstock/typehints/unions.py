@@ -30,16 +30,18 @@ class UnionConstraint(ParameterizedConstraint):
     def __init__(self, union_types: Iterable[Hint]) -> None:
         members = {normalize(item, none_as_type=True) for item in union_types}
         super().__init__(*sorted(members, key=show_type))
-        self._hash = hash((UnionConstraint, frozenset(self.parameters)))
+        self._hash = hash((type(self), frozenset(self.parameters)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UnionConstraint) and set(self.parameters) == set(other.parameters)
+        if not isinstance(other, UnionConstraint) or type(self) is not type(other):
+            return False
+        return set(self.parameters) == set(other.parameters)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
-        return UnionConstraint, (self.parameters,)
+        return type(self), (self.parameters,)
 
     @property
     def union_types(self) -> list[Hint]:
@@ -98,19 +100,6 @@ class ColumnUnionConstraint(UnionConstraint):
     >>> [is_consistent_with(kind([int, None]), int) for kind in (ColumnUnionConstraint, UnionConstraint)]
     [True, False]
     """
-
-    def __init__(self, union_types: Iterable[Hint]) -> None:
-        super().__init__(union_types)
-        self._hash = hash((ColumnUnionConstraint, frozenset(self.parameters)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ColumnUnionConstraint) and set(self.parameters) == set(other.parameters)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __reduce__(self) -> tuple[typing.Any, ...]:
-        return ColumnUnionConstraint, (self.parameters,)
 
     @property
     def _certain_types(self) -> list[Hint]:

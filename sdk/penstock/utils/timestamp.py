@@ -32,9 +32,8 @@ def micros_of(number: Any, unit_micros: int, noun: str) -> int:
     try:
         return index(number) * unit_micros
     except TypeError:
-        raise refusal(
-            TypeError, f"cannot interpret a {type(number).__name__} as {noun}", hint="give an int or a float"
-        ) from None
+        what = f"cannot interpret a {type(number).__name__} as {noun}"
+        raise refusal(TypeError, what, hint="give an int or a float") from None
 
 
 class Micros:
@@ -55,9 +54,8 @@ class Micros:
         return value
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise refusal(
-            AttributeError, f"{type(self).__name__} is immutable", hint="make a new one by arithmetic"
-        )
+        what = f"{type(self).__name__} is immutable"
+        raise refusal(AttributeError, what, hint="make a new one by arithmetic")
 
     def __delattr__(self, name: str) -> NoReturn:
         self.__setattr__(name, None)
@@ -241,11 +239,8 @@ class Timestamp(Micros):
     ) -> None:
         if micros is not None:
             if subseconds:
-                raise refusal(
-                    ValueError,
-                    f"micros={micros!r} and subseconds={subseconds!r} are both given",
-                    hint="they mean the same; give one",
-                )
+                what = f"micros={micros!r} and subseconds={subseconds!r} are both given"
+                raise refusal(ValueError, what, hint="they mean the same; give one")
             subseconds = micros
         whole = micros_of(seconds, MICROS_PER_SECOND, "seconds")
         set_micros(self, whole + micros_of(subseconds, 1, "microseconds") if subseconds != 0 else whole)
@@ -471,11 +466,8 @@ class PreciseTimestamp(Timestamp):
     def _whole(micros: int | Fraction, what: str) -> int:
         if micros.denominator == 1:
             return micros.numerator
-        raise refusal(
-            ValueError,
-            f"{what} is finer than a microsecond",
-            hint="cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos",
-        )
+        hint = "cut it with to_precision(6, allow_lossy_conversion=True) first, or use nanos"
+        raise refusal(ValueError, f"{what} is finer than a microsecond", hint=hint)
 
     def seconds(self) -> int:
         return self._total // _POWERS[self._digits]

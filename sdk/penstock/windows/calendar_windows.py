@@ -12,7 +12,7 @@ from typing import Self
 from penstock.base.bounded_window import IntervalWindow
 from penstock.base.time_zones import local_date, start_of_day, time_zone_named
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import ByTimestamp, NonMergingWindowFn
 
@@ -133,7 +133,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         if not isinstance(cycle, CalendarCycle):
             what = f"CalendarWindows takes a cycle of the calendar, not {cycle!r}"
             hint = "use CalendarWindows.days(1), or .weeks, .months or .years"
-            raise TypeError(three_parts(what, where=here(), hint=hint))
+            raise refusal(TypeError, what, where=here(), hint=hint)
         time_zone_named(time_zone)
         vars(self).update(cycle=cycle, time_zone=time_zone)
 
@@ -231,7 +231,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
             datetime.date(_EPOCH.year, first_month, first_day)
         except ValueError:
             what = f"windows cannot start with month={month} and day={day} in every year"
-            raise ValueError(three_parts(what, where=here(), hint="pass a day that every year has")) from None
+            raise refusal(ValueError, what, where=here(), hint="pass a day that every year has") from None
         year = MonthCycle(12, first_month - 1, first_day)
         return cls(year.times(count, _date(starting)), time_zone)
 
@@ -241,7 +241,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
                 return window
         what = f"timestamp beyond the range of the calendar: {Timestamp.from_micros(timestamp_micros)}"
         hint = "give elements timestamps in the years 1 to 9999, for example with TimestampedValue"
-        raise ValueError(three_parts(what, where=f"in {self}", hint=hint))
+        raise refusal(ValueError, what, where=f"in {self}", hint=hint)
 
     def __repr__(self) -> str:
         first = self.cycle.first_day(0)
@@ -288,10 +288,10 @@ def _checked(noun: str, number: int, most: int) -> int:
         count = index(number)
     except TypeError:
         what = f"the {noun} must be an int, but is {number!r}"
-        raise TypeError(three_parts(what, where=here(), hint=hint)) from None
+        raise refusal(TypeError, what, where=here(), hint=hint) from None
     if not 1 <= count <= most:
         what = f"the {noun} must be from 1 to {most}, but is {number!r}"
-        raise ValueError(three_parts(what, where=here(), hint=hint))
+        raise refusal(ValueError, what, where=here(), hint=hint)
     return count
 
 
@@ -303,11 +303,11 @@ def _weekday(first_day: int | str) -> int:
             return first_day
     what = f"the first_day parameter is not a day of the week: {first_day!r}"
     hint = "pass its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
-    raise ValueError(three_parts(what, where=here(), hint=hint))
+    raise refusal(ValueError, what, where=here(), hint=hint)
 
 
 def _date(starting: datetime.date) -> datetime.date:
     if isinstance(starting, datetime.date) and not isinstance(starting, datetime.datetime):
         return starting
     what = f"the starting parameter must be a date without a time, but is {starting!r}"
-    raise TypeError(three_parts(what, where=here(), hint="pass a day, such as datetime.date(1970, 1, 1)"))
+    raise refusal(TypeError, what, where=here(), hint="pass a day, such as datetime.date(1970, 1, 1)")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.utils.windowed_value import ValueKind
 from penstock.windows.timeutil import TimeDomain
@@ -90,7 +90,7 @@ class CustomTrigger(FiresOnce):
         """Refuses a subclass without `should_fire`."""
         if getattr(cls.should_fire, "__isabstractmethod__", False):
             what = f"the trigger {cls.__name__} does not define should_fire"
-            raise TypeError(three_parts(what, where=here(), hint="define should_fire(self, state, context)"))
+            raise refusal(TypeError, what, where=here(), hint="define should_fire(self, state, context)")
         return super().__new__(cls)
 
     def start(self) -> Any:
@@ -106,12 +106,9 @@ class CustomTrigger(FiresOnce):
 
         By default it raises a NotImplementedError.
         """
-        raise NotImplementedError(
-            three_parts(
-                f"the trigger {type(self).__name__} does not say what happens when windows merge",
-                hint="define on_merge(self, states, context), or use windows that do not merge",
-            )
-        )
+        what = f"the trigger {type(self).__name__} does not say what happens when windows merge"
+        hint = "define on_merge(self, states, context), or use windows that do not merge"
+        raise refusal(NotImplementedError, what, hint=hint)
 
     def on_timer(self, state: Any, timer: TriggerTimer, context: TriggerContext) -> Any:
         """The state after a timer was due; by default the same."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.windows.window_fn import GlobalWindows, PerElementFixedWindows, UnalignedFixedWindows, WindowFn
 
 SIDE_INPUT_PREFIX = "python_side_input"
@@ -28,7 +28,7 @@ def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any
     by_element = isinstance(target_window_fn, UnalignedFixedWindows | PerElementFixedWindows)
     if target_window_fn.is_merging() or by_element:
         what = f"{type(target_window_fn).__name__} is not allowed in side inputs"
-        raise RuntimeError(three_parts(what, hint="window the side input into fixed windows"))
+        raise refusal(RuntimeError, what, hint="window the side input into fixed windows")
 
     def by_end(window: Any) -> Any:
         context = WindowFn.AssignContext(window.max_timestamp(), window=window)
@@ -46,5 +46,5 @@ def get_sideinput_index(tag: str) -> int:
     match = re.match(SIDE_INPUT_REGEX, tag, re.DOTALL)
     if match is None:
         hint = f"pass a tag that starts with {SIDE_INPUT_PREFIX}"
-        raise RuntimeError(three_parts(f"Invalid tag {tag!r}", hint=hint))
+        raise refusal(RuntimeError, f"Invalid tag {tag!r}", hint=hint)
     return int(match[1])

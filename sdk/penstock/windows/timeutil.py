@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class TimeDomain:
         """Returns the domain, or raises a ValueError if it is unknown."""
         if domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME, TimeDomain.DEPENDENT_REAL_TIME):
             hint = "use TimeDomain.WATERMARK or TimeDomain.REAL_TIME"
-            raise ValueError(three_parts(f"unknown time domain: {domain!r}", hint=hint))
+            raise refusal(ValueError, f"unknown time domain: {domain!r}", hint=hint)
         return domain
 
     @staticmethod
@@ -122,5 +122,5 @@ class OutputAtEndOfWindowImpl(DependsOnlyOnWindow):
 def _given(timestamp: Timestamp | None) -> Timestamp:
     if timestamp is None:
         hint = "use OUTPUT_AT_EOW if only the window is known"
-        raise ValueError(three_parts("this timestamp combiner needs an element's timestamp", hint=hint))
+        raise refusal(ValueError, "this timestamp combiner needs an element's timestamp", hint=hint)
     return timestamp

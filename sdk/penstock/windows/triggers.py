@@ -12,7 +12,7 @@ from enum import Enum, Flag, IntEnum
 from numbers import Integral, Real
 from typing import Any, Final, Protocol
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampDurationTypes
 
 
@@ -106,6 +106,13 @@ class TriggerFn(ABC):
         return f"{type(self).__name__.lstrip('_')}({', '.join(_arguments(self))})"
 
 
+class ContinuesItself(TriggerFn):
+    """A trigger that the outputs of groupings keep."""
+
+    def get_continuation_trigger(self) -> TriggerFn:
+        return self
+
+
 class FiresOnce(TriggerFn):
     """A trigger that fires once and is then finished; `penstock.transforms.trigger.Repeatedly` restarts it."""
 
@@ -118,7 +125,7 @@ def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
     for trigger in triggers:
         if not isinstance(trigger, TriggerFn):
             what = f"{owner} needs a trigger, but got {trigger!r}"
-            raise TypeError(three_parts(what, hint="pass a trigger such as AfterCount(1), not its class"))
+            raise refusal(TypeError, what, hint="pass a trigger such as AfterCount(1), not its class")
 
 
 def _arguments(trigger: TriggerFn) -> Iterator[str]:
@@ -170,7 +177,7 @@ class _Composite(TriggerFn):
         name = type(self).__name__
         if not triggers:
             hint = f"write it like {name}(AfterCount(100), AfterProcessingTime(60))"
-            raise ValueError(three_parts(f"{name} has no triggers", hint=hint))
+            raise refusal(ValueError, f"{name} has no triggers", hint=hint)
         check_triggers(name, triggers)
         object.__setattr__(self, "triggers", triggers)
 
@@ -236,7 +243,7 @@ class OrFinally(AfterAny):
     def __init__(self, *triggers: TriggerFn) -> None:
         if len(triggers) != 2:
             what = f"OrFinally has {len(triggers)} triggers instead of 2"
-            raise ValueError(three_parts(what, hint="write it like OrFinally(main, final)"))
+            raise refusal(ValueError, what, hint="write it like OrFinally(main, final)")
         super().__init__(*triggers)
 
 
@@ -245,30 +252,21 @@ def _finishes(may_finish: bool) -> DataLossReason:
 
 
 @dataclass(frozen=True, repr=False)
-class DefaultTrigger(TriggerFn):
+class DefaultTrigger(ContinuesItself):
     """At the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
 
     def has_ontime_pane(self) -> bool:
         return True
 
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
-
 
 @dataclass(frozen=True, repr=False)
-class Always(TriggerFn):
+class Always(ContinuesItself):
     """At every element, without end (Beam's ``Always``)."""
 
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
-
 
 @dataclass(frozen=True, repr=False)
-class _Never(TriggerFn):
+class _Never(ContinuesItself):
     """Only when the window closes (Beam's ``_Never``)."""
-
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
 
 
 Never = _Never
@@ -337,7 +335,7 @@ class AfterProcessingTime(FiresOnce):
         object.__setattr__(self, "_delay_micros", Duration.of(self.delay).micros)
         if self._delay_micros < 0:
             what = f"the delay of AfterProcessingTime is negative: {self.delay!r}"
-            raise ValueError(three_parts(what, hint="pass seconds, 0 or more"))
+            raise refusal(ValueError, what, hint="pass seconds, 0 or more")
 
     @staticmethod
     def aligned_to(period: DurationTypes, offset: TimestampDurationTypes = 0) -> AfterAlignedProcessingTime:
@@ -381,7 +379,7 @@ class AfterAlignedProcessingTime(FiresOnce):
         period_micros = Duration.of(self.period).micros
         if period_micros <= 0:
             what = f"the period of AfterAlignedProcessingTime must be positive, but is {self.period!r}"
-            raise ValueError(three_parts(what, hint="pass seconds, such as 60 for every full minute"))
+            raise refusal(ValueError, what, hint="pass seconds, such as 60 for every full minute")
         offset = self.offset if isinstance(self.offset, Timestamp) else Duration.of(self.offset)
         object.__setattr__(self, "_period_micros", period_micros)
         object.__setattr__(self, "_offset_micros", offset.micros % period_micros)
@@ -401,18 +399,15 @@ class AfterAlignedProcessingTime(FiresOnce):
 
 
 @dataclass(frozen=True, repr=False)
-class _AfterSynchronizedProcessingTime(TriggerFn):
+class _AfterSynchronizedProcessingTime(ContinuesItself):
     """When the steps before have fired by processing time: their continuation (Beam's name)."""
-
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
 
 
 AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
 
 
 @dataclass(frozen=True, repr=False)
-class AfterWatermarkPercentile(FiresOnce):
+class AfterWatermarkPercentile(ContinuesItself, FiresOnce):
     """Once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
 
     That watermark says how far a share of the input has come, so that a few stragglers delay nothing.
@@ -430,10 +425,7 @@ class AfterWatermarkPercentile(FiresOnce):
         is_number = isinstance(self.percentile, Real) and not isinstance(self.percentile, bool)
         if not (is_number and 0 < self.percentile <= 1):
             what = f"the percentile must be more than 0 and at most 1, but is {self.percentile!r}"
-            raise ValueError(three_parts(what, hint="write 0.95 for 95 percent"))
-
-    def get_continuation_trigger(self) -> TriggerFn:
-        return self
+            raise refusal(ValueError, what, hint="write 0.95 for 95 percent")
 
 
 class _FiresOnceOnArrival(FiresOnce):
@@ -453,7 +445,7 @@ class AfterCount(_FiresOnceOnArrival):
     def __post_init__(self) -> None:
         if not isinstance(self.count, Integral) or self.count < 1:
             what = f"the count of AfterCount must be a positive integer, but is {self.count!r}"
-            raise ValueError(three_parts(what, hint="pass an integer, 1 or more"))
+            raise refusal(ValueError, what, hint="pass an integer, 1 or more")
 
 
 @dataclass(frozen=True, repr=False)
@@ -475,7 +467,7 @@ class AfterBytes(_FiresOnceOnArrival):
         is_whole = isinstance(self.size_bytes, Integral) and not isinstance(self.size_bytes, bool)
         if not is_whole or self.size_bytes < 1:
             what = f"the size of AfterBytes must be a positive integer, but is {self.size_bytes!r}"
-            raise ValueError(three_parts(what, hint="pass a number of bytes, 1 or more"))
+            raise refusal(ValueError, what, hint="pass a number of bytes, 1 or more")
         if self.size_of is not None:
             _check_callable("AfterBytes", self.size_of)
 
@@ -517,12 +509,12 @@ class AfterPattern(_FiresOnceOnArrival):
     def __init__(self, *predicates: Callable[[Any], Any], contiguous: bool = False) -> None:
         if not predicates:
             hint = "write it like AfterPattern(is_opened, is_closed)"
-            raise ValueError(three_parts("AfterPattern has no predicates", hint=hint))
+            raise refusal(ValueError, "AfterPattern has no predicates", hint=hint)
         for predicate in predicates:
             _check_callable("AfterPattern", predicate)
         if not isinstance(contiguous, bool):
             what = f"contiguous must be True or False, not {contiguous!r}"
-            raise TypeError(three_parts(what, hint="pass the predicates one by one, before it"))
+            raise refusal(TypeError, what, hint="pass the predicates one by one, before it")
         object.__setattr__(self, "predicates", predicates)
         object.__setattr__(self, "contiguous", contiguous)
 
@@ -556,7 +548,7 @@ class AfterDelta(TriggerFn):
         if not (is_number and self.threshold >= 0):
             what = f"the threshold of AfterDelta must be a number, 0 or more, but is {self.threshold!r}"
             hint = "pass the distance that a result may move without a pane"
-            raise ValueError(three_parts(what, hint=hint))
+            raise refusal(ValueError, what, hint=hint)
         if self.distance is not None:
             _check_callable("AfterDelta", self.distance)
 
@@ -583,16 +575,16 @@ class AfterSignal(_FiresOnceOnArrival):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             what = f"the name of a signal must be a string, not {self.name!r}"
-            raise TypeError(three_parts(what, hint="write AfterSignal('flush')"))
+            raise refusal(TypeError, what, hint="write AfterSignal('flush')")
         if not self.name:
             what = "the name of the signal is empty"
-            raise ValueError(three_parts(what, hint="write AfterSignal('flush')"))
+            raise refusal(ValueError, what, hint="write AfterSignal('flush')")
 
 
 def _check_callable(owner: str, function: Any) -> None:
     if not callable(function):
         what = f"{owner} needs a function, but got {function!r}"
-        raise TypeError(three_parts(what, hint="pass a function of a value, such as lambda value: value > 3"))
+        raise refusal(TypeError, what, hint="pass a function of a value, such as lambda value: value > 3")
 
 
 def _absolute_difference(one: Any, other: Any) -> Any:

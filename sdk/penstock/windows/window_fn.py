@@ -60,7 +60,7 @@ from penstock.base.where import here
 from penstock.base.window_lengths import phase_micros, positive_micros
 from penstock.coders.coders import GlobalWindowCoder, IntervalWindowCoder, PickleCoder
 from penstock.coders.deterministic import encode_key
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
 from penstock.windows import timeutil
@@ -239,7 +239,7 @@ class TimestampCombiner:
             case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
                 return timeutil.OutputAtEarliestTransformedInputTimestampImpl(window_fn)
         what = f"invalid TimestampCombiner: {timestamp_combiner!r}"
-        raise ValueError(three_parts(what, hint="use a constant such as TimestampCombiner.OUTPUT_AT_EOW"))
+        raise refusal(ValueError, what, hint="use a constant such as TimestampCombiner.OUTPUT_AT_EOW")
 
 
 class GlobalWindows(ByFields, NonMergingWindowFn):
@@ -438,7 +438,7 @@ class BoundedSessions(_SessionWindows):
         if max_micros < gap_micros:
             what = f"the max_size parameter is {max_size!r}, less than the gap_size parameter, {gap_size!r}"
             hint = "pass at least the gap: it is the length of a session with one element"
-            raise ValueError(three_parts(what, where=here(), hint=hint))
+            raise refusal(ValueError, what, where=here(), hint=hint)
         vars(self).update(
             gap_size=Duration.from_micros(gap_micros),
             max_size=Duration.from_micros(max_micros),
@@ -488,7 +488,7 @@ def _flag(merge_touching: bool) -> bool:
         return merge_touching
     what = f"the merge_touching parameter must be True or False, but is {merge_touching!r}"
     hint = "use BoundedSessions(gap_size, max_size) for sessions with a maximum length"
-    raise TypeError(three_parts(what, where=here(), hint=hint))
+    raise refusal(TypeError, what, where=here(), hint=hint)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -539,7 +539,7 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
                 kind = type(element).__name__
                 what = f"an element of type {kind} is not a (key, value) pair, so its window has no phase"
                 hint = "map the elements to 2-tuples first, for example with beam.WithKeys"
-                raise TypeError(three_parts(what, where=f"in {self}", hint=hint))
+                raise refusal(TypeError, what, where=f"in {self}", hint=hint)
 
     def _phase_micros(self, key: Any) -> int:
         if self.phase_of is None:
@@ -587,9 +587,7 @@ def _function(noun: str, given: Any) -> Any:
     if callable(given):
         return given
     what = f"the {noun} parameter must be a function, but is {given!r}"
-    raise TypeError(
-        three_parts(what, where=here(), hint="pass a function of one argument that returns seconds")
-    )
+    raise refusal(TypeError, what, where=here(), hint="pass a function of one argument that returns seconds")
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.utils.timestamp import Duration
 from penstock.windows.triggers import (
     AccumulationMode,
@@ -61,9 +61,8 @@ class Windowing:
         _check_is(triggerfn, TriggerFn, "the trigger", "AfterCount(100)")
         lateness = Duration.of(allowed_lateness)
         if lateness.micros < 0:
-            raise ValueError(
-                three_parts(f"the allowed lateness is {allowed_lateness!r} seconds", hint="pass 0 or more")
-            )
+            what = f"the allowed lateness is {allowed_lateness!r} seconds"
+            raise refusal(ValueError, what, hint="pass 0 or more")
         on_time_behavior = on_time_behavior or OnTimeBehavior.FIRE_ALWAYS
         _check_is(
             on_time_behavior, OnTimeBehavior, "the on-time behavior", "OnTimeBehavior.FIRE_IF_NON_EMPTY"
@@ -104,13 +103,8 @@ class Windowing:
 
 def _check_is(value: Any, expected: type, name: str, example: str) -> None:
     if not isinstance(value, expected):
-        raise TypeError(
-            three_parts(
-                f"{name} must be of type {expected.__name__}, not {value!r}",
-                where=here(),
-                hint=f"write {example}",
-            )
-        )
+        what = f"{name} must be of type {expected.__name__}, not {value!r}"
+        raise refusal(TypeError, what, where=here(), hint=f"write {example}")
 
 
 def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
@@ -121,7 +115,7 @@ def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
         what = "accumulation_mode must be provided for non-trivial triggers"
         what = what if mode is None else f"the accumulation mode {mode!r} is unknown"
         hint = "pass AccumulationMode.DISCARDING or AccumulationMode.ACCUMULATING"
-        raise ValueError(three_parts(what, where=here(), hint=hint))
+        raise refusal(ValueError, what, where=here(), hint=hint)
     return AccumulationMode(mode)
 
 

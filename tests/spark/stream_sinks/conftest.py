@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph import Step, Write
 from penstock_spark.lowering.batch_writer import BatchWriter
+from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.session.session import moved, runner_session
@@ -37,10 +38,7 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
         return BatchWriter(
             [StreamSink(-number, step) for number, step in enumerate(steps, 1)],
             (),
-            cloudpickle.dumps,
-            accumulator_of(spark.sparkContext),
-            "run",
-            (),
+            Context(spark, "run", accumulator_of(spark.sparkContext), 1, cloudpickle.dumps),
             app,
             lambda: None,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.base.row import Row, row_class
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
-from penstock_spark.formats.csv.charsets import java_charset
 from penstock_spark.sources.scan import Scan
 
 # The texts that pandas takes for a missing value unless keep_default_na=False.
@@ -33,6 +33,16 @@ _MISSING = [
     "1.#QNAN",
     "<NA>",
 ] + ["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+# Java's names of the encodings that Python knows by many names.
+_CHARSETS = {
+    "ascii": "US-ASCII",
+    "iso8859-1": "ISO-8859-1",
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-be": "UTF-16BE",
+    "utf-16-le": "UTF-16LE",
+    "utf-32": "UTF-32",
+}
 INT = r"^\s*[+-]?[0-9]+\s*$"
 FLOAT = (
     r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
@@ -125,14 +135,27 @@ def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
+def java_charset(encoding: str | None) -> str | None:
+    """Java's name of an encoding; an encoding that only Java may know stays unchanged.
+
+    >>> java_charset("latin1"), java_charset("utf8"), java_charset("x-other"), java_charset(None)
+    ('ISO-8859-1', 'UTF-8', 'x-other', None)
+    """
+    if encoding is None:
+        return None
+    try:
+        return _CHARSETS.get(codecs.lookup(encoding).name, encoding)
+    except LookupError:
+        return encoding
+
+
 def malformed_lines(count: int, file: str, where: str) -> ValueError:
     """The error for lines that are not CSV; `file` is the first file with such a line."""
-    return ValueError(
-        three_parts(
-            f"{count} malformed lines of CSV, the first file with one being {file}",
-            where=where,
-            hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
-        )
+    return refusal(
+        ValueError,
+        f"{count} malformed lines of CSV, the first file with one being {file}",
+        where=where,
+        hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
     )
 
 
@@ -196,12 +219,11 @@ def _kinds(
         raise malformed_lines(count, namer(file), where)
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
-            raise ValueError(
-                three_parts(
-                    f"the column {name} has a value that is not of type {kind}",
-                    where=where,
-                    hint="correct dtype",
-                )
+            raise refusal(
+                ValueError,
+                f"the column {name} has a value that is not of type {kind}",
+                where=where,
+                hint="correct dtype",
             )
     return {name: _settled(asked[name], found[name]) for name in names}
 
@@ -216,7 +238,7 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
         if taken is not found:
             what = f"the column {name} seemed to be {taken.__name__} at the beginning of {source.describe()}"
             hint = f"pass dtype={{{name!r}: {found.__name__}}}, because later values have that type"
-            raise ValueError(three_parts(what, where=where, hint=hint))
+            raise refusal(ValueError, what, where=where, hint=hint)
 
 
 def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tuple[dict[str, str], int, str]:
@@ -260,12 +282,11 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
         return None
     known = _NAMES.get(kind) if isinstance(kind, str) else _KINDS.get(kind)
     if known is None:
-        raise ValueError(
-            three_parts(
-                f"the dtype {kind!r} of {name} is not supported",
-                where=where,
-                hint="take int, float, bool or str",
-            )
+        raise refusal(
+            ValueError,
+            f"the dtype {kind!r} of {name} is not supported",
+            where=where,
+            hint="take int, float, bool or str",
         )
     return known
 

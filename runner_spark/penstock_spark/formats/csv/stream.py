@@ -10,27 +10,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
-from penstock_spark.formats.csv.scan import (
-    MALFORMED,
-    CsvDecoder,
-    asked_kinds,
-    check_found,
-    found_kinds,
-    has_header,
-    leaves_quote_open,
-    malformed_lines,
-    missing_as_null,
-    names_of,
-    parser_options,
-    reader_options,
-    shows_quotes,
-    tests,
-    text_schema,
-    typed,
-)
+from penstock_spark.formats.csv import scan
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
@@ -61,8 +44,8 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     files = stream_files(stream, source.file_pattern, where)
     with refusals(source.describe(), where):
         kinds = _kinds(spark, source, options, files)
-        check_found(source, kinds, where)
-        by_lines = source.splittable and shows_quotes(options)
+        scan.check_found(source, kinds, where)
+        by_lines = source.splittable and scan.shows_quotes(options)
         read = _lines if by_lines else _records
         texts = read(spark, files, options, list(kinds), place_columns(stream))
         wanted = {name: kinds[name] for name in options.get("usecols") or kinds}
@@ -76,7 +59,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         frame = texts.select(*columns, *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     long_ints = frozenset(at for at, kind in enumerate(wanted.values()) if kind == "long int")
-    decoder = CsvDecoder(names, long_ints, naming.namer if source.filename_column is not None else None)
+    decoder = scan.CsvDecoder(names, long_ints, naming.namer if source.filename_column is not None else None)
     return StreamScan(frame, lambda: ByFile(_Records(decoder, kinds, has_rejects, where), naming))
 
 
@@ -84,15 +67,15 @@ def _kinds(
     spark: SparkSession, source: CsvSource, options: dict[str, Any], files: StreamFiles
 ) -> dict[str, str]:
     names = list(options.get("names") or ())
-    asked = asked_kinds(names, options, files.where)
+    asked = scan.asked_kinds(names, options, files.where)
     if not names or None in asked.values():
         present = files.present(spark)
-        names = names_of(spark, present, source, options) if present.paths else []
+        names = scan.names_of(spark, present, source, options) if present.paths else []
         if not names:
             hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
             raise no_schema("columns", files, hint)
-        asked = asked_kinds(names, options, files.where)
-        found = found_kinds(spark, present, source, options, names)
+        asked = scan.asked_kinds(names, options, files.where)
+        found = scan.found_kinds(spark, present, source, options, names)
         asked = {name: kind or found[name] for name, kind in asked.items()}
     return {name: "long int" if kind == "int" else str(kind) for name, kind in asked.items()}
 
@@ -106,19 +89,19 @@ def _lines(
     lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
     if options.get("comment"):
         lines = lines.where(~F.col("value").startswith(options["comment"]))
-    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in text_schema(names).names)
+    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     parsed = lines.select(
-        F.from_csv("value", schema, parser_options(options, False)).alias("parsed"),
-        F.when(leaves_quote_open(options), F.col("value")).alias("open"),
+        F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
+        F.when(scan.leaves_quote_open(options), F.col("value")).alias("open"),
         F.col("value").alias(_RAW),
         head_column().alias(_HEAD),
         *place,
     )
     texts = [F.col("parsed").getField(name).alias(name) for name in names]
-    malformed = F.coalesce(F.col("parsed").getField(MALFORMED), F.col("open"))
-    beside = [malformed.alias(MALFORMED), F.col(_RAW)]
+    malformed = F.coalesce(F.col("parsed").getField(scan.MALFORMED), F.col("open"))
+    beside = [malformed.alias(scan.MALFORMED), F.col(_RAW)]
     beside += [F.col(name) for name in PLACE if name in parsed.columns]
-    if has_header(options):
+    if scan.has_header(options):
         # Names that the user gives replace the header.
         is_header = F.lit(True) if options.get("names") else _is_header(texts, names)
         beside += [F.col(_HEAD), F.when(F.col(_HEAD).isNotNull(), is_header).alias(_IS_HEADER)]
@@ -134,34 +117,36 @@ def _records(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
     """The columns as text, from Spark's reader of CSV, which also checks the header."""
-    reader = spark.readStream.options(**reader_options(options, True)).schema(text_schema(names))
+    reader = spark.readStream.options(**scan.reader_options(options, True)).schema(scan.text_schema(names))
     frame = files.load(reader, "csv")
     columns = [F.col(f"`{name}`") for name in names]
-    separator = {"sep": str(parser_options(options, True)["sep"])}
-    raw = F.coalesce(F.col(MALFORMED), F.to_csv(F.struct(*columns), separator))
-    return frame.select(*columns, MALFORMED, raw.alias(_RAW), *place)
+    separator = {"sep": str(scan.parser_options(options, True)["sep"])}
+    raw = F.coalesce(F.col(scan.MALFORMED), F.to_csv(F.struct(*columns), separator))
+    return frame.select(*columns, scan.MALFORMED, raw.alias(_RAW), *place)
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
-    value = missing_as_null(name, options)
-    return typed(F.when(_fits(name, kind, options), value), kind) if kind in _TESTS else value
+    value = scan.missing_as_null(name, options)
+    return scan.typed(F.when(_fits(name, kind, options), value), kind) if kind in _TESTS else value
 
 
 def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
-    return tests(name, options)[_TESTS[kind]]
+    return scan.tests(name, options)[_TESTS[kind]]
 
 
 def _wrong(kinds: dict[str, str], options: dict[str, Any]) -> Column:
     misfits = [
         F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _TESTS
     ]
-    return F.coalesce(F.when(F.col(MALFORMED).isNotNull(), F.lit("")), *misfits)
+    return F.coalesce(F.when(F.col(scan.MALFORMED).isNotNull(), F.lit("")), *misfits)
 
 
 class _Records:
     """Decodes the records of one file after the other."""
 
-    def __init__(self, decoder: CsvDecoder, kinds: dict[str, str], has_rejects: bool, where: str) -> None:
+    def __init__(
+        self, decoder: scan.CsvDecoder, kinds: dict[str, str], has_rejects: bool, where: str
+    ) -> None:
         self._decoder = decoder
         self._kinds = kinds
         self._has_rejects = has_rejects
@@ -186,11 +171,11 @@ class _Records:
 
     def _error(self, wrong: str, file: str) -> ValueError:
         if not wrong:
-            return malformed_lines(1, file, self._where)
+            return scan.malformed_lines(1, file, self._where)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"
-        return ValueError(three_parts(what, where=self._where, hint=hint))
+        return refusal(ValueError, what, where=self._where, hint=hint)
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
         """The records; a header with other columns is an error, since its whole file would be wrong."""
@@ -201,5 +186,5 @@ class _Records:
         if not all(is_rest or is_header for is_rest, is_header in are_headers):
             what = f"the header of {file} names other columns than the files before it"
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
-            step_failed(ValueError(three_parts(what, where=self._where, hint=hint)), self._where)
+            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return batch.filter(rest)

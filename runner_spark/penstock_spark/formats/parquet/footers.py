@@ -10,35 +10,15 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
+from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    IntegralType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 
 
-class UnknownType(DataType):
+class UnknownType(T.DataType):
     """The type of a column that is not listed here; a plain `DataType` would equal every other one."""
 
 
@@ -54,38 +34,44 @@ _NOTED = b"org.apache.spark.sql.parquet.row.metadata"
 """Where Spark notes its own schema in a file."""
 
 _DIGITS_MAX = 38
-_SIMPLE: dict[pa.DataType, DataType] = {
-    pa.bool_(): BooleanType(),
-    pa.int8(): ByteType(),
-    pa.int16(): ShortType(),
-    pa.int32(): IntegerType(),
-    pa.int64(): LongType(),
-    pa.uint8(): ShortType(),
-    pa.uint16(): IntegerType(),
-    pa.uint32(): LongType(),
-    pa.uint64(): DecimalType(20, 0),
-    pa.float32(): FloatType(),
-    pa.float64(): DoubleType(),
-    pa.string(): StringType(),
-    pa.large_string(): StringType(),
-    pa.binary(): BinaryType(),
-    pa.large_binary(): BinaryType(),
-    pa.date32(): DateType(),
-    pa.date64(): DateType(),
+_SIMPLE: dict[pa.DataType, T.DataType] = {
+    pa.bool_(): T.BooleanType(),
+    pa.int8(): T.ByteType(),
+    pa.int16(): T.ShortType(),
+    pa.int32(): T.IntegerType(),
+    pa.int64(): T.LongType(),
+    pa.uint8(): T.ShortType(),
+    pa.uint16(): T.IntegerType(),
+    pa.uint32(): T.LongType(),
+    pa.uint64(): T.DecimalType(20, 0),
+    pa.float32(): T.FloatType(),
+    pa.float64(): T.DoubleType(),
+    pa.string(): T.StringType(),
+    pa.large_string(): T.StringType(),
+    pa.binary(): T.BinaryType(),
+    pa.large_binary(): T.BinaryType(),
+    pa.date32(): T.DateType(),
+    pa.date64(): T.DateType(),
 }
 
 _CERTAIN = (
-    *(BooleanType(), ByteType(), ShortType(), IntegerType(), LongType(), FloatType(), DoubleType()),
-    *(DateType(), TimestampType(), StringType()),
+    *(
+        T.BooleanType(),
+        T.ByteType(),
+        T.ShortType(),
+        T.IntegerType(),
+        T.LongType(),
+        T.FloatType(),
+        T.DoubleType(),
+    ),
+    *(T.DateType(), T.TimestampType(), T.StringType()),
 )
 """The types that no setting of Spark's changes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Footers:
-    """What the footers of some files show."""
-
-    schema: StructType  # The common schema of all files, as Spark would find it.
+    schema: T.StructType  # The common schema of all files, as Spark would find it.
     bounds: Bounds
 
 
@@ -103,12 +89,12 @@ def read_footers(paths: Sequence[str]) -> Footers | None:
     return Footers(first, _bounds(footers, first))
 
 
-def merged_schema(paths: Sequence[str]) -> StructType:
+def merged_schema(paths: Sequence[str]) -> T.StructType:
     """The columns of all files; a column with several types is `UNKNOWN`."""
     return reduce(_merged, map(_schema_of, map(pq.read_metadata, paths)))
 
 
-def schema_before_opening(source: ParquetSource) -> StructType | None:
+def schema_before_opening(source: ParquetSource) -> T.StructType | None:
     """The schema of the first file on a local disk, which the others should share; None if unknown."""
     if source.columns is not None:
         return None
@@ -119,8 +105,8 @@ def schema_before_opening(source: ParquetSource) -> StructType | None:
         return None
 
 
-def _bounds(footers: Sequence[pq.FileMetaData], schema: StructType) -> Bounds:
-    whole = [field.name for field in schema if isinstance(field.dataType, IntegralType)]
+def _bounds(footers: Sequence[pq.FileMetaData], schema: T.StructType) -> Bounds:
+    whole = [field.name for field in schema if isinstance(field.dataType, T.IntegralType)]
     if len(whole) * sum(footer.num_row_groups for footer in footers) > _STATISTICS_MAX:
         return UNBOUNDED
     ranges = {name: _range(name, footers) for name in whole}
@@ -146,48 +132,48 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
     return Range(min(ends), max(ends)) if ends and all(type(end) is int for end in ends) else None
 
 
-def _certain_schema_of(footer: pq.FileMetaData) -> StructType | None:
+def _certain_schema_of(footer: pq.FileMetaData) -> T.StructType | None:
     schema = _schema_of(footer)
     is_certain = all(field.dataType in _CERTAIN and not field.metadata for field in schema)
     # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one.
     logical = [str(footer.schema.column(place).logical_type) for place in range(len(footer.schema))]
     if not is_certain or any("isSigned=false" in each for each in logical):
         return None
-    return StructType([StructField(field.name, field.dataType) for field in schema])
+    return T.StructType([T.StructField(field.name, field.dataType) for field in schema])
 
 
-def _schema_of(footer: pq.FileMetaData) -> StructType:
+def _schema_of(footer: pq.FileMetaData) -> T.StructType:
     """The schema of a file: the one that Spark noted in it, if Spark wrote it."""
     noted = (footer.metadata or {}).get(_NOTED)
     if noted is None:
         return _struct_of(footer.schema.to_arrow_schema())
-    parsed = StructType.fromJson(json.loads(noted))
-    assert isinstance(parsed, StructType)
+    parsed = T.StructType.fromJson(json.loads(noted))
+    assert isinstance(parsed, T.StructType)
     return parsed
 
 
-def _merged(one: StructType, other: StructType) -> StructType:
+def _merged(one: T.StructType, other: T.StructType) -> T.StructType:
     others = {field.name: field for field in other}
     fields = [
-        StructField(field.name, _common(field.dataType, others[field.name].dataType))
+        T.StructField(field.name, _common(field.dataType, others[field.name].dataType))
         if field.name in others
         else field
         for field in one
     ]
-    return StructType([*fields, *(field for field in other if field.name not in one.names)])
+    return T.StructType([*fields, *(field for field in other if field.name not in one.names)])
 
 
-def _common(one: DataType, other: DataType) -> DataType:
-    if isinstance(one, StructType) and isinstance(other, StructType):
+def _common(one: T.DataType, other: T.DataType) -> T.DataType:
+    if isinstance(one, T.StructType) and isinstance(other, T.StructType):
         return _merged(one, other)
     return one if one == other else UNKNOWN
 
 
-def _struct_of(fields: pa.Schema | pa.StructType) -> StructType:
-    return StructType([StructField(field.name, _type_of(field.type)) for field in fields])
+def _struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
+    return T.StructType([T.StructField(field.name, _type_of(field.type)) for field in fields])
 
 
-def _type_of(kind: pa.DataType) -> DataType:
+def _type_of(kind: pa.DataType) -> T.DataType:
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if pa.types.is_dictionary(kind):
@@ -195,12 +181,12 @@ def _type_of(kind: pa.DataType) -> DataType:
     if pa.types.is_struct(kind):
         return _struct_of(kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return ArrayType(_type_of(kind.value_type))
+        return T.ArrayType(_type_of(kind.value_type))
     if pa.types.is_map(kind):
-        return MapType(_type_of(kind.key_type), _type_of(kind.item_type))
+        return T.MapType(_type_of(kind.key_type), _type_of(kind.item_type))
     if pa.types.is_decimal(kind) and kind.precision <= _DIGITS_MAX:
-        return DecimalType(kind.precision, kind.scale)
+        return T.DecimalType(kind.precision, kind.scale)
     if pa.types.is_timestamp(kind) and kind.unit != "ns":
-        return TimestampNTZType() if kind.tz is None else TimestampType()
+        return T.TimestampNTZType() if kind.tz is None else T.TimestampType()
     # The file holds a length of time as a plain number.
-    return LongType() if pa.types.is_duration(kind) else UNKNOWN
+    return T.LongType() if pa.types.is_duration(kind) else UNKNOWN

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource, provide_row_groups
 from penstock.io.streams import StreamSource
@@ -102,12 +102,11 @@ def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructT
     """The schema with the wanted columns only, in the order of the file; a name includes everything below it."""
     missing = [name for name in columns if not _has(schema, name.split("."))]
     if missing:
-        raise ValueError(
-            three_parts(
-                f"the files have no columns {', '.join(missing)}",
-                where=where,
-                hint=f"they have {', '.join(schema.names)}",
-            )
+        raise refusal(
+            ValueError,
+            f"the files have no columns {', '.join(missing)}",
+            where=where,
+            hint=f"they have {', '.join(schema.names)}",
         )
     return _keep(schema, [name.split(".") for name in columns])
 

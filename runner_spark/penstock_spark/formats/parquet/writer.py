@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
 from penstock_spark.arrow.records import schema_of, to_batch
 from penstock_spark.session.spark_versions import to_arrow_schema
@@ -97,18 +97,17 @@ class _ParquetShard:
             self._schema = table.schema
             self._writer = self._open(table.schema)
         if table.schema != self._schema:
-            raise ValueError(
-                three_parts(
-                    f"a table of {', '.join(table.column_names)} has another schema than the file",
-                    where=self._where,
-                    hint="cast the tables to the schema that you pass",
-                )
+            raise refusal(
+                ValueError,
+                f"a table of {', '.join(table.column_names)} has another schema than the file",
+                where=self._where,
+                hint="cast the tables to the schema that you pass",
             )
         self._writer.write_table(table)
 
     def _add_batch(self, records: list[Any]) -> None:
         if self._schema is None:
-            raise ValueError(three_parts("records need a schema", where=self._where, hint="pass schema="))
+            raise refusal(ValueError, "records need a schema", where=self._where, hint="pass schema=")
         self._batches.append(to_batch(records, self._schema, self._where))
         self._bytes += self._batches[-1].nbytes
         if self._bytes >= self._sink.row_group_buffer_size:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.base.row import Row
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_rows
@@ -35,7 +34,6 @@ _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
-    """Rows of ``spark.read.format(...)``."""
     reader = spark.read.format(source.format).options(**dict(source.options))
     if source.schema is not None:
         reader = reader.schema(source.schema)
@@ -56,7 +54,6 @@ def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -
 def open_table_stream(
     source: SparkSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    """Rows of ``spark.readStream.format(...)``."""
     is_files = source.format.lower() in FILE_FORMATS
     options = (*source.options, *stream.options)
     looks_deep = ("recursivefilelookup", "true") in {
@@ -67,8 +64,8 @@ def open_table_stream(
         check_file_options(stream.options, where)
     if source.path is not None and not isinstance(source.path, str):
         what = f"{source.describe()} has several paths, but a stream watches only one"
-        raise ValueError(
-            three_parts(what, where=where, hint="give a pattern such as /logs/*, or flatten streams")
+        raise refusal(
+            ValueError, what, where=where, hint="give a pattern such as /logs/*, or flatten streams"
         )
     with refusals(source.describe(), where):
         schema = _found_schema(source, spark, where) if is_files else source.schema
@@ -81,28 +78,21 @@ def open_table_stream(
     if not is_files:
         has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
         return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all)
-    rows = _Rows(looks_deep, where)
-    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(rows, Naming()))
+
+    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
+        # See `reader_options.file_options`.
+        if not looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
+            what = f"because of a special character in the path, Spark would read {file} more than once"
+            hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
+            step_failed(refusal(ValueError, what, where=where, hint=hint), where)
+        return to_rows(batch)
+
+    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(decode, Naming()))
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
     # Folders such as day=7 are columns, as where Spark reads a table at once, unless the user says otherwise.
     return file_options(options) | ({} if looks_deep else {"recursiveFileLookup": False})
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Decodes the rows of a file, unless Spark has read it several times; see `options.file_options`."""
-
-    looks_deep: bool
-    where: str
-
-    def __call__(self, batch: pa.RecordBatch, file: str) -> list[Row]:
-        if not self.looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
-            what = f"because of a special character in the path, Spark would read {file} more than once"
-            hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
-            step_failed(ValueError(three_parts(what, where=self.where, hint=hint)), self.where)
-        return to_rows(batch)
 
 
 def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
@@ -112,13 +102,13 @@ def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
     """The schema of files: the user's, or the schema of the present files."""
     if source.path is None:
-        raise ValueError(
-            three_parts(f"{source.describe()} has no path", where=where, hint="pass the path of a folder")
+        raise refusal(
+            ValueError, f"{source.describe()} has no path", where=where, hint="pass the path of a folder"
         )
     files = HadoopFiles(spark, source.path)
     if files.exists(source.path) and not files.is_folder(source.path):
         what = f"{source.describe()} is one file, but a stream watches a folder"
-        raise ValueError(three_parts(what, where=where, hint="give its folder, or a pattern such as /logs/*"))
+        raise refusal(ValueError, what, where=where, hint="give its folder, or a pattern such as /logs/*")
     if source.schema is not None:
         return source.schema
     reader = spark.read.format(source.format).options(**dict(source.options))
@@ -126,5 +116,5 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
     if not schema.names:
         what = f"the columns of {source.describe()} are unknown: no file there has any yet"
         hint = "pass a schema to ReadFromSpark, such as schema='name string, points int'"
-        raise ValueError(three_parts(what, where=where, hint=hint))
+        raise refusal(ValueError, what, where=where, hint=hint)
     return schema

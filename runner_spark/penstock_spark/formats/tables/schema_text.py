@@ -5,47 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|[<>(),:])")
-_NAMES: dict[str, DataType] = {
-    "boolean": BooleanType(),
-    "tinyint": ByteType(),
-    "byte": ByteType(),
-    "smallint": ShortType(),
-    "short": ShortType(),
-    "int": IntegerType(),
-    "integer": IntegerType(),
-    "bigint": LongType(),
-    "long": LongType(),
-    "float": FloatType(),
-    "real": FloatType(),
-    "double": DoubleType(),
-    "string": StringType(),
-    "binary": BinaryType(),
-    "date": DateType(),
-    "timestamp": TimestampType(),
-    "timestamp_ltz": TimestampType(),
-    "timestamp_ntz": TimestampNTZType(),
+_ATOMIC = (
+    *(T.BooleanType(), T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType(), T.FloatType()),
+    *(T.DoubleType(), T.StringType(), T.BinaryType(), T.DateType(), T.TimestampType(), T.TimestampNTZType()),
+)
+# Spark's SQL and its Python have different names for some types.
+_NAMES: dict[str, T.DataType] = {
+    **{name: kind for kind in _ATOMIC for name in (kind.simpleString(), kind.typeName())},
+    "real": T.FloatType(),
+    "timestamp_ltz": T.TimestampType(),
 }
 
 
@@ -53,7 +24,7 @@ class _NotKnown(Exception):
     """Only Spark can read it."""
 
 
-def schema_of_text(text: str) -> StructType | None:
+def schema_of_text(text: str) -> T.StructType | None:
     """The columns that a text describes; None if only Spark can read it.
 
     >>> schema_of_text("a int not null, `b c` map<string, array<decimal(5, 2)>> comment 'x'").simpleString()
@@ -65,7 +36,7 @@ def schema_of_text(text: str) -> StructType | None:
         tokens = _Tokens(text)
         fields = _fields(tokens, "")
         tokens.expect("")
-        return StructType(fields)
+        return T.StructType(fields)
     except _NotKnown:
         return None
 
@@ -102,7 +73,7 @@ def _cut(text: str) -> Iterator[str]:
         place = found.end()
 
 
-def _fields(tokens: _Tokens, end: str) -> list[StructField]:
+def _fields(tokens: _Tokens, end: str) -> list[T.StructField]:
     fields = []
     while tokens.next != end:
         name = tokens.take()
@@ -116,47 +87,47 @@ def _fields(tokens: _Tokens, end: str) -> list[StructField]:
             tokens.take()
             tokens.take()
         plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
-        fields.append(StructField(plain, kind, nullable))
+        fields.append(T.StructField(plain, kind, nullable))
         if tokens.next != end:
             tokens.expect(",")
     return fields
 
 
-def _kind(tokens: _Tokens) -> DataType:
+def _kind(tokens: _Tokens) -> T.DataType:
     name = tokens.take().lower()
     match name:
         case "array":
             tokens.expect("<")
             item = _kind(tokens)
             tokens.expect(">")
-            return ArrayType(item)
+            return T.ArrayType(item)
         case "map":
             tokens.expect("<")
             key = _kind(tokens)
             tokens.expect(",")
             value = _kind(tokens)
             tokens.expect(">")
-            return MapType(key, value)
+            return T.MapType(key, value)
         case "struct":
             tokens.expect("<")
             fields = _fields(tokens, ">")
             tokens.expect(">")
-            return StructType(fields)
+            return T.StructType(fields)
         case "decimal" | "dec" | "numeric":
             return _decimal(tokens)
         case "char" | "varchar":
             tokens.expect("(")
             tokens.take()
             tokens.expect(")")
-            return StringType()
+            return T.StringType()
     if name not in _NAMES:
         raise _NotKnown
     return _NAMES[name]
 
 
-def _decimal(tokens: _Tokens) -> DecimalType:
+def _decimal(tokens: _Tokens) -> T.DecimalType:
     if tokens.next != "(":
-        return DecimalType(10, 0)
+        return T.DecimalType(10, 0)
     tokens.expect("(")
     numbers = [tokens.take()]
     if tokens.next == ",":
@@ -165,4 +136,4 @@ def _decimal(tokens: _Tokens) -> DecimalType:
     tokens.expect(")")
     if not all(number.isdigit() for number in numbers):
         raise _NotKnown
-    return DecimalType(*map(int, numbers))
+    return T.DecimalType(*map(int, numbers))

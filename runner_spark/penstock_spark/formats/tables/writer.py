@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.error import UnsupportedByRunner, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.arrow.records import schema_of
 from penstock_spark.files.file_system import HadoopFiles, escaped
@@ -94,12 +94,11 @@ def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str
     remove_abandoned(files, path)
     match sink.mode:
         case "error" | "errorifexists" if is_there:
-            raise FileExistsError(
-                three_parts(
-                    f"{path} exists already",
-                    where=where,
-                    hint="write elsewhere, or pass mode='append' or mode='overwrite'",
-                )
+            raise refusal(
+                FileExistsError,
+                f"{path} exists already",
+                where=where,
+                hint="write elsewhere, or pass mode='append' or mode='overwrite'",
             )
         case "overwrite":
             if sink.partition_by and _keeps_other_partitions(sink, spark):

@@ -8,20 +8,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.compression import CompressionTypes
 from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
 from penstock_spark.files.finding import Namer
-from penstock_spark.formats.text.scan import (
-    FileDecoder,
-    LineDecoder,
-    content_columns,
-    cuts_as_spark,
-    line_columns,
-    line_end,
-    spark_unpacks,
-)
+from penstock_spark.formats.text import scan
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.scan import StreamScan
@@ -35,15 +27,15 @@ def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSessi
     """Lines, or (file name, line) pairs; what no coder decodes may be rejected."""
     files = stream_files(stream, source.file_pattern, where)
     naming, has_rejects = files.naming(), stream.has_rejects
-    if cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
-        frame = files.load(spark.readStream.option("lineSep", line_end(source)), "text")
-        lines = frame.select(*line_columns(source), *place_columns(stream))
+    if scan.cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
+        frame = files.load(spark.readStream.option("lineSep", scan.line_end(source)), "text")
+        lines = frame.select(*scan.line_columns(source), *place_columns(stream))
         return StreamScan(lines, lambda: ByFile(_Lines(source, naming.namer, has_rejects, where), naming))
     frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
-    contents = frame.select(*content_columns(), *place_columns(stream))
+    contents = frame.select(*scan.content_columns(), *place_columns(stream))
 
     def make_decoder() -> ByFile:
-        decode = FileDecoder(source, naming.namer, where)
+        decode = scan.FileDecoder(source, naming.namer, where)
         return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
 
     return StreamScan(contents, make_decoder)
@@ -57,7 +49,7 @@ def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
     """
     if _has_open_ending(pattern) and source.compression_type != CompressionTypes.AUTO:
         return False
-    return spark_unpacks(source, pattern)
+    return scan.spark_unpacks(source, pattern)
 
 
 def _has_open_ending(pattern: str) -> bool:
@@ -67,13 +59,13 @@ def _has_open_ending(pattern: str) -> bool:
 class _Lines:
     def __init__(self, source: TextSource, namer: Namer, has_rejects: bool, where: str) -> None:
         self._source = source
-        self._decoder = LineDecoder(source, namer, where)
+        self._decoder = scan.LineDecoder(source, namer, where)
         self._careful = Careful(lambda batch, file: self._decoder.decode(batch), "value", has_rejects, where)
         self._where = where
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
-        if not spark_unpacks(self._source, file):
+        if not scan.spark_unpacks(self._source, file):
             what = f"{file} is compressed in a way that Spark does not know"
             hint = "give such files a pattern with their ending, such as *.xz"
-            step_failed(ValueError(three_parts(what, where=self._where, hint=hint)), self._where)
+            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return self._careful(self._decoder.without_headers(batch), file)
