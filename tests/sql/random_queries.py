@@ -55,6 +55,8 @@ WEIGHTS: Mapping[str, float] = {
     "QUALIFY": 0.12,
     "HAVING": 0.3,
     "FILTER": 0.2,
+    "DOUBLE": 0.3,
+    "sessions": 0.12,
     "window keys": 0.8,
     "GROUP BY windows": 0.12,
     "condition with a subquery": 0.2,
@@ -96,12 +98,21 @@ class Value(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What may follow FROM, and the values of its rows; the bounds of its windows; and the rows without their name."""
+    """What may follow FROM.
+
+    Attributes:
+        text: It.
+        values: The values of its rows.
+        window: The bounds of its windows.
+        rows: The rows without their name.
+        is_whole: Whether all of its rows are needed to tell its windows, so that no WHERE may follow.
+    """
 
     text: Text
     values: list[Value]
     window: tuple[Value, Value] | None = None
     rows: Text = Text("", "")
+    is_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,11 +123,14 @@ class Window:
         kind: ``TUMBLE``, ``HOP`` or ``CUMULATE``.
         step: The distance of starts, or of the ends of cumulating windows.
         size: The length, or the length of the largest.
+        lateness: Which rows of windows there are: ``any``, ``on time`` or ``late``. To tell them apart, the name of
+            the table ends with ``_seen``, and its rows have the watermark of their arrival in microseconds, ``seen``.
     """
 
     kind: str
     step: int
     size: int
+    lateness: str = "any"
 
     @property
     def lengths(self) -> str:
@@ -139,16 +153,40 @@ class Window:
             last = f"({at} - {at} % {step})"
             starts = f"unnest(range({last} - {size - step}, {last} + 1, {step}))"
             bounds = f"{starts} AS ws, ws + {size} AS we"
-        rows = f"SELECT r.*, {bounds} FROM {table} AS r"
         shown = "make_timestamp(x.ws) AS window_start, make_timestamp(x.we) AS window_end"
-        return f"(SELECT x.* EXCLUDE (ws, we), {shown} FROM ({rows}) AS x)"
+        if self.lateness == "any":
+            rows = f"SELECT r.*, {bounds} FROM {table} AS r"
+            return f"(SELECT x.* EXCLUDE (ws, we), {shown} FROM ({rows}) AS x)"
+        rows = f"SELECT r.*, {bounds} FROM {table}_seen AS r"
+        there = "we > seen" if self.lateness == "on time" else "we <= seen"
+        return f"(SELECT x.* EXCLUDE (ws, we, seen), {shown} FROM ({rows}) AS x WHERE {there})"
+
+
+def sessions(table: str, time: str, keys: Sequence[str], gap: int) -> str:
+    """Rows with the bounds of their session as ``window_start`` and ``window_end``, in DuckDB's language.
+
+    A session goes on as long as a row comes no later than the gap, in seconds, after the one before it.
+    """
+    of_keys = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    of_session = f"PARTITION BY {', '.join([*keys, 'number'])}"
+    length = f"INTERVAL '{gap}' SECOND"
+    begins = (
+        f"CASE WHEN r.{time} - LAG(r.{time}) OVER ({of_keys}ORDER BY r.{time}) <= {length} THEN 0 ELSE 1 END"
+    )
+    first = f"SELECT r.*, {begins} AS begins FROM {table} AS r WHERE r.{time} IS NOT NULL"
+    numbered = f"SELECT *, SUM(begins) OVER ({of_keys}ORDER BY {time}) AS number FROM ({first})"
+    start, end = f"MIN({time}) OVER ({of_session})", f"MAX({time}) OVER ({of_session}) + {length}"
+    return (
+        f"(SELECT * EXCLUDE (begins, number), {start} AS window_start, {end} AS window_end FROM ({numbered}))"
+    )
 
 
 class Query(NamedTuple):
-    """A query, and the columns of its result."""
+    """A query, the columns of its result, and the rows that it computes them of, as may follow FROM."""
 
     text: Text
     columns: tuple[tuple[str, str], ...]
+    rows: Text = Text("", "")
 
 
 class Generator:
@@ -158,10 +196,21 @@ class Generator:
         random: Where chances come from.
         weights: How likely features are, where that is not as in `WEIGHTS`.
         depth: How deeply queries are nested at most.
+        lateness: The lateness of windows.
     """
 
-    def __init__(self, random: Random, weights: Mapping[str, float] | None = None, depth: int = 3) -> None:
+    def __init__(
+        self,
+        random: Random,
+        weights: Mapping[str, float] | None = None,
+        depth: int = 3,
+        lateness: str = "any",
+    ) -> None:
+        self._lateness = lateness
         self._random = random
+        # Some features have chances of their own: without them, the queries are what they were.
+        self._other_random = Random()
+        self._other_random.setstate(random.getstate())
         self._weights = {**WEIGHTS, **(weights or {})}
         self._depth = depth
         self._aliases = 0
@@ -177,7 +226,8 @@ class Generator:
         return self._query(self._depth)
 
     def _happens(self, feature: str) -> bool:
-        return self._random.random() < self._weights[feature]
+        random = self._other_random if feature in ("sessions", "DOUBLE") else self._random
+        return random.random() < self._weights[feature]
 
     def _one_of(self, *features: str) -> str:
         return self._random.choices(features, [self._weights[each] for each in features])[0]
@@ -240,6 +290,8 @@ class Generator:
 
     def _keyed_source(self, depth: int) -> tuple[Source, list[Value], list[Value]]:
         """A source, and what the windows of it must be grouped by: as GROUP BY has it, and as SELECT has it."""
+        if self._happens("sessions"):
+            return self._sessions()
         if self._happens("GROUP BY windows"):
             name, alias = self._random.choice(list(TABLES)), self._alias()
             window = self._window()
@@ -263,6 +315,34 @@ class Generator:
                 keys.append(self._key(source.values))
             return source, keys, keys
         return source, [], []
+
+    def _sessions(self) -> tuple[Source, list[Value], list[Value]]:
+        """The same of a table in sessions; its rows are filtered before they are in sessions."""
+        name, alias, gap = self._random.choice(list(TABLES)), self._alias(), self._random.choice([2, 4, 7])
+        keys = self._random.choice([[], ["k"], ["k"], ["s"], ["k", "s"]])
+        rows = Text(name, name)
+        if self._happens("WHERE"):
+            inner = [Value(Text(*(column,) * 2), kind) for column, kind in TABLES[name]]
+            rows = text("(SELECT * FROM {} WHERE {})", name, self._condition(inner, 1))
+        values = [Value(Text(*(f"{alias}.{column}",) * 2), kind) for column, kind in TABLES[name]]
+        by = [value for value in values if value.text.own.split(".")[1] in keys]
+        bounds = [Value(Text(*(f"{alias}.window_{bound}",) * 2), TIME) for bound in ("start", "end")]
+        other = f"{sessions(rows.other, 'ts', keys, gap)} AS {alias}"
+        length = f"INTERVAL '{gap}' SECOND"
+        if rows.own == name and self._random.random() < 0.7:
+            table = f"TABLE {name}"
+            partition = f" PARTITION BY {', '.join(keys)}" if keys else ""
+            own = f"SESSION({table}{partition}, DESCRIPTOR(ts), {length}) AS {alias}"
+            source = Source(Text(own, other), values, (bounds[0], bounds[1]), is_whole=True)
+            return source, [*bounds, *by], [*bounds, *by]
+        call = f"SESSION({alias}.ts, {length})"
+        window = Value(Text(call, ", ".join(bound.text.other for bound in bounds)), TIME)
+        shown = [
+            Value(Text(f"WINDOW_{name}({call})", bound.text.other), TIME)
+            for name, bound in zip(("START", "END"), bounds, strict=True)
+        ]
+        source = Source(Text(f"{rows.own} AS {alias}", other), values, is_whole=True)
+        return source, [window, *by], [*shown, *by]
 
     def _key(self, values: list[Value]) -> Value:
         if self._random.random() < 0.7:
@@ -288,7 +368,7 @@ class Generator:
         elif self._happens("DISTINCT"):
             distinct = Text("DISTINCT ", "DISTINCT ")
         made = text("SELECT {}{} FROM {}{}{}{}", distinct, listed(items), source, where, grouping, tail)
-        query = Query(made, columns)
+        query = Query(made, columns, text("{}{}", source, where))
         if self._happens("LIMIT"):
             query = self._limited(query)
         return query
@@ -379,7 +459,8 @@ class Generator:
     def _window(self) -> Window:
         kind = self._one_of("TUMBLE", "HOP", "CUMULATE")
         step = self._random.choice([5, 10])
-        return Window(kind, step, step if kind == "TUMBLE" else step * self._random.choice([1, 2, 3]))
+        size = step if kind == "TUMBLE" else step * self._random.choice([1, 2, 3])
+        return Window(kind, step, size, self._lateness)
 
     def _join(self, depth: int) -> Source:
         kind = self._one_of(
@@ -434,6 +515,8 @@ class Generator:
     # Values
 
     def _where(self, source: Source, depth: int) -> Text:
+        if source.is_whole:
+            return Text("", "")
         parts = []
         if self._happens("WHERE"):
             parts.append(self._condition(source.values, 2))
@@ -483,8 +566,12 @@ class Generator:
             call, kind = Text(name, name), INTEGER
         elif name in ("SUM", "AVG", "SUM(DISTINCT"):
             value = self._value(INTEGER, numbers or values, 1, column_needed=bool(numbers))
-            call = text(name + (" {})" if "(" in name else "({})"), value.text)
             kind = DOUBLE if name == "AVG" else INTEGER
+            added = value.text
+            if self._happens("DOUBLE"):
+                # Sums of quarters are exact, in any order.
+                kind, added = DOUBLE, text("(CAST({} AS DOUBLE) / 4)", added)
+            call = text(name + (" {})" if "(" in name else "({})"), added)
         else:
             value = self._random.choice(values)
             call = text(name + (" {})" if "(" in name else "({})"), value.text)
@@ -595,10 +682,13 @@ _ONLY_WINDOWS = {
 }
 
 
-def random_windowed_query(seed: int) -> Query:
-    """A grouping of a table by windows, whose result has their ends."""
-    random = Random(seed)
+def random_windowed_query(seed: int, lateness: str = "any", sessions: bool = False) -> Query:
+    """A grouping of a table by windows, whose result has their ends; of sessions, or of other windows.
+
+    Its meaning is that of the rows with a lateness.
+    """
+    random, weights = Random(seed), {**_ONLY_WINDOWS, "sessions": float(sessions)}
     while True:
-        query = Generator(random, _ONLY_WINDOWS)._grouped(0)
+        query = Generator(random, weights, lateness=lateness)._grouped(0)
         if ".window_end AS " in query.text.own:
             return query

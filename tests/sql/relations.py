@@ -86,6 +86,17 @@ class Input(NamedTuple):
                     found[row] += sign
         return list(found.elements())
 
+    def seen_rows(self, table: str) -> list[tuple[Any, ...]]:
+        """All rows of a table that never loses one, each with the watermark of its arrival in microseconds."""
+        seen_micros, found = 0, []
+        for event in self.happenings:
+            match event:
+                case Advance(name, seconds) if name == table:
+                    seen_micros = int((SECONDS + (seconds or 0)) * 1_000_000)
+                case Change(name, rows) if name == table:
+                    found += [(*row, seen_micros) for _, row in rows]
+        return found
+
 
 def random_input(seed: int, late: bool = True, retracts: bool = True) -> Input:
     """The events of a seed.
@@ -160,6 +171,16 @@ def expected(query: Text, given: Input, numbers: Iterable[int]) -> Iterator[Rows
         yield known[tables]
 
 
+def expected_with_lateness(query: str, given: Input) -> Rows:
+    """The rows of a query by DuckDB over all rows, with the watermarks of their arrival."""
+    connection = connected()
+    for name in TABLES:
+        connection.execute(f"DELETE FROM {name}_seen")
+        if rows := given.seen_rows(name):
+            connection.executemany(f"INSERT INTO {name}_seen VALUES (?, ?, ?, ?, ?)", rows)
+    return as_rows(connection.execute(query).fetchall())
+
+
 _CONNECTIONS: list[Any] = []
 atexit.register(_CONNECTIONS.clear)
 
@@ -175,6 +196,7 @@ def connected() -> Any:
         for name, columns in TABLES.items():
             made = ", ".join(f"{column} {types[kind]}" for column, kind in columns)
             connection.execute(f"CREATE TABLE {name} ({made})")
+            connection.execute(f"CREATE TABLE {name}_seen ({made}, seen BIGINT)")
         _CONNECTIONS.append(connection)
     return _CONNECTIONS[0]
 
@@ -236,10 +258,14 @@ def _timed(change: tuple[int, tuple[Any, ...]]) -> TimestampedValue:
 
 
 class Changes(NamedTuple):
-    """What a query gave with a micro-batch: how many events there were by its end, and signs and rows."""
+    """What a query gave with a micro-batch: how many events there were by its end, and signs and rows.
+
+    Also how many rows were dropped as late by then; None if a step counts changes that come late, and not rows.
+    """
 
     events: int
     changes: list[tuple[int, Any]]
+    dropped: int | None = None
 
 
 def changes(
@@ -249,11 +275,13 @@ def changes(
     pipeline = beam.Pipeline()
     result = streams(pipeline, given) | SqlTransform(query)
     result | beam.Changelog() | WriteToMemory([])
+    holds = any(step.label.endswith("/Emit") for step in pipeline.to_graph().steps)
     toy = ToyQuery(pipeline, mode, shards, events_per_batch)
     firsts = [*toy.timeline.firsts, len(toy.timeline.clocks_micros)]
     for _, end in itertools.pairwise(firsts):
         found = [each for sink in toy.batch().values() for each in sink]
-        yield Changes(end - 1, [(-1 if kind.is_retraction else 1, row) for kind, row in found])
+        dropped = None if holds else toy.counted("elements_dropped_as_late")
+        yield Changes(end - 1, [(-1 if kind.is_retraction else 1, row) for kind, row in found], dropped)
 
 
 def final_rows(query: str, given: Input) -> Rows:

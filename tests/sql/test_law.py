@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from law import check, check_emitted, first_broken
+from law import check, check_emitted, check_late, first_broken
 from random_queries import random_query
 from relations import KINDS
 
@@ -219,6 +220,29 @@ def _undo_unseen(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def _sessions_apart(patch: pytest.MonkeyPatch) -> None:
+    was = lowering.Sessions
+    patch.setattr(lowering, "Sessions", lambda gap, merge_touching: was(gap))
+
+
+def _whole(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregating, "_float_sum", lambda bag: float(int(sum(bag.elements()))) if bag else None)
+    patch.setattr(aggregating, "_any_sum", lambda count, total: float(int(total)) if count else None)
+
+
+def _never_late(patch: pytest.MonkeyPatch) -> None:
+    was = lowering.Lowering._triggered
+
+    def triggered(self: Any, rows: Any, windowfn: Any, emit: Any) -> Any:
+        return was(self, rows, windowfn, replace(emit, after=lowering.Delay(0)) if emit.watermark else emit)
+
+    patch.setattr(lowering.Lowering, "_triggered", triggered)
+
+
+def _closed_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lowering, "_FOREVER", 0)
+
+
 MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
     "a grouping does not take its old row back": (_no_old_rows, {"grouped": 20}),
     "nothing is taken out of aggregates": (
@@ -291,29 +315,27 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
         {"windows": 30, "TUMBLE": 30, "plain": 20},
     ),
     "undone rows are not marked": (_undo_unseen, {"grouped": 20}),
+    "sessions that touch are two": (_sessions_apart, {"grouped": 20, "sessions": 1}),
+    "a sum of DOUBLE is whole": (_whole, {"grouped": 20, "DOUBLE": 1}),
 }
-
-
-BEGIN = {
-    "nothing is taken out of aggregates": 47,
-    "MIN is MAX": 11,
-    "aggregates take copies although they are DISTINCT": 48,
-    "DISTINCT is ignored": 8,
-    "EXCEPT keeps copies": 6,
-    "rows are not taken out of EXCEPT": 8,
-    "INTERSECT is EXCEPT": 5,
-    "a semi join repeats rows": 19,
-    "NULL equals NULL in joins": 19,
-    "other conditions of joins are ignored": 29,
-    "PARTITION BY is ignored": 11,
-    "grouped windows end too late": 12,
-}
-"""The seeds that find a break, for those that the seeds before them do not find."""
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     patch, weights = MUTANTS[name]
     patch(monkeypatch)
-    begin = BEGIN.get(name, 0)
-    assert first_broken(range(begin, begin + 60), weights) is not None
+    weights = {"sessions": 0, "DOUBLE": 0, **weights}
+    assert first_broken(range(60), lambda seed: check(seed, weights)) is not None
+
+
+LATE_MUTANTS = {
+    "rows count that come after their windows are closed": (_never_late, "AFTER WATERMARK"),
+    "windows that stay open are closed": (_closed_at_once, "AFTER WATERMARK AND THEN AFTER 0 SECONDS"),
+}
+
+
+@pytest.mark.parametrize("name", LATE_MUTANTS)
+def test_the_law_of_late_rows_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, clause = LATE_MUTANTS[name]
+    patch(monkeypatch)
+    assert first_broken(range(40), lambda seed: check_late(seed, clause)) is not None
