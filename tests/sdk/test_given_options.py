@@ -19,6 +19,7 @@ from penstock.options.pipeline_options import (
     SparkOptions,
     WorkerOptions,
 )
+from penstock.runners.runner import PipelineRunner
 from penstock_spark.runner import SparkRunner
 
 
@@ -210,6 +211,15 @@ def test_a_pipeline_with_a_mistyped_option_does_not_start(start):
     _ = pipeline | beam.Create([1])
     with pytest.raises(ValueError, match="did you mean --spark_conf"):
         getattr(pipeline, start)()
+
+
+def test_a_run_does_not_say_that_the_session_is_left_out(caplog):
+    class Runner(PipelineRunner):
+        def run_pipeline(self, pipeline, options):
+            return "run"
+
+    assert beam.Pipeline(Runner(), spark=object()).run() == "run"
+    assert not caplog.records
 
 
 def test_wrong_values_of_all_classes_are_refused_before_a_pipeline_starts():

@@ -90,6 +90,21 @@ def rows_of(query: str, *rows: Any) -> list[Any]:
     return [tuple(row) for row in found]
 
 
+def test_a_query_in_parentheses_has_sessions_for_each_part() -> None:
+    text = """
+        SELECT k, window_start, window_end, COUNT(*) AS n
+        FROM SESSION(TABLE {} PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)
+        GROUP BY k, window_start, window_end
+    """
+    for seed in range(3):
+        given = random_input(seed)
+        [of_query, of_table] = [
+            [each.changes for each in changes(text.format(rows), given)]
+            for rows in ("(SELECT * FROM a)", "a")
+        ]
+        assert of_query == of_table
+
+
 def test_decimals_keep_38_digits() -> None:
     amounts = [Decimal("12345678901234567890123456789012"), Decimal(1)]
     rows = [beam.Row(key="a", amount=amount) for amount in amounts]

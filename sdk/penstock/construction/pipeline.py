@@ -142,9 +142,9 @@ class Pipeline(HasDisplayData, WithoutElements):
         """
         for handler in self._error_handlers:
             handler.verify_closed()
-        values = {
-            name: each for name, each in self._options.get_all_options().items() if isinstance(each, str)
-        }
+        # Options that nobody knows have had their warning.
+        options = self._options.get_all_options(retain_unknown_options=True)
+        values = {name: each for name, each in options.items() if isinstance(each, str)}
         with RuntimeValueProvider.at_run_time(values):
             return self.runner.run_pipeline(self, self._options)
 

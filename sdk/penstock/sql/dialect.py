@@ -286,19 +286,33 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
         elif text == "AS" and texts[:3] == ["OF", "SYSTEM", "TIME"]:
             yield _as(token, _AS_OF, "AS OF SYSTEM TIME")
             at += 3
-        elif text == "TABLE" and before in (TokenType.L_PAREN, TokenType.FARROW) and texts[:1] != ["("]:
-            # In a call, `TABLE bid` means the table.
-            if len(following) > 1 and following[1].token_type is TokenType.PARTITION_BY:
-                yield following[0]
-                yield from _partitions(tokens, at + 3)
-                at += 2
+        elif text == "TABLE" and before in (TokenType.L_PAREN, TokenType.FARROW):
+            # In a call, `TABLE bid` means the table, and `TABLE (SELECT ...)` the result of the query.
+            end = _table_end(tokens, at + 1)
+            if end < len(tokens) and tokens[end].token_type is TokenType.PARTITION_BY:
+                yield from _marked(tokens[at + 1 : end])
+                yield from _partitions(tokens, end + 1)
+                at = end
                 while at + 2 < len(tokens) and not _ends_partitions(tokens, at + 1):
                     at += 1
+            elif texts[:1] == ["("]:
+                yield token
         elif token.token_type is TokenType.SESSION:
             yield _as(token, TokenType.VAR, token.text)
         else:
             yield token
         at += 1
+
+
+def _table_end(tokens: list[Token], at: int) -> int:
+    """The place after a name, or after a query in parentheses."""
+    depth = 0
+    for end in range(at, len(tokens)):
+        depth += tokens[end].token_type is TokenType.L_PAREN
+        depth -= tokens[end].token_type is TokenType.R_PAREN
+        if depth <= 0:
+            return end + 1
+    return len(tokens)
 
 
 def _partitions(tokens: list[Token], at: int) -> Iterator[Token]:

@@ -344,7 +344,26 @@ class Comparable(RowFunction):
             else:
                 comparable = ordered(value)
                 parts.append((1, _Reversed(comparable) if order.descending else comparable))
-        return (*parts, encode_key(row))
+        return (*parts, _Encoded(row))
+
+
+class _Encoded:
+    """Compares rows by their encodings, which are made only for rows that are equal in what comes before."""
+
+    __slots__ = ("row",)
+
+    def __init__(self, row: Any) -> None:
+        self.row = row
+
+    def __lt__(self, other: Any) -> bool:
+        return encode_key(self.row) < encode_key(other.row)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Encoded) and (
+            self.row is other.row or encode_key(self.row) == encode_key(other.row)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class _Reversed:
