@@ -31,17 +31,18 @@ from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-_LAST = datetime.datetime.max
+_FIRST_MICROS, _LAST_MICROS = whole_micros(datetime.datetime.min), whole_micros(datetime.datetime.max)
 
 
 def time_of(micros: int, has_zone: bool) -> datetime.datetime:
-    """The time of microseconds since 1970; the last time that there is for later ones.
+    """The time of microseconds since 1970; the first or the last time that there is for those beyond.
 
-    >>> time_of(1_000_000, has_zone=False)
-    datetime.datetime(1970, 1, 1, 0, 0, 1)
+    The clock of a batch stands still before all of them.
+
+    >>> time_of(1_000_000, has_zone=False), time_of(-(1 << 60), has_zone=False)
+    (datetime.datetime(1970, 1, 1, 0, 0, 1), datetime.datetime(1, 1, 1, 0, 0))
     """
-    last = _LAST.replace(tzinfo=datetime.UTC)
-    time = last if micros >= whole_micros(last) else _EPOCH + micros * _MICROSECOND
+    time = _EPOCH + max(_FIRST_MICROS, min(micros, _LAST_MICROS)) * _MICROSECOND
     return time if has_zone else time.replace(tzinfo=None)
 
 
