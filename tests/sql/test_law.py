@@ -13,7 +13,7 @@ from random_queries import random_query
 from relations import KINDS
 
 import penstock as beam
-from penstock.sql import aggregating, binding, lowering, steps
+from penstock.sql import aggregating, binding, lowering, rendering, steps
 from penstock.sql.binding import Tables, bound
 from penstock.sql.relations import Aggregate, Filter, Named, Top
 from penstock.sql.types import from_hint
@@ -210,9 +210,9 @@ def _no_empty_group(patch: pytest.MonkeyPatch) -> None:
 
 
 def _undo_unseen(patch: pytest.MonkeyPatch) -> None:
-    was = steps.Shown._values
+    was = rendering.Shown._values
     patch.setattr(
-        steps.Shown,
+        rendering.Shown,
         "_values",
         lambda self, row, pane, *others: tuple(
             "" if each == "undo" else each for each in was(self, row, pane, *others)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ from penstock.sql import functions, steps
 from penstock.sql.aggregating import SideCounts, SqlAggregates, TopRows, expressions_of
 from penstock.sql.casting import whole_micros
 from penstock.sql.dialect import Delay, Emit
-from penstock.sql.origins import emission_keys, simplified
+from penstock.sql.origins import simplified
 from penstock.sql.relations import (
     Aggregate,
     AggregateCall,
@@ -24,7 +23,6 @@ from penstock.sql.relations import (
     Join,
     Period,
     Project,
-    Query,
     Relation,
     Scan,
     Top,
@@ -33,7 +31,6 @@ from penstock.sql.relations import (
     ValidityJoin,
     Values,
     Windowed,
-    columns_as_scalars,
 )
 from penstock.sql.scalars import (
     AtTime,
@@ -72,8 +69,6 @@ from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, Sl
 
 _RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 _FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
-_NOBODY = 0
-"""The one key of what has no keys."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ class Lowering:
             rows = (
                 rows
                 | self._label("Row as arrival key")
-                >> Map(_row_as_key).with_output_types(KV[rows.element_type, AnyHint])
+                >> Map(steps.row_as_key).with_output_types(KV[rows.element_type, AnyHint])
                 | self._label("Arrival")
                 >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
             )
@@ -224,7 +219,7 @@ class Lowering:
             rows = self.lower(inner)
         retracts = may_retract(rows)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
-        pairs_type = KV[_key_hint(keys), AnyHint]
+        pairs_type = KV[key_hint(keys), AnyHint]
         windowfn: Any = GlobalWindows()
         if windowed is not None:
             rows = self._at_times(rows, windowed.time)
@@ -259,7 +254,7 @@ class Lowering:
 
     def _seed(self, hint: Any) -> Any:
         """No row, for the one group that is there without rows, too."""
-        nothing = self._pipeline | self._label("Empty group") >> Create([(_NOBODY, None)])
+        nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NOBODY, None)])
         return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
 
     def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
@@ -283,7 +278,7 @@ class Lowering:
     def _top(self, relation: Top) -> Any:
         rows = self.lower(relation.input)
         pairs = rows | self._label("Partition") >> Map(Pairing(relation.keys, None)).with_output_types(
-            KV[_key_hint(relation.keys), AnyHint]
+            KV[key_hint(relation.keys), AnyHint]
         )
         first = TopRows(steps.Comparable(relation.orders), relation.limit, relation.offset, may_retract(rows))
         grouped = self._changing(pairs) | self._label("Top") >> CombinePerKey(first)
@@ -313,7 +308,7 @@ class Lowering:
                 rows = rows | self._label("With key") >> FilterRows(_HasNone(nullable)).with_output_types(
                     rows.element_type
                 )
-            hint = KV[_key_hint(keys), hint_of(side.columns)]
+            hint = KV[key_hint(keys), hint_of(side.columns)]
             keyed = rows | self._label("Key") >> Map(Pairing(keys, None)).with_output_types(hint)
             sides.append(self._changing(keyed))
         unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
@@ -359,7 +354,7 @@ class Lowering:
     def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> Any:
         """The rows of a relation with their keys, at their times, in windows that give each change."""
         rows = self._at_times(self.lower(relation), time)
-        hint = KV[_key_hint(keys), hint_of(relation.columns)]
+        hint = KV[key_hint(keys), hint_of(relation.columns)]
         return self._changing(
             rows | self._label("Timeline") >> Map(Pairing(keys, None)).with_output_types(hint)
         )
@@ -381,7 +376,7 @@ class Lowering:
         key_of = steps.RowAsKey(keys)
         pairs = rows | self._label("Emission key") >> FlatMap(
             _WithEnd(key_of, relation.past)
-        ).with_output_types(KV[_key_hint(keys), AnyHint])
+        ).with_output_types(KV[key_hint(keys), AnyHint])
         windowfn: Any = steps.EndsAtTime() if emit.watermark else GlobalWindows()
         lateness = _FOREVER if emit.watermark and emit.after is not None else 0
         placed = pairs | self._label("Emission window") >> WindowInto(windowfn, allowed_lateness=lateness)
@@ -526,7 +521,8 @@ def hint_of_type(kind: SqlType) -> Any:
     return Optional[Period] if kind.nullable else Period
 
 
-def _key_hint(keys: tuple[Scalar, ...]) -> Any:
+def key_hint(keys: tuple[Scalar, ...]) -> Any:
+    """The type hint of a key: of the only expression, or of a tuple of several; without any, of the key of all."""
     if not keys:
         return int
     hints = tuple(hint_of_type(each.type) for each in keys)
@@ -570,14 +566,6 @@ def _is_window_end(past: Scalar | None, above: list[Project | Filter], inner: Ag
 def _preserved(kind: str) -> tuple[bool, bool]:
     """Whether the rows of each side are in the result without a partner, too."""
     return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
-
-
-def _nobody(row: Any) -> int:
-    return _NOBODY
-
-
-def _row_as_key(row: Any) -> tuple[Any, None]:
-    return row, None
 
 
 def _of_left(element: Any) -> Any:
@@ -690,92 +678,3 @@ class _WithEnd:
                 return
             micros = whole_micros(time)
         yield self._key_of(row), (row, micros)
-
-
-def shown(
-    query: Query,
-    rows: Any,
-    make: Callable[[Any], Any],
-    mode: Mode,
-    rendering: str,
-    hint: Any,
-    changed: tuple[Scalar, ...] = (),
-) -> Any:
-    """The result of a query, rendered.
-
-    Args:
-        query: The query.
-        rows: The rows of its relation.
-        make: From a tuple to a row of the result.
-        mode: How it was lowered.
-        rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the changes as they are.
-        hint: The type of the rows of the result.
-        changed: The keys that all rows of one change share; rows with equal keys are shown in their order.
-    """
-    places = tuple(place for _, place in query.shown)
-    if rendering == "TVR":
-        pairs = rows | "One key" >> Map(_OnKey(_NOBODY)).with_output_types(KV[int, AnyHint])
-        snapshots = ParDo(steps.SnapshotFn(_Made(places, make))).with_output_types(steps.Snapshot)
-        return pairs | "Snapshots" >> snapshots
-    if rendering == "STREAM":
-        return _stream(query, rows, make, places, hint, changed)
-    if rendering == "TABLE" and may_retract(rows):
-        pairs = rows | "Row as key" >> Map(_row_as_key).with_output_types(KV[rows.element_type, AnyHint])
-        rows = pairs | "At the end" >> ParDo(steps.LeftAtEnd()).with_output_types(rows.element_type)
-    return rows | "Row" >> Map(_Made(places, make)).with_output_types(hint)
-
-
-def shows_time(query: Query) -> bool:
-    """Whether a stream shows what a step with state adds: when rows are emitted, or as the how-manieth of their key."""
-    return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
-
-
-def _counts_merged(query: Query) -> bool:
-    """Whether a stream shows how often sessions were emitted, which merge."""
-    relation = query.relation
-    while isinstance(relation, (Project, Filter, Emitted, Aggregate)):
-        relation = relation.input
-    sessions = isinstance(relation, Windowed) and relation.kind == "session"
-    return sessions and any(place == "EmitIndex" for _, place in query.shown)
-
-
-def _stream(
-    query: Query,
-    rows: Any,
-    make: Callable[[Any], Any],
-    places: tuple[Any, ...],
-    hint: Any,
-    changed: tuple[Scalar, ...],
-) -> Any:
-    emitted = query.relation if isinstance(query.relation, Emitted) else None
-    timed = emitted is not None and emitted.emit.watermark
-    if not shows_time(query):
-        return rows | "Show" >> ParDo(steps.Shown(places, timed, make)).with_output_types(hint)
-    if "Ver" in places:
-        columns = columns_as_scalars(query.relation.columns)
-        keys = (emitted.keys if emitted is not None else ()) or emission_keys(query.relation)
-        changed = tuple(columns[at] for at in keys) or columns
-    keyed = steps.KeyedWithPane(steps.RowAsKey(changed) if changed else _nobody)
-    pairs = rows | "Shown key" >> ParDo(keyed).with_output_types(KV[_key_hint(changed), AnyHint])
-    show = steps.ShownWithTime(places, timed, make, _counts_merged(query))
-    return pairs | "Show" >> ParDo(show).with_output_types(hint)
-
-
-class _OnKey:
-    def __init__(self, key: Any) -> None:
-        self._key = key
-
-    def __call__(self, row: Any) -> Any:
-        return self._key, row
-
-
-class _Made:
-    """From a tuple of a relation to a row of the result."""
-
-    def __init__(self, places: tuple[Any, ...], make: Callable[[Any], Any]) -> None:
-        self._make = make
-        self._places = places
-        self._pick = operator.itemgetter(*places) if len(places) > 1 else None
-
-    def __call__(self, row: Any) -> Any:
-        return self._make(self._pick(row) if self._pick else (row[self._places[0]],))

@@ -24,9 +24,10 @@ from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
 from penstock.sql.expressions import Tables
 from penstock.sql.kept_state import kept_for_ever
-from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type, shown, shows_time
+from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.origins import with_keys_of_changes
 from penstock.sql.relations import Columns, Named, Query, described
+from penstock.sql.rendering import shown, shows_time
 from penstock.sql.scalars import Column, Scalar
 from penstock.sql.spark_query import spark_query, type_text
 from penstock.sql.spark_text import NotForSpark
@@ -59,7 +60,7 @@ class SqlTransform(PTransform[Any, Any]):
     Returns:
         Rows with the columns of the result. ``SELECT TABLE`` gives the final rows, and so does a query without a
         rendering if all inputs end. ``SELECT STREAM`` gives a row for each change, and ``SELECT TVR`` a
-        `penstock.sql.steps.Snapshot` for each instant at which the relation changed. Otherwise the result has the
+        `penstock.sql.rendering.Snapshot` for each instant at which the relation changed. Otherwise the result has the
         changes themselves, as additions and retractions, for another query, a grouping, `Changelog` or `Upserts`.
 
     Raises:

@@ -3,7 +3,7 @@
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
 from penstock.sql.relations import Period
-from penstock.sql.steps import Snapshot
+from penstock.sql.rendering import Snapshot
 from penstock.sql.transform import SqlTransform
 
 __all__ = ["Catalog", "Period", "Snapshot", "SqlError", "SqlTransform"]
