@@ -113,7 +113,7 @@ class SparkRunner(PipelineRunner):
             settings = copy.copy(settings)
             settings._all_options = {**settings._all_options, **self.arguments}
         check_given(settings)
-        given = settings.get_all_options(drop_default=True)
+        given = settings.get_all_options(drop_default=True, retain_unknown_options=True)
         errors = [*PipelineOptionsValidator(settings, self).validate(), *refusals(given)]
         if errors:
             raise ValueError("\n".join(errors))

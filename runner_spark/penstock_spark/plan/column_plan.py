@@ -10,6 +10,7 @@ from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
 from penstock.io.parquetio import ParquetSource
+from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
@@ -17,7 +18,7 @@ from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type
 
 Named = tuple[tuple[str, Expression], ...]
 
-COLUMNAR = (ParquetSource, SparkSource, DataFrameSource)
+COLUMNAR = (ParquetSource, SparkSource, DataFrameSource, QuerySource)
 """The sources that have columns."""
 
 
