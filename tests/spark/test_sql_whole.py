@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import penstock as beam
 from penstock.error import RunnerError
 from penstock.io import WriteToMemory
-from penstock.io.sparkio import from_dataframe
+from penstock.io.sparkio import WriteToSpark, from_dataframe
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.sql import Catalog, SqlTransform
 
@@ -82,6 +83,21 @@ def test_spark_alone_gives_what_the_transforms_give(frame: Any, name: str) -> No
     )
     assert by_spark == by_python
     assert by_spark or "100" in QUERIES[name]
+
+
+@pytest.mark.parametrize("name", ["expressions", "sums", "left join", "tumble"])
+def test_a_sink_of_columns_gets_the_result_without_python(
+    spark: Any, frame: Any, name: str, tmp_path: Path
+) -> None:
+    with beam.Pipeline() as pipeline:
+        for whole in (True, False):
+            result = rows_of(pipeline, frame, QUERIES[name], whole)
+            _ = result | f"Write {whole}" >> WriteToSpark("parquet", str(tmp_path / str(whole)))
+        [_, plan] = pipeline.explain().split("# plan")
+        assert plan.count("columns, without Python") == 1
+    by_spark, by_python = (spark.read.parquet(str(tmp_path / str(whole))) for whole in (True, False))
+    assert by_spark.dtypes == by_python.dtypes
+    assert sorted(map(repr, by_spark.collect())) == sorted(map(repr, by_python.collect()))
 
 
 def shown(value: Any) -> Any:
