@@ -20,6 +20,12 @@ _WAIT_SECONDS = 2.0
 
 _LOGGER = logging.getLogger(__name__)
 
+_ECHOES = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
+"""How messages of Py4J begin that come with an exception that is raised, too."""
+
+_deaths: list[int | None] = []
+"""The exit statuses of the Javas of this program that have died; None where it is unknown."""
+
 
 def java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
     """The error to raise instead of one that Java's death caused; None if Java lives.
@@ -30,9 +36,15 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
     if "Py4JJavaError" in kinds:
         return None  # Java answered.
     status = _ended(_WAIT_SECONDS if kinds or isinstance(error, ConnectionError) else 0.0)
-    if status is None and "Py4JNetworkError" not in kinds:
+    if status is not None:
+        _forget_java(status)
+    elif kinds and _deaths:
+        # Another run of the program has noticed it first.
+        status = _deaths[-1]
+    elif "Py4JNetworkError" in kinds:
+        _forget_java(None)
+    else:
         return None
-    _forget_java()
     _LOGGER.debug("Java has died: %s", error, exc_info=error)
     return RunnerError(
         f"Spark's Java process has died{_how(status)}, and the run ended with it",
@@ -55,6 +67,7 @@ def _is_no_exception(record: logging.LogRecord) -> bool:
 def quiet_about_death(context: SparkContext) -> None:
     """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one error of ours says so."""
     logging.getLogger().addFilter(_is_no_echo)
+    logging.getLogger("py4j.clientserver").addFilter(_is_no_echo)
     server = context._accumulatorServer
     print_error = server.handle_error
 
@@ -68,7 +81,7 @@ def quiet_about_death(context: SparkContext) -> None:
 def _is_no_echo(record: logging.LogRecord) -> bool:
     if record.msg == "KeyboardInterrupt while sending command.":
         return False  # The user knows, and the run says what became of it.
-    return record.msg != "Exception while sending command." or not _is_java_dead()
+    return not str(record.msg).startswith(_ECHOES) or not _is_java_dead()
 
 
 def _is_java_dead() -> bool:
@@ -98,7 +111,7 @@ def _how(status: int | None) -> str:
     return f" with the status {status}"
 
 
-def _forget_java() -> None:
+def _forget_java(status: int | None) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -106,3 +119,4 @@ def _forget_java() -> None:
     context._gateway = context._jvm = context._active_spark_context = None
     session: Any = SparkSession
     session._instantiatedSession = None
+    _deaths.append(status)
