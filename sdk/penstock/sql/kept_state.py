@@ -9,12 +9,11 @@ from penstock.sql.relations import (
     Aggregate,
     Counted,
     Emitted,
-    Filter,
     Join,
-    Project,
     Relation,
     Scan,
     Top,
+    below_projections,
     inputs_of,
 )
 
@@ -50,9 +49,7 @@ def kept_for_ever(relation: Relation, endless: Set[str]) -> Iterator[str]:
 def _below_windows_that_end(relation: Relation) -> Relation:
     """The relation itself; or, where a grouping forgets each window at its end, that grouping."""
     if isinstance(relation, Emitted) and relation.emit.watermark and relation.emit.after is None:
-        inner = relation.input
-        while isinstance(inner, (Project, Filter)):
-            inner = inner.input
+        _, inner = below_projections(relation.input)
         if isinstance(inner, Aggregate) and without_windows(inner) is not None:
             return inner
     return relation

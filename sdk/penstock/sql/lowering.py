@@ -31,6 +31,7 @@ from penstock.sql.relations import (
     ValidityJoin,
     Values,
     Windowed,
+    below_projections,
 )
 from penstock.sql.scalars import (
     AtTime,
@@ -391,11 +392,7 @@ class Lowering:
 
     def _by_trigger(self, relation: Emitted) -> Any:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
-        above: list[Project | Filter] = []
-        inner: Relation = relation.input
-        while isinstance(inner, (Project, Filter)):
-            above.append(inner)
-            inner = inner.input
+        above, inner = below_projections(relation.input)
         if not isinstance(inner, Aggregate) or not inner.keys:
             return None
         if relation.emit.watermark and (
@@ -417,11 +414,7 @@ def without_windows(
     """
     if relation.start is None or relation.end is None:
         return None
-    above: list[Project | Filter] = []
-    inner = relation.input
-    while isinstance(inner, (Project, Filter)):
-        above.append(inner)
-        inner = inner.input
+    above, inner = below_projections(relation.input)
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)

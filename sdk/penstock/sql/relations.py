@@ -356,6 +356,15 @@ def inputs_of(relation: Relation) -> Iterator[Relation]:
             yield from value
 
 
+def below_projections(relation: Relation) -> tuple[list[Project | Filter], Relation]:
+    """The projections and filters on top of a plan, the highest first, and the relation below them."""
+    above: list[Project | Filter] = []
+    while isinstance(relation, (Project, Filter)):
+        above.append(relation)
+        relation = relation.input
+    return above, relation
+
+
 def described(relation: Relation, indent: str = "") -> str:
     """A plan as text, a line for each relation, inputs below."""
     details = ", ".join(
