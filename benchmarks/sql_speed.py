@@ -168,7 +168,7 @@ def _compare(spark: SparkSession, name: str, native: Path, ours: Path) -> None:
 
 
 def stream(spark: SparkSession, settings: argparse.Namespace) -> dict[str, Any]:
-    """Compares windowed sums of a stream in SQL with those of the Python API."""
+    """Compares windowed sums of a stream in SQL with the same sums in the Python API."""
     source = _stream_files(spark, settings.folder, settings.events, settings.files)
     query = f"""
         SELECT STREAM window_start, team, SUM(points) AS total FROM {_WINDOWED}
