@@ -85,6 +85,15 @@ class ResultOf:
         return named_tuple("Result", self.names)(*pair[0], *pair[1])
 
 
+class Forwarding:
+    """A function of an element that only calls another one; a loop over many elements calls that one alone."""
+
+    @property
+    def function(self) -> Callable[[Any], Any]:
+        """The other function."""
+        raise NotImplementedError
+
+
 class Stamping:
     """The function of a Map that gives each element a new timestamp, and changes nothing else."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any, SupportsIndex, TypeAlias
 
 from penstock.error import refusal
@@ -49,6 +50,22 @@ class PartOf:
             hint = f"correct {self.argument}, or make it a function of the element"
             raise refusal(ValueError, what, hint=hint) from None
 
+    def of_all(self, elements: Sequence[Any]) -> list[Any]:
+        """What the selector finds in each of several elements.
+
+        >>> PartOf("partition", "real").of_all([7, 8])
+        [7, 8]
+        """
+        if not isinstance(self.selector, str):
+            return list(map(self.selector, elements))
+        # Python's getter takes names with dots apart.
+        if "." not in self.selector and not any(
+            issubclass(kind, Mapping) for kind in set(map(type, elements))
+        ):
+            with contextlib.suppress(AttributeError):
+                return list(map(operator.attrgetter(self.selector), elements))
+        return list(map(self, elements))
+
 
 @dataclass(frozen=True)
 class MicrosOf:
@@ -87,20 +104,19 @@ class MicrosOf:
         return micros
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:
-        """The times of several elements; fast if all of them are whole seconds, or all are Timestamps.
+        """The times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.
 
         >>> MicrosOf("event_time", len).of_all(["a", "abc"])
         [1000000, 3000000]
         """
-        if isinstance(self.selector, str):
-            return [self(element) for element in elements]
-        selector = self.selector
-        moments = [selector(element) for element in elements]
+        moments = PartOf(self.argument, self.selector).of_all(elements)
         kinds = set(map(type, moments))
         if kinds == {int}:
             micros = [moment * _MICROS_PER_SECOND for moment in moments]
         elif kinds == {Timestamp}:
             micros = [moment.micros for moment in moments]
+        elif kinds == {datetime.datetime} and all(moment.tzinfo for moment in moments):
+            micros = [(moment - _EPOCH) // _MICROSECOND for moment in moments]
         else:
             return [self._checked(*pair) for pair in zip(elements, moments, strict=True)]
         if min(micros) < _MIN_MICROS or max(micros) >= _MAX_MICROS:
@@ -130,5 +146,5 @@ def _micros(moment: Any) -> int | None:
         case float() if math.isfinite(moment):
             return int(moment * _MICROS_PER_SECOND)
         case SupportsIndex():
-            return index(moment) * _MICROS_PER_SECOND
+            return operator.index(moment) * _MICROS_PER_SECOND
     return None

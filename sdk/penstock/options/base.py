@@ -307,7 +307,7 @@ class PipelineOptions(HasDisplayData):
         # Python asks for private names before the stores exist, while it copies or unpickles an object.
         if not name.startswith("_") and name in self._visible_options:
             return self._all_options[name]
-        raise AttributeError(_no_option(type(self), name))
+        raise NoSuchOption(type(self), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _STORES:
@@ -315,7 +315,7 @@ class PipelineOptions(HasDisplayData):
         elif name in self._visible_options:
             self._all_options[name] = value
         else:
-            raise AttributeError(_no_option(type(self), name))
+            raise NoSuchOption(type(self), name)
 
     def __str__(self) -> str:
         values = ", ".join(f"{name}={self._all_options[name]}" for name in sorted(self._visible_options))
@@ -445,16 +445,23 @@ def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
         _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close}?" if close else "")
 
 
-def _no_option(options_class: type[PipelineOptions], name: str) -> str:
-    what = f"{options_class.__name__!r} object has no attribute {name!r}"
-    if name.startswith("_"):
-        return what
-    homes = [
-        other.__name__
-        for other in all_classes()
-        if any(action.dest == name for action in parser_of([other])._actions)
-    ]
-    return three_parts(what, hint=f"write options.view_as({homes[0]}).{name}" if homes else None)
+class NoSuchOption(AttributeError):
+    """An option that a view does not have; its text, which names a view that has it, is made when it is read."""
+
+    def __init__(self, options_class: type[PipelineOptions], option: str) -> None:
+        super().__init__(options_class, option)
+
+    def __str__(self) -> str:
+        options_class, option = self.args
+        what = f"{options_class.__name__!r} object has no attribute {option!r}"
+        if option.startswith("_"):
+            return what
+        homes = [
+            other.__name__
+            for other in all_classes()
+            if any(action.dest == option for action in parser_of([other])._actions)
+        ]
+        return three_parts(what, hint=f"write options.view_as({homes[0]}).{option}" if homes else None)
 
 
 def _version(text: str) -> tuple[int, ...]:

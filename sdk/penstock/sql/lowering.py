@@ -32,6 +32,7 @@ from penstock.sql.relations import (
     Values,
     Windowed,
     below_projections,
+    origin_of,
 )
 from penstock.sql.scalars import (
     AtTime,
@@ -88,12 +89,16 @@ class Lowering:
 
     Args:
         inputs: The rows of each input, as tuples.
+        stamps: For some inputs, the column that has the timestamps of its rows, and is never NULL.
         mode: How.
         pipeline: Where rows that the query itself contains are made.
     """
 
-    def __init__(self, inputs: Mapping[str, Any], mode: Mode, pipeline: Any) -> None:
+    def __init__(
+        self, inputs: Mapping[str, Any], stamps: Mapping[str, str], mode: Mode, pipeline: Any
+    ) -> None:
         self._inputs = inputs
+        self._stamps = stamps
         self._mode = mode
         self._pipeline = pipeline
         self._done: dict[int, tuple[Relation, Any]] = {}
@@ -217,13 +222,12 @@ class Lowering:
             rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
         else:
             inner, keys, calls, windowed = found
-            rows = self.lower(inner)
+            rows = self._at_times(inner, windowed.time)
         retracts = may_retract(rows)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
         windowfn: Any = GlobalWindows()
         if windowed is not None:
-            rows = self._at_times(rows, windowed.time)
             windowfn = windowfn_of(windowed)
         pairing = Pairing(keys, values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
@@ -244,14 +248,23 @@ class Lowering:
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
-    def _at_times(self, rows: Any, time: Scalar) -> Any:
+    def _at_times(self, relation: Relation, time: Scalar) -> Any:
         """The rows with the time of an expression as their timestamps; rows without a time go."""
+        rows = self.lower(relation)
+        if self._is_stamped(*origin_of(relation, time)):
+            return rows
         if time.type.nullable:
             has_time = Predicate(functions.call("IS NOT NULL", [time]))
             rows = rows | self._label("With time") >> FilterRows(has_time).with_output_types(
                 rows.element_type
             )
         return rows | self._label("At time") >> Map(AtTime(time)).with_output_types(rows.element_type)
+
+    def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
+        """Whether the rows come with this time as their timestamp."""
+        if not (isinstance(relation, Scan) and isinstance(time, Column)):
+            return False
+        return self._stamps.get(relation.name) == relation.columns[time.index].name
 
     def _seed(self, hint: Any) -> Any:
         """No row, for the one group that is there without rows, too."""
@@ -354,7 +367,7 @@ class Lowering:
 
     def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> Any:
         """The rows of a relation with their keys, at their times, in windows that give each change."""
-        rows = self._at_times(self.lower(relation), time)
+        rows = self._at_times(relation, time)
         hint = KV[key_hint(keys), hint_of(relation.columns)]
         return self._changing(
             rows | self._label("Timeline") >> Map(Pairing(keys, None)).with_output_types(hint)
@@ -392,12 +405,10 @@ class Lowering:
 
     def _by_trigger(self, relation: Emitted) -> Any:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
-        above, inner = below_projections(relation.input)
+        _, inner = below_projections(relation.input)
         if not isinstance(inner, Aggregate) or not inner.keys:
             return None
-        if relation.emit.watermark and (
-            without_windows(inner) is None or not _is_window_end(relation.past, above, inner)
-        ):
+        if relation.emit.watermark and (without_windows(inner) is None or not _is_window_end(relation)):
             return None
         grouped = self._aggregate(inner, relation.emit)
         self._done[id(inner)] = inner, grouped
@@ -544,16 +555,13 @@ def _combiner(
     return SqlAggregates(calls, retracts), arguments, "counted"
 
 
-def _is_window_end(past: Scalar | None, above: list[Project | Filter], inner: Aggregate) -> bool:
-    """Whether a column is the end of the window by which a grouping below groups."""
-    for each in above:
-        if isinstance(each, Project) and past is not None:
-            past = replaced(past, each.scalars)
-    if past is None:
+def _is_window_end(relation: Emitted) -> bool:
+    """Whether rows are emitted at the end of the window by which a grouping below groups."""
+    if relation.past is None:
         return False
-
+    inner, past = origin_of(relation.input, relation.past)
     past = simplified(past)
-    return isinstance(past, Column) and past.index == inner.end
+    return isinstance(inner, Aggregate) and isinstance(past, Column) and past.index == inner.end
 
 
 def _preserved(kind: str) -> tuple[bool, bool]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Union, get_args
 
 from penstock.sql.dialect import Emit
-from penstock.sql.scalars import Column, Scalar
+from penstock.sql.scalars import Column, Scalar, replaced
 from penstock.sql.types import SqlType
 
 
@@ -363,6 +363,15 @@ def below_projections(relation: Relation) -> tuple[list[Project | Filter], Relat
         above.append(relation)
         relation = relation.input
     return above, relation
+
+
+def origin_of(relation: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
+    """An expression over the rows of a plan, as one over the relation below its projections and filters."""
+    above, inner = below_projections(relation)
+    for each in above:
+        if isinstance(each, Project):
+            scalar = replaced(scalar, each.scalars)
+    return inner, scalar
 
 
 def described(relation: Relation, indent: str = "") -> str:

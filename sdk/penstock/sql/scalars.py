@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, Union
 
-from penstock.functions.field_functions import Stamping
+from penstock.functions.field_functions import Forwarding, Stamping
 from penstock.sql import casting, meanings
 from penstock.sql.types import BOOLEAN, SqlType
 
@@ -188,7 +188,7 @@ class _Compiled:
 
 
 @dataclass(frozen=True)
-class Projection(_Compiled):
+class Projection(_Compiled, Forwarding):
     """A function from a row to a row, which computes one expression for each of its columns (penstock's own).
 
     >>> from penstock.sql.types import BIGINT
@@ -212,7 +212,7 @@ class Projection(_Compiled):
 
 
 @dataclass(frozen=True)
-class Pairing(_Compiled):
+class Pairing(_Compiled, Forwarding):
     """A function from a row to a pair of a key and a value (penstock's own).
 
     A single expression gives its value, and several give a tuple.
@@ -268,7 +268,7 @@ class AtTime(_Compiled, Stamping):
 
 
 @dataclass(frozen=True)
-class Predicate(_Compiled):
+class Predicate(_Compiled, Forwarding):
     """Whether an expression is true for a row, and not false or NULL (penstock's own).
 
     >>> from penstock.sql.types import BIGINT

@@ -19,6 +19,7 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.primitive import SourceTransform
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.io.streams import StreamSource
 from penstock.sql.binding import bound
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
@@ -124,7 +125,8 @@ class SqlTransform(PTransform[Any, Any]):
             return whole
         pipeline = next(iter(pcolls.values())).pipeline
         inputs = {name: self._rows(name, pcoll, columns[name]) for name, pcoll in pcolls.items()}
-        lowering = Lowering(inputs, mode, pipeline)
+        stamps = {name: column for name, pcoll in pcolls.items() if (column := stamps_of(pcoll)) is not None}
+        lowering = Lowering(inputs, stamps, mode, pipeline)
         rendering = query.rendering or ("TABLE" if ends else "CHANGES")
         changed: tuple[Scalar, ...] = ()
         if rendering == "STREAM" and shows_time(query):
@@ -179,6 +181,14 @@ def _source_of(name: str, pcoll: Any) -> Any:
     if not isinstance(source, (DataFrameSource, SparkSource, ParquetSource)):
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
     return source
+
+
+def stamps_of(pcoll: Any) -> str | None:
+    """The field that has the timestamps of elements, if they come so from their source; no element lacks it."""
+    transform = None if pcoll.producer is None or pcoll.tag is not None else pcoll.producer.transform
+    source = getattr(transform, "source", None)
+    selector = source.event_time if isinstance(source, StreamSource) else None
+    return selector if isinstance(selector, str) else None
 
 
 @contextmanager
