@@ -1,6 +1,8 @@
 """No option is accepted and ignored in silence: it has its effect, is refused, or is named in a warning."""
 
+import copy
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -131,10 +133,11 @@ def test_defaults_and_options_with_an_effect_are_not_mentioned(warnings_of):
 def flags_of(options_class, parser):
     """Flags, name, default, values and number of values of each option of a class; help apart."""
     options_class._add_argparse_args(parser)
+    defaults = vars(parser.parse_known_args([])[0])
     return {
         tuple(sorted(action.option_strings)): (
             action.dest,
-            action.default,
+            defaults.get(action.dest),
             action.choices and list(action.choices),
             action.nargs,
             action.const,
@@ -242,3 +245,38 @@ def test_a_warning_reaches_a_user_who_has_set_up_no_logging(tmp_path: Path):
     done = subprocess.run([sys.executable, program, *flags], capture_output=True, text=True, check=True)
     assert "--inptu" in done.stderr
     assert "--region" in done.stderr
+
+
+def test_lists_and_dicts_of_one_pipeline_are_not_those_of_the_next():
+    first, second = PipelineOptions([]), PipelineOptions([])
+    for name in ("gcp_oauth_scopes", "direct_test_splits"):
+        changed = first.get_all_options()[name]
+        before = copy.copy(changed)
+        changed.clear() if isinstance(changed, dict) else changed.append("more")
+        assert second.get_all_options()[name] == before
+    first.view_as(GoogleCloudOptions).gcp_oauth_scopes.append("more")
+    assert "more" not in second.view_as(GoogleCloudOptions).gcp_oauth_scopes
+
+
+def test_a_default_that_is_given_as_text_is_a_default():
+    class Sizes(PipelineOptions):
+        @classmethod
+        def _add_argparse_args(cls, parser):
+            parser.add_argument("--size_of_test", type=int, default="4")
+
+    options = Sizes([])
+    assert options.size_of_test == 4
+    assert "size_of_test" not in options.get_all_options(drop_default=True)
+    assert Sizes(["--size_of_test=5"]).get_all_options(drop_default=True)["size_of_test"] == 5
+
+
+def test_the_flags_of_a_users_class_may_change_from_pipeline_to_pipeline(monkeypatch):
+    class Place(PipelineOptions):
+        @classmethod
+        def _add_argparse_args(cls, parser):
+            parser.add_argument("--place_of_test", default=os.environ.get("PLACE_OF_TEST"))
+
+    monkeypatch.setenv("PLACE_OF_TEST", "here")
+    assert PipelineOptions([]).view_as(Place).place_of_test == "here"
+    monkeypatch.setenv("PLACE_OF_TEST", "there")
+    assert PipelineOptions([]).view_as(Place).place_of_test == "there"

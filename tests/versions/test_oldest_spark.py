@@ -31,6 +31,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> None:
     paths = [str(oldest), *filter(None, [os.environ.get("PYTHONPATH")])]

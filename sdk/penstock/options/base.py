@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextvars
+import copy
 import difflib
 import functools
 import inspect
@@ -12,7 +13,8 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
@@ -45,6 +47,15 @@ class OptionsParser(argparse.ArgumentParser):
     def without_effect(self) -> dict[argparse.Action, str]:
         """The arguments that have no effect, each with what has the effect; redefined arguments are not included."""
         return {action: text for action, text in self._without_effect.items() if action in self._actions}
+
+    def values_of(self, flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+        """The values by name, and the arguments that no flag knows; lists and dicts belong to the caller."""
+        found, unknown = self.parse_known_args(flags)
+        values = {
+            name: copy.copy(value) if isinstance(value, (list, dict)) else value
+            for name, value in vars(found).items()
+        }
+        return values, unknown
 
     def known_flags(self) -> list[str]:
         """Every flag, with its dashes."""
@@ -257,23 +268,31 @@ class PipelineOptions(HasDisplayData):
             display_warnings: Logs each unknown flag, with the closest known one.
             current_only: Only the options of this class.
         """
-        parser = parser_of([type(self)] if current_only else all_classes())
+        classes = (type(self),) if current_only else tuple(all_classes())
+        parser = shared_parser(classes)
         if add_extra_args_fn:
+            parser = parser_of(classes)
             add_extra_args_fn(parser)
-        known, unknown = parser.parse_known_args(self._flags)
+        known, unknown = parser.values_of(self._flags)
         if display_warnings:
             _warn_of_unknown(unknown, parser)
-        if retain_unknown_options:
+        if retain_unknown_options and unknown:
+            parser = parser_of(classes)
+            if add_extra_args_fn:
+                add_extra_args_fn(parser)
             _add_unknown(unknown, parser)
-            known, unknown = parser.parse_known_args(self._flags)
+            known, unknown = parser.values_of(self._flags)
         elif unknown and not current_only:
             _LOGGER.warning("Left out: arguments that no options class knows: %s", unknown)
-        result = {name: self._all_options.get(name, value) for name, value in vars(known).items()}
+        result = {name: self._all_options.get(name, value) for name, value in known.items()}
         extra = {name: value for name, value in self._all_options.items() if name not in result}
         if extra and not retain_unknown_options and not current_only:
             _LOGGER.warning("Left out: values of options that no options class knows: %s", sorted(extra))
         if drop_default:
-            result = {name: value for name, value in result.items() if not _is_default(parser, name, value)}
+            defaults, _ = parser.values_of([])
+            result = {
+                name: value for name, value in result.items() if not _is_default(defaults.get(name), value)
+            }
         return {**result, **extra} if retain_unknown_options else result
 
     def display_data(self) -> dict[str, Any]:
@@ -364,12 +383,22 @@ class OptionsContext:
 
 
 def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, Any]:
+    # The flags of other people's classes may differ from one call to the next, e.g. with the environment.
+    is_ours = options_class.__module__.startswith("penstock.")
+    parser = _shared_parser_of_view(options_class) if is_ours else _parser_of_view(options_class)
+    return parser.values_of(flags)[0]
+
+
+def _parser_of_view(options_class: type[PipelineOptions]) -> OptionsParser:
     parser = OptionsParser()
     # Bases come first, so that a class can define a flag of its base anew.
     for base in reversed(options_class.__mro__):
         if issubclass(base, PipelineOptions) and "_add_argparse_args" in base.__dict__:
             base._add_argparse_args(parser)
-    return vars(parser.parse_known_args(flags)[0])
+    return parser
+
+
+_shared_parser_of_view: Callable[[type[PipelineOptions]], OptionsParser] = functools.cache(_parser_of_view)
 
 
 def all_classes() -> Iterator[type[PipelineOptions]]:
@@ -401,7 +430,7 @@ def _flags_of(name: str, value: Any) -> Iterator[str]:
 
 
 def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
-    """A parser of the options of several classes; none is required, since no program uses all of them."""
+    """A new parser of the options of several classes; none is required, since no program uses all of them."""
     parser = OptionsParser()
     for options_class in classes:
         options_class._add_argparse_args(parser)
@@ -410,14 +439,24 @@ def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
     return parser
 
 
+def shared_parser(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
+    """The same parser for the same classes, to which nobody may add anything: making one takes milliseconds."""
+    # A class that nobody else refers to any more is not kept.
+    return _shared_parser(tuple(map(weakref.ref, classes)))
+
+
+@functools.lru_cache(maxsize=4)
+def _shared_parser(classes: tuple[weakref.ref[type[PipelineOptions]], ...]) -> OptionsParser:
+    return parser_of(found for each in classes if (found := each()) is not None)
+
+
 def _off_switch(name: str) -> Iterator[str]:
-    for action in parser_of(all_classes())._actions:
+    for action in shared_parser(all_classes())._actions:
         if action.dest == name and action.const is False:
             yield action.option_strings[0]
 
 
-def _is_default(parser: OptionsParser, name: str, value: Any) -> bool:
-    default = parser.get_default(name)
+def _is_default(default: Any, value: Any) -> bool:
     return not isinstance(default, ValueProvider) and bool(default == value)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.error import refusal
-from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, parser_of
+from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, shared_parser
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
@@ -33,11 +33,11 @@ def check_given(options: PipelineOptions) -> None:
     ValueError: --checkpoint_locatoin is not an option
       hint: did you mean --checkpoint_location? Run the program with --help to see all options
     """
-    parser = parser_of(all_classes())
-    known, rest = parser.parse_known_args(options._flags)
-    values = {**vars(known), **options._all_options}
+    parser = shared_parser(all_classes())
+    known, rest = parser.values_of(options._flags)
+    values = {**known, **options._all_options}
     unknown = list(dict.fromkeys(_names_of(rest)))
-    unknown += [f"--{name}" for name in values if name not in vars(known) and name not in NOT_FLAGS]
+    unknown += [f"--{name}" for name in values if name not in known and name not in NOT_FLAGS]
     for flag in unknown:
         _refuse_ours(flag, parser)
     _warn_of_unknown(tuple(f"{flag}{_meant(flag, parser)}" for flag in unknown))
@@ -79,9 +79,10 @@ def _meant(flag: str, parser: OptionsParser) -> str:
 
 def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The flags that are given and have no effect, each with what has the effect."""
+    defaults, _ = parser.values_of([])
     for action, instead in parser.without_effect().items():
         value = values[action.dest]
-        if value != action.default and action.const in (None, value):
+        if value != defaults[action.dest] and action.const in (None, value):
             yield action.option_strings[-1], instead
 
 
@@ -128,7 +129,7 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
       hint: did you mean shuffle_partitions?
     """
     if arguments:
-        known = {*NOT_FLAGS, *vars(parser_of(all_classes()).parse_args([]))}
+        known = {*NOT_FLAGS, *shared_parser(all_classes()).values_of([])[0]}
         for name in arguments:
             if name not in known:
                 close = nearest(name, known)

@@ -28,8 +28,7 @@ class Flag:
 
     names: str
     default: Any = None
-    default_factory: Callable[[], Any] | None = None
-    """Makes the default whenever options are parsed; None takes `default`."""
+    """The default; text is parsed whenever options are."""
     dest: str | None = None
     """The name of its value; by default the name of its last flag."""
     type: Callable[[str], Any] | None = None
@@ -75,7 +74,7 @@ def _add_flags(cls: type[OptionsOfOtherSystems], parser: OptionsParser) -> None:
             *names,
             dest=flag.dest or names[-1].lstrip("-").replace("-", "_"),
             action=flag.action,
-            default=flag.default_factory() if flag.default_factory else flag.default,
+            default=flag.default,
             **further,
         )
 
@@ -297,7 +296,7 @@ class CrossLanguageOptions(OptionsOfOtherSystems):
     flags = (
         Flag(
             "beam_services",
-            default_factory=_services_of_environment,
+            default="{}",
             type=lambda text: {**_services_of_environment(), **json.loads(text)},
         ),
         *_switches("use_transform_service"),
