@@ -385,20 +385,20 @@ class OptionsContext:
 def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, Any]:
     # The flags of other people's classes may differ from one call to the next, e.g. with the environment.
     is_ours = options_class.__module__.startswith("penstock.")
-    parser = _shared_parser_of_view(options_class) if is_ours else _parser_of_view(options_class)
-    return parser.values_of(flags)[0]
+    make = _shared_parser_of_bases if is_ours else _parser_of_bases
+    return make(options_class.__mro__).values_of(flags)[0]
 
 
-def _parser_of_view(options_class: type[PipelineOptions]) -> OptionsParser:
+def _parser_of_bases(bases: tuple[type, ...]) -> OptionsParser:
+    """A new parser of the options of a class and its bases; these come first, so that a class can redefine a flag."""
     parser = OptionsParser()
-    # Bases come first, so that a class can define a flag of its base anew.
-    for base in reversed(options_class.__mro__):
+    for base in reversed(bases):
         if issubclass(base, PipelineOptions) and "_add_argparse_args" in base.__dict__:
             base._add_argparse_args(parser)
     return parser
 
 
-_shared_parser_of_view: Callable[[type[PipelineOptions]], OptionsParser] = functools.cache(_parser_of_view)
+_shared_parser_of_bases = functools.cache(_parser_of_bases)
 
 
 def all_classes() -> Iterator[type[PipelineOptions]]:
