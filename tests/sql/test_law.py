@@ -320,12 +320,32 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
 }
 
 
+SEEDS = {
+    "nothing is taken out of aggregates": 47,
+    "MIN is MAX": 11,
+    "aggregates take copies although they are DISTINCT": 48,
+    "DISTINCT is ignored": 8,
+    "EXCEPT keeps copies": 6,
+    "rows are not taken out of EXCEPT": 8,
+    "INTERSECT is EXCEPT": 5,
+    "a semi join repeats rows": 19,
+    "NULL equals NULL in joins": 19,
+    "other conditions of joins are ignored": 29,
+    "PARTITION BY is ignored": 11,
+    "grouped windows end too late": 12,
+    "windows end too late": 4,
+    "a sum of DOUBLE is whole": 41,
+}
+"""Where the queries that find some of them begin; without it, many that do not would run before them."""
+
+
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     patch, weights = MUTANTS[name]
     patch(monkeypatch)
     weights = {"sessions": 0, "DOUBLE": 0, **weights}
-    assert first_broken(range(60), lambda seed: check(seed, weights)) is not None
+    seeds = sorted(range(60), key=lambda seed: seed < SEEDS.get(name, 0))
+    assert first_broken(seeds, lambda seed: check(seed, weights)) is not None
 
 
 LATE_MUTANTS = {
