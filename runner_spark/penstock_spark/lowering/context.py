@@ -46,6 +46,7 @@ class Context:
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # The results of each write, by label.
     tidy: list[Callable[[], Any]] = field(default_factory=list)  # Functions to call when the run is over.
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
+    computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
 
     def tidy_up(self) -> None:
         """Frees what the run has made; what cannot be freed, for example because Java has died, is gone anyway."""
@@ -57,7 +58,7 @@ class Context:
 
     def surroundings(self, graph: Graph) -> Surroundings:
         """What explains an error that Spark raises now."""
-        return Surroundings(self.reporting, graph, self.places)
+        return Surroundings(self.reporting, graph, self.places, self.computed)
 
     def sink(self, step: Step) -> SinkPlan:
         if step.label not in self.sinks:

@@ -6,7 +6,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from penstock.graph import Read
+from penstock.graph import Read, Step
 from penstock_spark.formats.registry import open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
@@ -22,6 +22,7 @@ def run_plan(plan: Plan, context: Context) -> None:
     open_sources(plan, context)
     for node in plan.nodes:
         context.places = _places(node, plan)
+        context.computed = _computed(node, plan)
         with described(context.spark, description(node, plan)):
             match node:
                 case Stage():
@@ -62,6 +63,20 @@ def _places(node: Node, plan: Plan) -> tuple[str, ...]:
             return (plan.graph.producer(node.edge.id).where,)
         case WriteNode():
             return (node.step.where,)
+
+
+def _computed(node: Node, plan: Plan) -> tuple[str, ...]:
+    """The steps whose values Spark may compute in the job of a node."""
+    steps: list[Step] = []
+    for stage in plan.stages:
+        if isinstance(stage.root, Scan | Query):
+            steps.append(stage.root.read)
+        if isinstance(stage.root, Query):
+            steps += stage.root.source.steps
+    if isinstance(node, WriteNode) and node.in_columns:
+        # The sink's types may be narrower.
+        steps.append(node.step)
+    return tuple(dict.fromkeys(step.where for step in steps))
 
 
 def _broadcast(node: ViewNode, context: Context) -> None:

@@ -50,6 +50,7 @@ class Surroundings:
     reporting: Reporting = field(default_factory=reporting_now)
     graph: Graph | None = None
     places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
+    computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
     checkpoint: str | None = None  # The folder of a stream's state.
 
 
@@ -156,6 +157,8 @@ def _where(message: Message, file: str | None, known: Surroundings) -> str | Non
     match message.about:
         case "checkpoint" if known.checkpoint:
             return f"in the checkpoint {known.checkpoint}"
+        case "value":
+            return _listed(known.computed) or _places(known)
         case "session":
             return _places(known) or "in the Spark session of the run"
         case _ if file is not None:

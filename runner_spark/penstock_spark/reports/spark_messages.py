@@ -21,7 +21,8 @@ class Message:
     pattern: re.Pattern[str]  # Found in Spark's text. Its group ``file`` is the file that the text is about.
     what: str  # What has happened, with the pattern's groups in braces.
     hint: str  # What to do.
-    # The subject: a ``file`` that is read or written, a ``checkpoint``, the ``session``, or a ``step``.
+    # The subject: a ``file`` that is read or written, a ``checkpoint``, the ``session``, a ``value`` that Spark
+    # computes, or a ``step``.
     about: str = "step"
 
 
@@ -172,6 +173,12 @@ MESSAGES = (
         "file",
     ),
     _line(
+        r"\[PATH_ALREADY_EXISTS\] Path " + _FILE,
+        "{file} exists already",
+        "write to another path, or choose the mode 'overwrite' or 'append'",
+        "file",
+    ),
+    _line(
         r"Mkdirs failed to create " + _FILE,
         "Spark cannot create the folder {file}",
         "check the permissions of its parent folder, and whether something else has that name",
@@ -188,6 +195,19 @@ MESSAGES = (
         r".{0,40}? cast to (?P<wanted>\"[^\"\n]{1,80}\")",
         "Spark cannot cast a value of the type {given} to {wanted}",
         "correct the value, or use try_cast in the query or the frame that the pipeline reads",
+        "value",
+    ),
+    _line(
+        r"\[(?:ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL_PRECISION_EXCEEDS)[\w.]*\]",
+        "a number that Spark computes does not fit its type",
+        "cast the numbers to a wider type before, such as DECIMAL(38) or DOUBLE",
+        "value",
+    ),
+    _line(
+        r"\[(?:DIVIDE|REMAINDER)_BY_ZERO\]",
+        "Spark divides by zero",
+        "leave such rows out, or divide by NULLIF(divisor, 0), which gives NULL",
+        "value",
     ),
     _line(
         r"MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)|Malformed records are detected",
