@@ -131,6 +131,8 @@ def _set_permissions_without_processes(spark: SparkSession) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
+    from penstock_spark.process.environment import environment
+    from penstock_spark.session.class_archive import SWITCH
     from penstock_spark.session.session import SessionOptions, session_for
 
     # Spark makes a warehouse folder where the process runs as soon as its catalog is asked for anything.
@@ -141,7 +143,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         conf={"spark.driver.memory": "2g", "spark.sql.warehouse.dir": warehouse},
         fast_start=True,
     )
-    session = session_for(options)
+    # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
+    with environment({SWITCH: "0"}):
+        session = session_for(options)
     _set_permissions_without_processes(session)
     yield session
     session.stop()

@@ -131,6 +131,27 @@ SAID = {
         STEP,
         "try_cast",
     ),
+    "a number that Spark cannot hold": (
+        "org.apache.spark.SparkArithmeticException: [ARITHMETIC_OVERFLOW] long overflow. Use 'try_add' to tolerate "
+        "overflow and return NULL instead. SQLSTATE: 22003",
+        "an overflow: a number that Spark computes does not fit its type",
+        STEP,
+        "DECIMAL(38)",
+    ),
+    "a division by zero": (
+        "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate "
+        "divisor being 0 and return NULL instead. SQLSTATE: 22012",
+        "Spark divides by zero",
+        STEP,
+        "NULLIF",
+    ),
+    "a path that exists": (
+        "org.apache.spark.sql.AnalysisException: [PATH_ALREADY_EXISTS] Path file:/data/out already exists. Set mode "
+        'as "overwrite" to overwrite the existing path. SQLSTATE: 42K04',
+        "/data/out exists already",
+        STEP,
+        "overwrite",
+    ),
     "a line that is not as the schema says": (
         "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
         "detected in record parsing: [secret 41]. Parse Mode: FAILFAST. SQLSTATE: 22023",
@@ -165,6 +186,14 @@ def test_what_spark_says_is_told_in_three_parts(case, kind, caplog):
     assert len(text) < 1_000
     assert told.__cause__ is None
     assert "org.apache" in caplog.text
+
+
+def test_a_value_that_spark_computes_names_the_steps_that_have_it_computed():
+    for name in ("a value that Spark cannot cast", "a number that Spark cannot hold", "a division by zero"):
+        said = SAID[name][0]
+        known = Surroundings(Reporting(), graph(), (STEP,), computed=("at step 'Query' (game.py:7)",))
+        told = str(translated(Py4JJavaErrorOfText(TASK.format(said, said)), known))
+        assert told.splitlines()[1] == "  at step 'Query' (game.py:7)"
 
 
 GONE = (

@@ -58,7 +58,7 @@ class Context:
 
     def surroundings(self, graph: Graph) -> Surroundings:
         """What explains an error that Spark raises now."""
-        return Surroundings(self.reporting, graph, self.places, self.computed)
+        return Surroundings(self.reporting, graph, self.places, computed=self.computed)
 
     def sink(self, step: Step) -> SinkPlan:
         if step.label not in self.sinks:

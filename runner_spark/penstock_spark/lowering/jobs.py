@@ -11,7 +11,7 @@ from penstock_spark.formats.registry import open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage, sink_rows
-from penstock_spark.plan.batch_plan import Node, Plan, Query, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.plan.batch_plan import Aggregate, Node, Plan, Query, Scan, Stage, ViewNode, WriteNode
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.unwritable import unwritable
@@ -69,10 +69,13 @@ def _computed(node: Node, plan: Plan) -> tuple[str, ...]:
     """The steps whose values Spark may compute in the job of a node."""
     steps: list[Step] = []
     for stage in plan.stages:
-        if isinstance(stage.root, Scan | Query):
-            steps.append(stage.root.read)
-        if isinstance(stage.root, Query):
-            steps += stage.root.source.steps
+        match stage.root:
+            case Scan(read):
+                steps.append(read)
+            case Query(read):
+                steps += (read, *stage.root.source.steps)
+            case Aggregate(groupings, _):
+                steps += (step for _, step in groupings)
     if isinstance(node, WriteNode) and node.in_columns:
         # The sink's types may be narrower.
         steps.append(node.step)

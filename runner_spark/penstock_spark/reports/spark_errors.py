@@ -50,8 +50,8 @@ class Surroundings:
     reporting: Reporting = field(default_factory=reporting_now)
     graph: Graph | None = None
     places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
-    computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
     checkpoint: str | None = None  # The folder of a stream's state.
+    computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the form of `places`.
 
 
 @functools.cache

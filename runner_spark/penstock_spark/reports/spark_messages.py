@@ -199,8 +199,9 @@ MESSAGES = (
     ),
     _line(
         r"\[(?:ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL_PRECISION_EXCEEDS)[\w.]*\]",
-        "a number that Spark computes does not fit its type",
-        "cast the numbers to a wider type before, such as DECIMAL(38) or DOUBLE",
+        "an overflow: a number that Spark computes does not fit its type",
+        "in a query, cast to a wider type before, such as DECIMAL(38) or DOUBLE; for sums of integers, declare the "
+        "values as Any, and Python adds them",
         "value",
     ),
     _line(
