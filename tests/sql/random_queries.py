@@ -1,6 +1,6 @@
 """Random queries as text, each in penstock's language and in DuckDB's.
 
-Windows are the one thing that DuckDB does not have: there, arithmetic on times makes them.
+DuckDB does not have windows and validity: there, arithmetic on times and window functions make them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 INTEGER, STRING, BOOLEAN, TIME, DOUBLE = "INTEGER", "STRING", "BOOLEAN", "TIME", "DOUBLE"
+END = "END"
+"""A time that may be the last one that there is, which is in no window."""
 TABLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "a": (("k", INTEGER), ("s", STRING), ("v", INTEGER), ("ts", TIME)),
     "b": (("k", INTEGER), ("s", STRING), ("w", INTEGER), ("ts", TIME)),
@@ -45,6 +47,11 @@ WEIGHTS: Mapping[str, float] = {
     "TUMBLE": 1,
     "HOP": 1,
     "CUMULATE": 1,
+    # What is valid until the next row.
+    "VALIDITY_WINDOW": 1,
+    "ASOF JOIN": 1,
+    "FOR SYSTEM_TIME AS OF": 1,
+    "JOIN VALIDITY_WINDOW": 1,
     # How often, of 1.
     "WITH": 0.15,
     "USING": 0.2,
@@ -62,6 +69,8 @@ WEIGHTS: Mapping[str, float] = {
     "condition with a subquery": 0.2,
     "value of a subquery": 0.06,
     "no keys": 0.2,
+    "validity": 0,
+    "GROUP BY validity": 0,
 }
 
 
@@ -181,6 +190,21 @@ def sessions(table: str, time: str, keys: Sequence[str], gap: int) -> str:
     )
 
 
+def validity(table: str, keys: Sequence[str], columns: str = "r.*") -> str:
+    """Rows with the bounds of their validity, which ends at the next time of their keys, in DuckDB's language.
+
+    Args:
+        table: A table's name, or a query in parentheses.
+        keys: The columns that tell timelines apart.
+        columns: What is shown besides ``window_start`` and ``window_end``.
+    """
+    of_keys = f"PARTITION BY {', '.join(f'r.{key}' for key in keys)} " if keys else ""
+    following = "GROUPS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING"
+    end = f"MIN(r.ts) OVER ({of_keys}ORDER BY r.ts {following})"
+    bounds = f"r.ts AS window_start, COALESCE({end}, TIMESTAMP '9999-12-31 23:59:59.999999') AS window_end"
+    return f"(SELECT {columns}, {bounds} FROM {table} AS r WHERE r.ts IS NOT NULL)"
+
+
 class Query(NamedTuple):
     """A query, the columns of its result, and the rows that it computes them of, as may follow FROM."""
 
@@ -209,8 +233,14 @@ class Generator:
         self._lateness = lateness
         self._random = random
         # Some features have chances of their own: without them, the queries are what they were.
-        self._other_random = Random()
-        self._other_random.setstate(random.getstate())
+        own_random, validity_random = Random(), Random()
+        own_random.setstate(random.getstate())
+        validity_random.setstate(random.getstate())
+        validity_random = Random(validity_random.random())
+        self._own_randoms = {
+            **dict.fromkeys(("sessions", "DOUBLE"), own_random),
+            **dict.fromkeys(("validity", "GROUP BY validity"), validity_random),
+        }
         self._weights = {**WEIGHTS, **(weights or {})}
         self._depth = depth
         self._aliases = 0
@@ -226,7 +256,7 @@ class Generator:
         return self._query(self._depth)
 
     def _happens(self, feature: str) -> bool:
-        random = self._other_random if feature in ("sessions", "DOUBLE") else self._random
+        random = self._own_randoms.get(feature, self._random)
         return random.random() < self._weights[feature]
 
     def _one_of(self, *features: str) -> str:
@@ -292,6 +322,8 @@ class Generator:
         """A source, and what the windows of it must be grouped by: as GROUP BY has it, and as SELECT has it."""
         if self._happens("sessions"):
             return self._sessions()
+        if self._happens("GROUP BY validity"):
+            return self._validity_groups()
         if self._happens("GROUP BY windows"):
             name, alias = self._random.choice(list(TABLES)), self._alias()
             window = self._window()
@@ -343,6 +375,25 @@ class Generator:
         ]
         source = Source(Text(f"{rows.own} AS {alias}", other), values, is_whole=True)
         return source, [window, *by], [*shown, *by]
+
+    def _validity_groups(self) -> tuple[Source, list[Value], list[Value]]:
+        """The same of a table whose groups are valid until the next; its rows are filtered before that."""
+        name, alias = self._random.choice(list(TABLES)), self._alias()
+        keys = self._random.choice([[], ["k"], ["k"], ["s"], ["k", "s"]])
+        rows = Text(name, name)
+        if self._happens("WHERE"):
+            inner = [Value(Text(*(column,) * 2), kind) for column, kind in TABLES[name]]
+            rows = text("(SELECT * FROM {} WHERE {})", name, self._condition(inner, 1))
+        values = [Value(Text(*(f"{alias}.{column}",) * 2), kind) for column, kind in TABLES[name]]
+        by = [value for value in values if value.text.own.split(".")[1] in keys]
+        call = f"VALIDITY_WINDOW({alias}.ts)"
+        window = Value(Text(call, f"{alias}.window_start, {alias}.window_end"), TIME)
+        shown = [
+            Value(Text(f"WINDOW_{bound}({call})", f"{alias}.window_{bound.lower()}"), kind)
+            for bound, kind in (("START", TIME), ("END", END))
+        ]
+        source = text("{} AS {}", Text(rows.own, validity(rows.other, keys)), alias)
+        return Source(source, values, is_whole=True), [window, *by], [*shown, *by]
 
     def _key(self, values: list[Value]) -> Value:
         if self._random.random() < 0.7:
@@ -410,6 +461,8 @@ class Generator:
     # FROM
 
     def _source(self, depth: int) -> Source:
+        if self._happens("validity"):
+            return self._validity(depth)
         kinds = ["table", "windows"]
         if depth > 0:
             kinds += ["subquery", "join"]
@@ -490,6 +543,114 @@ class Generator:
             parts.append(self._condition(both, 1))
         on = listed(parts, " AND ")
         return Source(text("{} {} {} ON {}", left.text, join, right.text, on), shown)
+
+    def _validity(self, depth: int) -> Source:
+        """Rows with the time in which they are valid, or a join with the row that is valid at a time."""
+        kind = self._one_of("VALIDITY_WINDOW", "ASOF JOIN", "FOR SYSTEM_TIME AS OF", "JOIN VALIDITY_WINDOW")
+        keys = self._random.choice([["k"], ["k"], ["s"], ["k", "s"]])
+        if kind == "VALIDITY_WINDOW":
+            return self._with_plain_bounds(self._valid_rows(keys if self._random.random() < 0.8 else []))
+        right = self._valid_rows(keys) if kind == "JOIN VALIDITY_WINDOW" else self._timeline(keys)
+        left = self._source(depth - 1) if depth > 0 else self._simple("table", 0)
+        own_keys, others = right.values[: len(keys)], right.values[len(keys) :]
+        if not {TIME, *(key.type for key in own_keys)} <= {value.type for value in left.values}:
+            left = self._simple("table", 0)
+        time = self._random.choice([value.text for value in left.values if value.type == TIME])
+        parts = []
+        for key in own_keys:
+            mine = self._random.choice([value.text for value in left.values if value.type == key.type])
+            if key.type == INTEGER and self._random.random() < 0.15:
+                mine = text("({} + 1)", mine)
+            one, two = (mine, key.text) if self._random.random() < 0.7 else (key.text, mine)
+            parts.append(text("{} = {}", one, two))
+        both = [*left.values, *right.values]
+        if right.window is not None:
+            start, end = (bound.text for bound in right.window)
+            on = listed([*parts, text("{} <= {}", start, time), text("{} < {}", time, end)], " AND ")
+            join = self._random.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN"])
+            made = Source(text("{} " + join + " {} ON {}", left.text, right.text, on), both, right.window)
+            return self._with_plain_bounds(made)._replace(window=None)
+        since, outer = others[0].text, self._random.choice(["", "LEFT "])
+        template = "{} >= {}" if self._random.random() < 0.7 else "{1} <= {0}"
+        asof_on = listed([*parts, text(template, time, since)], " AND ")
+        asof = text("{} ASOF " + outer + "JOIN {} ON {}", left.text, right.text, asof_on)
+        if kind == "ASOF JOIN":
+            return Source(asof, both)
+        # What has a system time has a name.
+        name, named, alias = right.rows.own, Text("", ""), since.own.split(".")[0]
+        if not name.isidentifier():
+            name = self._alias()
+            named = text("WITH {} AS {} ", name, right.rows)
+        version = text("{} FOR SYSTEM_TIME AS OF {} AS {}", name, time.own, alias)
+        join = text("{} " + outer + "JOIN {} ON {}", left.text, version, listed(parts, " AND "))
+        source = Text(join.own, asof.other)
+        if not named.own:
+            return Source(source, both)
+        return self._wrapped(Source(source, both), named)
+
+    def _wrapped(self, source: Source, named: Text = Text("", "")) -> Source:
+        """A source as a subquery, which may name another one."""
+        items = listed([text(f"{{}} AS c{at}", value.text) for at, value in enumerate(source.values)])
+        alias = self._alias()
+        values = [Value(Text(*(f"{alias}.c{at}",) * 2), value.type) for at, value in enumerate(source.values)]
+        return Source(text("({}SELECT {} FROM {}) AS {}", named, items, source.text, alias), values)
+
+    def _with_plain_bounds(self, source: Source) -> Source:
+        """A source whose bounds of windows are columns, since a grouping takes no bound of a window of a row."""
+        assert source.window is not None
+        return self._wrapped(source) if "(" in source.window[0].text.own else source
+
+    def _timeline(self, keys: list[str]) -> Source:
+        """Rows whose values, first the keys and the time, all rows of one time and the same keys have in common.
+
+        So it does not matter which of them is valid.
+        """
+        alias, name = self._alias(), self._random.choice(list(TABLES))
+        columns = [(column, dict(TABLES[name])[column]) for column in [*keys, "ts"]]
+        rows = Text(name, name)
+        if self._random.random() < 0.6:
+            columns += [("x", INTEGER), ("n", INTEGER)]
+            having = " HAVING COUNT(*) = 1" if self._random.random() < 0.2 else ""
+            rows = text("({}" + having + ")", self._one_at_a_time(name, keys, Text("ts", "ts")))
+        values = [Value(Text(*(f"{alias}.{column}",) * 2), kind) for column, kind in columns]
+        return Source(text("{} AS {}", rows, alias), values, rows=rows)
+
+    def _one_at_a_time(self, name: str, keys: list[str], window: Text) -> Text:
+        """A query of one row for each time of the rows of a table that have the same keys."""
+        values = [Value(Text(*(column,) * 2), kind) for column, kind in TABLES[name]]
+        where = text(" WHERE {}", self._condition(values, 1)) if self._happens("WHERE") else Text("", "")
+        shown = listed([*keys, text("{} AS " + ("ts" if window.own == "ts" else "w"), window)])
+        number = TABLES[name][2][0]
+        calls = f"MAX({number}) AS x, COUNT(*) AS n"
+        return text("SELECT {}, {} FROM {}{} GROUP BY {}", shown, calls, name, where, listed([*keys, window]))
+
+    def _valid_rows(self, keys: list[str]) -> Source:
+        """Rows with the time in which they are valid; their values are first the keys."""
+        if self._random.random() < 0.25:
+            alias, name = self._alias(), self._random.choice(list(TABLES))
+            rows = self._one_at_a_time(name, keys, Text("VALIDITY_WINDOW(ts)", "ts"))
+            rows = Text(f"({rows.own})", validity(f"({rows.other.replace('ts AS w', 'ts')})", keys))
+            columns = [*((key, dict(TABLES[name])[key]) for key in keys), ("x", INTEGER), ("n", INTEGER)]
+            bounds = [
+                Value(Text(f"WINDOW_{bound}({alias}.w)", f"{alias}.window_{bound.lower()}"), kind)
+                for bound, kind in (("START", TIME), ("END", END))
+            ]
+        else:
+            timeline = self._timeline(keys)
+            alias = timeline.values[0].text.own.split(".")[0]
+            columns = [(value.text.own.split(".")[1], value.type) for value in timeline.values]
+            by = f" PARTITION BY {', '.join(keys)}" if keys else ""
+            shown = ", ".join(f"r.{column}" for column, _ in columns)
+            rows = Text(
+                f"VALIDITY_WINDOW(TABLE {timeline.rows.own}{by}, DESCRIPTOR(ts))",
+                validity(timeline.rows.other, keys, f"DISTINCT {shown}"),
+            )
+            bounds = [
+                Value(Text(*(f"{alias}.window_{bound}",) * 2), kind)
+                for bound, kind in (("start", TIME), ("end", END))
+            ]
+        values = [Value(Text(*(f"{alias}.{column}",) * 2), kind) for column, kind in columns]
+        return Source(text("{} AS {}", rows, alias), [*values, *bounds], (bounds[0], bounds[1]))
 
     def _joined_source(self, depth: int) -> Source:
         """What may stand on the right of a join."""
@@ -593,14 +754,11 @@ class Generator:
             keyed: Whether `values` are those of groups.
         """
         fitting = [value for value in values if value.type == wanted]
-        if wanted in (TIME, DOUBLE) or (depth <= 0 and fitting) or (fitting and self._random.random() < 0.4):
+        typed = {TIME: "TIMESTAMP", END: "TIMESTAMP", DOUBLE: "DOUBLE"}
+        if wanted in typed or (depth <= 0 and fitting) or (fitting and self._random.random() < 0.4):
             if fitting:
                 return self._random.choice(fitting)
-            literal = (
-                "CAST(NULL AS {})".format({TIME: "TIMESTAMP", DOUBLE: "DOUBLE"}[wanted])
-                if wanted in (TIME, DOUBLE)
-                else self._literal(wanted)
-            )
+            literal = f"CAST(NULL AS {typed[wanted]})" if wanted in typed else self._literal(wanted)
             return Value(Text(literal, literal), wanted)
         if depth <= 0:
             literal = self._literal(wanted)

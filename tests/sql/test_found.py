@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from law import check_emitted, check_text
 from plain_runner import collect, run_plain
+from random_queries import validity
 from relations import changes, random_input
 
 import penstock as beam
@@ -39,6 +40,43 @@ FOUND = [
 def test_a_query_that_broke_the_law_keeps_it(query: str) -> None:
     for seed in range(4):
         check_text(query, seed)
+
+
+_RATES = "(SELECT k, ts, MAX(w) AS w FROM b GROUP BY k, ts)"
+_TEXTS = "(SELECT ts, MAX(s) AS s FROM b GROUP BY ts)"
+_LEFT_OF_WINDOWS = "SELECT a.k, {} FROM a LEFT JOIN {} AS r ON a.k = r.k"
+_IN_WINDOW = "a.k = r.k AND r.window_start <= a.ts AND a.ts < r.window_end"
+_FULL = f"SELECT a.k, a.v, r.k AS rk, r.w, r.window_start FROM a FULL JOIN {{}} AS r ON {_IN_WINDOW}"
+FOUND_WITH_VALIDITY = [
+    # NULL equalled NULL.
+    (f"SELECT a.k, a.v, r.w FROM a ASOF JOIN {_RATES} AS r ON a.k = r.k AND a.ts >= r.ts", None),
+    # A row whose time is NULL was lost, where it had to come without a partner.
+    (f"SELECT a.k, a.v, r.w FROM a ASOF LEFT JOIN {_RATES} AS r ON a.k = r.k AND a.ts >= r.ts", None),
+    (
+        _FULL.format(f"VALIDITY_WINDOW(TABLE {_RATES} PARTITION BY k, DESCRIPTOR(ts))"),
+        _FULL.format(validity(_RATES, ["k"])),
+    ),
+    # Windows in FROM without PARTITION BY became those of GROUP BY, so that each time had a group of its own.
+    (
+        f"SELECT s, COUNT(*) AS n FROM VALIDITY_WINDOW(TABLE {_TEXTS}, DESCRIPTOR(ts)) AS t GROUP BY s",
+        f"SELECT s, COUNT(*) AS n FROM {_TEXTS} AS t WHERE ts IS NOT NULL GROUP BY s",
+    ),
+    # A bound of a window that is NULL was an error.
+    (
+        _LEFT_OF_WINDOWS.format(
+            "WINDOW_START(r.w) AS e",
+            "(SELECT k, VALIDITY_WINDOW(ts) AS w FROM b GROUP BY k, VALIDITY_WINDOW(ts))",
+        ),
+        _LEFT_OF_WINDOWS.format("r.ts", "(SELECT DISTINCT k, ts FROM b WHERE ts IS NOT NULL)"),
+    ),
+]
+
+
+@pytest.mark.parametrize("query", FOUND_WITH_VALIDITY)
+def test_a_query_with_validity_that_broke_the_law_keeps_it(query: tuple[str, str | None]) -> None:
+    own, other = query
+    for seed in (0, 3, 9):
+        check_text(own, seed, other)
 
 
 def test_a_time_without_a_zone_is_in_utc_as_windows_are() -> None:

@@ -15,13 +15,18 @@ from relations import KINDS
 import penstock as beam
 from penstock.sql import aggregating, binding, lowering, rendering, steps
 from penstock.sql.binding import Tables, bound
-from penstock.sql.relations import Aggregate, Filter, Named, Top
+from penstock.sql.relations import Aggregate, Filter, Named, Top, Valid
 from penstock.sql.types import from_hint
+from penstock.transforms import validity
 from penstock.transforms.row_joins import JoinRows
 from penstock.typehints import row_type
+from penstock.utils.timestamp import Duration
 
 ALWAYS, ALL, BLOCK = 150, 2_000, 50
 EMITTED_ALWAYS, EMITTED = 40, 500
+VALID_ALWAYS, VALID = 18, 432
+VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
+"""The weights of queries of which four in five have validity; all others have none."""
 
 
 @pytest.mark.parametrize(
@@ -46,6 +51,18 @@ def test_a_query_always_gives_what_it_means_of_the_rows_so_far(start: int) -> No
 def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) -> None:
     for seed in range(start, start + 20):
         check_emitted(seed)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(start, marks=[pytest.mark.soak] if start >= VALID_ALWAYS else [])
+        for start in range(0, VALID, VALID_ALWAYS)
+    ],
+)
+def test_a_query_with_validity_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
+    for seed in range(start, start + VALID_ALWAYS):
+        check(seed, VALIDITY)
 
 
 def test_a_thousand_queries_are_parsed_and_planned_in_ten_seconds() -> None:
@@ -230,6 +247,52 @@ def _whole(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregating, "_any_sum", lambda count, total: float(int(total)) if count else None)
 
 
+def _valid_too_long(patch: pytest.MonkeyPatch) -> None:
+    was = lowering._bounds
+
+    def bounds(valid: Any, has_zone: bool) -> tuple[Any, Any]:
+        return was(valid._replace(end=valid.end + Duration(1)), has_zone)
+
+    patch.setattr(lowering, "_bounds", bounds)
+
+
+def _one_timeline(self: Any, relation: Any, was: Any) -> Any:
+    return was(self, replace(relation, keys=())) if isinstance(relation, Valid) else None
+
+
+def _valid_too_late(patch: pytest.MonkeyPatch) -> None:
+    was = validity.matched
+
+    def matched(kind: str, with_validity: bool, rows: list[Any], valid: list[Any]) -> list[Any]:
+        early = [(at - Duration(micros=1), row) for at, row in rows]
+        return was(kind, with_validity, early, valid)
+
+    patch.setattr(validity, "matched", matched)
+
+
+def _unmatched_lost(patch: pytest.MonkeyPatch) -> None:
+    was = lowering.JoinByValidity
+    patch.setattr(
+        lowering,
+        "JoinByValidity",
+        lambda kind, **named: was("inner" if kind == "left" else kind, **named),
+    )
+
+
+def _joined_without(place: int, value: Any) -> Patch:
+    """A break of joins with the valid row, by a value in place of what says that they are ones."""
+    was = binding.joined
+
+    def joined(*given: Any) -> Any:
+        return was(*given[:place], value, *given[place + 1 :])
+
+    return lambda patch: patch.setattr(binding, "joined", joined)
+
+
+def _null_is_valid(patch: pytest.MonkeyPatch) -> None:
+    _never(patch, lowering, "_not_null", None)
+
+
 def _never_late(patch: pytest.MonkeyPatch) -> None:
     was = lowering.Lowering._triggered
 
@@ -317,6 +380,24 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
     "undone rows are not marked": (_undo_unseen, {"grouped": 20}),
     "sessions that touch are two": (_sessions_apart, {"grouped": 20, "sessions": 1}),
     "a sum of DOUBLE is whole": (_whole, {"grouped": 20, "DOUBLE": 1}),
+    "validity ends too late": (_valid_too_long, {"validity": 1, "VALIDITY_WINDOW": 20}),
+    "groups are valid too long": (_valid_too_long, {"GROUP BY validity": 1, "grouped": 20}),
+    "a row is valid until any row comes": (_lowered(_one_timeline), {"validity": 1, "VALIDITY_WINDOW": 20}),
+    "ASOF JOIN takes the row before the valid one": (_valid_too_late, {"validity": 1, "ASOF JOIN": 20}),
+    "ASOF JOIN takes all rows before": (_joined_without(5, False), {"validity": 1, "ASOF JOIN": 20}),
+    "FOR SYSTEM_TIME AS OF takes the row before the valid one": (
+        _valid_too_late,
+        {"validity": 1, "FOR SYSTEM_TIME AS OF": 20},
+    ),
+    "FOR SYSTEM_TIME AS OF is ignored": (
+        _joined_without(4, None),
+        {"validity": 1, "FOR SYSTEM_TIME AS OF": 20},
+    ),
+    "a left join by validity forgets the unmatched": (
+        _unmatched_lost,
+        {"validity": 1, "JOIN VALIDITY_WINDOW": 20},
+    ),
+    "NULL equals NULL in joins by validity": (_null_is_valid, {"validity": 1, "VALIDITY_WINDOW": 0}),
 }
 
 
@@ -335,6 +416,8 @@ SEEDS = {
     "grouped windows end too late": 12,
     "windows end too late": 4,
     "a sum of DOUBLE is whole": 41,
+    "validity ends too late": 7,
+    "a left join by validity forgets the unmatched": 4,
 }
 """Where the queries that find some of them begin; without it, many that do not would run before them."""
 

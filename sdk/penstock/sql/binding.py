@@ -311,7 +311,10 @@ class _Binder(Expressions):
         number_parts = self._number_parts(numbers, env, ctes, aliases)
         relation = scope.relation
         if grouping is not None:
-            relation = self._aggregate(scope.relation, grouping)
+            if isinstance(relation, Valid) and window is not None:
+                relation = self._valid(relation, grouping)
+            else:
+                relation = self._aggregate(relation, grouping)
             for one in grouping.ones:
                 relation = Join(relation, one, "inner", (), ())
             placed = grouping.placed
@@ -721,10 +724,6 @@ class _Binder(Expressions):
             grouping.keys.append(end)
 
     def _aggregate(self, relation: Relation, grouping: Grouping) -> Relation:
-        columns = [Named(f"key{at}", key.type) for at, key in enumerate(grouping.keys)]
-        columns += [Named(f"{call.name}{at}", call.type) for at, call in enumerate(grouping.calls)]
-        if isinstance(relation, Valid) and not relation.keys:
-            return self._valid(relation, grouping, tuple(columns))
         keys = tuple(grouping.keys)
         start, end = window_columns(grouping.inner)
         places = [keys.index(each) if each in keys else None for each in (start, end)]
@@ -736,10 +735,11 @@ class _Binder(Expressions):
             if others != set(map(str, below.partition)):
                 hint = "name the other keys of GROUP BY in PARTITION BY, and no more"
                 self.refuse(None, "sessions are of other rows than the groups", hint)
-        return Aggregate(relation, keys, tuple(grouping.calls), tuple(columns), *places)
+        return Aggregate(relation, keys, tuple(grouping.calls), _columns_of(grouping), *places)
 
-    def _valid(self, relation: Valid, grouping: Grouping, columns: Columns) -> Relation:
+    def _valid(self, relation: Valid, grouping: Grouping) -> Relation:
         """A grouping by validity: one row for each key and time, valid until the key's next one."""
+        columns = _columns_of(grouping)
         width = len(relation.input.columns)
         others = [key for key in grouping.keys if not columns_of(key) & {width, width + 1}]
         keys = (*others, relation.time)
@@ -1060,6 +1060,12 @@ def _limit_of(node: Any, aliases: Mapping[str, Any]) -> int | None:
         if isinstance(left, exp.Window) and node.expression.name.isdigit():
             return int(node.expression.name) - isinstance(node, exp.LT)
     return None
+
+
+def _columns_of(grouping: Grouping) -> Columns:
+    """The columns of a grouping: its keys and its aggregates."""
+    keys = (Named(f"key{at}", key.type) for at, key in enumerate(grouping.keys))
+    return *keys, *(Named(f"{call.name}{at}", call.type) for at, call in enumerate(grouping.calls))
 
 
 def _window_below(relation: Relation) -> Windowed | None:

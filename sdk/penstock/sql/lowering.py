@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -335,7 +336,7 @@ class Lowering:
         )
         return (result, *alone) | self._label("With all") >> Flatten() if alone else result
 
-    def _alone(self, rows: Any, relation: Join, side: int, widths: tuple[int, int]) -> Any:
+    def _alone(self, rows: Any, relation: Join | ValidityJoin, side: int, widths: tuple[int, int]) -> Any:
         if relation.kind == "left_anti":
             return rows
         return rows | self._label("Alone") >> Map(_Padded(side, widths)).with_output_types(
@@ -351,19 +352,30 @@ class Lowering:
         )
 
     def _validity_join(self, relation: ValidityJoin) -> Any:
+        left, right = relation.left, relation.right
+        # NULL equals nothing, not even NULL. Of a FULL JOIN, the right rows without a key come unmatched.
+        if (with_key := _not_null(relation.left_keys)) is not None:
+            left = Filter(left, with_key)
+        if relation.kind != "full" and (with_key := _not_null(relation.right_keys)) is not None:
+            right = Filter(right, with_key)
         sides = (
-            self._timeline(relation.left, relation.left_time, relation.left_keys),
-            self._timeline(relation.right, relation.right_time, relation.right_keys),
+            self._timeline(left, relation.left_time, relation.left_keys),
+            self._timeline(right, relation.right_time, relation.right_keys),
         )
-        join = JoinByValidity(relation.kind, with_validity=relation.with_validity, final=relation.final)
+        join = JoinByValidity(relation.kind, with_validity=relation.with_validity)
         joined = sides | self._label("Validity join") >> join
         has_zone = relation.right_time.type.name == "TIMESTAMP"
-        pair = _ValidPair(
-            len(relation.left.columns), len(relation.right.columns), relation.with_validity, has_zone
-        )
-        return self._in_one_window(joined) | self._label("Joined") >> Map(pair).with_output_types(
+        width = len(relation.left.columns)
+        pair = _ValidPair(width, len(relation.right.columns), relation.with_validity, has_zone)
+        result = self._in_one_window(joined) | self._label("Joined") >> Map(pair).with_output_types(
             hint_of(relation.columns)
         )
+        fits = _not_null((relation.left_time, *relation.left_keys))
+        if relation.kind == "inner" or fits is None:
+            return result
+        without = self.lower(Filter(relation.left, functions.call("NOT", [fits])))
+        alone = self._alone(without, relation, 0, (width, len(relation.columns) - width))
+        return (result, alone) | self._label("With all") >> Flatten()
 
     def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> Any:
         """The rows of a relation with their keys, at their times, in windows that give each change."""
@@ -562,6 +574,12 @@ def _is_window_end(relation: Emitted) -> bool:
     inner, past = origin_of(relation.input, relation.past)
     past = simplified(past)
     return isinstance(inner, Aggregate) and isinstance(past, Column) and past.index == inner.end
+
+
+def _not_null(scalars: tuple[Scalar, ...]) -> Scalar | None:
+    """Whether values are not NULL; None if they never are."""
+    parts = [functions.call("IS NOT NULL", [each]) for each in scalars if each.type.nullable]
+    return functools.reduce(lambda one, other: functions.call("AND", [one, other]), parts) if parts else None
 
 
 def _preserved(kind: str) -> tuple[bool, bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,16 @@ from penstock.sql.relations import (
 from penstock.sql.scalars import Column, Scalar, UserCall, columns_of, replaced
 from penstock.sql.types import SqlType
 
-_BOUNDS = (operator.itemgetter(0), operator.itemgetter(1))
+
+def _start(window: Any) -> Any:
+    return None if window is None else window[0]
+
+
+def _end(window: Any) -> Any:
+    return None if window is None else window[1]
+
+
+_BOUNDS = (_start, _end)
 
 
 def emission_keys(relation: Relation) -> tuple[int, ...]:

@@ -196,7 +196,8 @@ class Valid:
         input: The rows; of one key and time, one.
         keys: What tells timelines apart.
         time: From when on a row is valid.
-        columns: The columns of the input, then ``window_start`` and ``window_end``, which is NULL if nothing follows.
+        columns: The columns of the input, then ``window_start`` and ``window_end``, which is the last time that there
+            is if nothing follows.
     """
 
     input: Relation
@@ -219,7 +220,6 @@ class ValidityJoin:
         right_time: From when on a right row is valid.
         columns: The columns of the left, then of the right, then, if `with_validity`, the time in which it is valid.
         with_validity: Whether a row says when the right row is valid.
-        final: Whether a row is given once, when the watermark has passed its time.
     """
 
     left: Relation
@@ -231,7 +231,6 @@ class ValidityJoin:
     right_time: Scalar
     columns: Columns
     with_validity: bool = False
-    final: bool = False
 
 
 @dataclass(frozen=True)
