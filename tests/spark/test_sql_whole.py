@@ -129,7 +129,7 @@ def test_errors_of_values_end_the_run_and_do_not_show_them(frame: Any, query: st
         with pytest.raises((RunnerError, ArithmeticError, ValueError)) as failed:
             pipeline.run().wait_until_finish()
         text = str(failed.value)
-        assert "\n  at step 'Query " in text
+        assert f"'Query {whole}/" in text
         assert "test_sql_whole.py:" in text
         assert "\n  hint: set the logger" not in text
         assert "py4j" not in text
