@@ -34,6 +34,7 @@ def run_plan(plan: Plan, context: Context) -> None:
     last = [stage for stage in plan.stages if not stage.outputs]
     if last:
         context.places = tuple(step.where for stage in last for step in stage.steps)
+        context.computed = _computed(last[0], plan)
         with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
             # These frames have no rows, so collecting them is the cheapest job.
             reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()

@@ -269,17 +269,19 @@ class PipelineOptions(HasDisplayData):
             current_only: Only the options of this class.
         """
         classes = (type(self),) if current_only else tuple(all_classes())
-        parser = shared_parser(classes)
-        if add_extra_args_fn:
+
+        def new_parser() -> OptionsParser:
             parser = parser_of(classes)
-            add_extra_args_fn(parser)
+            if add_extra_args_fn:
+                add_extra_args_fn(parser)
+            return parser
+
+        parser = new_parser() if add_extra_args_fn else shared_parser(classes)
         known, unknown = parser.values_of(self._flags)
         if display_warnings:
             _warn_of_unknown(unknown, parser)
         if retain_unknown_options and unknown:
-            parser = parser_of(classes)
-            if add_extra_args_fn:
-                add_extra_args_fn(parser)
+            parser = new_parser()
             _add_unknown(unknown, parser)
             known, unknown = parser.values_of(self._flags)
         elif unknown and not current_only:
