@@ -82,6 +82,7 @@ def test_facts_compare_by_content():
     assert len({DisplayDataItem(1, key="k"), DisplayDataItem(1, key="k")}) == 1
 
 
+@pytest.mark.usefixtures("only_lasting_options")
 def test_options_are_shown_with_odd_values_as_text():
     data = DisplayData.create_from_options(PipelineOptions(["--streaming"], resource_hints=["a=b"]))
     assert {item.key: item.value for item in data.items} == {"streaming": True, "resource_hints": "['a=b']"}

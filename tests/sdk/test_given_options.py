@@ -24,6 +24,8 @@ from penstock.options.pipeline_options import (
 from penstock.runners.runner import PipelineRunner
 from penstock_spark.runner import SparkRunner
 
+pytestmark = pytest.mark.usefixtures("only_lasting_options")
+
 
 @pytest.fixture
 def warnings_of(caplog):
