@@ -1,4 +1,4 @@
-"""The times of many elements are those of each of them, and errors are the same."""
+"""Many elements have the same times together as alone, and give the same errors."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["batch", "stream", pytest.param("both", marks=pytest.mark.soak)])
 def test_the_death_of_java_is_one_clear_error_of_each_run(tmp_path: Path, kind: str) -> None:
     with _started(kind, tmp_path) as process:
-        # What Java starts looks like Java itself for a moment.
+        # At first, what Java starts looks like Java itself.
         java = min(_family(process, "org.apache.spark.deploy.SparkSubmit"))
         os.kill(java, signal.SIGKILL)
         said = _ended(process, tmp_path)

@@ -73,7 +73,7 @@ def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
 def content_of(folder: Path) -> dict[str, list[str]]:
     """All lines of each sink, by the names of the files without their numbers."""
     found: dict[str, list[str]] = defaultdict(list)
-    # What begins with an underscore is not finished, and may go at any moment.
+    # What begins with an underscore is not finished, and may be deleted at any time.
     for file in folder.glob("[!_]*"):
         if not file.is_dir():
             found[file.name.partition("-")[0]] += file.read_text().splitlines()

@@ -348,16 +348,21 @@ class Generator:
             return source, keys, keys
         return source, [], []
 
-    def _sessions(self) -> tuple[Source, list[Value], list[Value]]:
-        """The same of a table in sessions; its rows are filtered before they are in sessions."""
-        name, alias, gap = self._random.choice(list(TABLES)), self._alias(), self._random.choice([2, 4, 7])
-        keys = self._random.choice([[], ["k"], ["k"], ["s"], ["k", "s"]])
+    def _filtered(self, name: str, alias: str, keys: list[str]) -> tuple[Text, list[Value], list[Value]]:
+        """A table, perhaps filtered; its columns by an alias; and those of them that are keys."""
         rows = Text(name, name)
         if self._happens("WHERE"):
             inner = [Value(Text(*(column,) * 2), kind) for column, kind in TABLES[name]]
             rows = text("(SELECT * FROM {} WHERE {})", name, self._condition(inner, 1))
         values = [Value(Text(*(f"{alias}.{column}",) * 2), kind) for column, kind in TABLES[name]]
         by = [value for value in values if value.text.own.split(".")[1] in keys]
+        return rows, values, by
+
+    def _sessions(self) -> tuple[Source, list[Value], list[Value]]:
+        """The same of a table in sessions; its rows are filtered before they are in sessions."""
+        name, alias, gap = self._random.choice(list(TABLES)), self._alias(), self._random.choice([2, 4, 7])
+        keys = self._random.choice([[], ["k"], ["k"], ["s"], ["k", "s"]])
+        rows, values, by = self._filtered(name, alias, keys)
         bounds = [Value(Text(*(f"{alias}.window_{bound}",) * 2), TIME) for bound in ("start", "end")]
         other = f"{sessions(rows.other, 'ts', keys, gap)} AS {alias}"
         length = f"INTERVAL '{gap}' SECOND"
@@ -380,12 +385,7 @@ class Generator:
         """The same of a table whose groups are valid until the next; its rows are filtered before that."""
         name, alias = self._random.choice(list(TABLES)), self._alias()
         keys = self._random.choice([[], ["k"], ["k"], ["s"], ["k", "s"]])
-        rows = Text(name, name)
-        if self._happens("WHERE"):
-            inner = [Value(Text(*(column,) * 2), kind) for column, kind in TABLES[name]]
-            rows = text("(SELECT * FROM {} WHERE {})", name, self._condition(inner, 1))
-        values = [Value(Text(*(f"{alias}.{column}",) * 2), kind) for column, kind in TABLES[name]]
-        by = [value for value in values if value.text.own.split(".")[1] in keys]
+        rows, values, by = self._filtered(name, alias, keys)
         call = f"VALIDITY_WINDOW({alias}.ts)"
         window = Value(Text(call, f"{alias}.window_start, {alias}.window_end"), TIME)
         shown = [

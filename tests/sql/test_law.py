@@ -29,37 +29,27 @@ VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
 """The weights of queries of which four in five have validity; all others have none."""
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        pytest.param(start, marks=[pytest.mark.soak] if start >= ALWAYS else [])
-        for start in range(0, ALL, BLOCK)
-    ],
-)
+def starts(end: int, step: int, always: int) -> list[Any]:
+    """Where blocks of seeds start; those from `always` on run with the mark ``soak`` only."""
+    return [
+        pytest.param(start, marks=[pytest.mark.soak] if start >= always else [])
+        for start in range(0, end, step)
+    ]
+
+
+@pytest.mark.parametrize("start", starts(ALL, BLOCK, ALWAYS))
 def test_a_query_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
     for seed in range(start, start + BLOCK):
         check(seed)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        pytest.param(start, marks=[pytest.mark.soak] if start >= EMITTED_ALWAYS else [])
-        for start in range(0, EMITTED, 20)
-    ],
-)
+@pytest.mark.parametrize("start", starts(EMITTED, 20, EMITTED_ALWAYS))
 def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) -> None:
     for seed in range(start, start + 20):
         check_emitted(seed)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        pytest.param(start, marks=[pytest.mark.soak] if start >= VALID_ALWAYS else [])
-        for start in range(0, VALID, VALID_ALWAYS)
-    ],
-)
+@pytest.mark.parametrize("start", starts(VALID, VALID_ALWAYS, VALID_ALWAYS))
 def test_a_query_with_validity_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
     for seed in range(start, start + VALID_ALWAYS):
         check(seed, VALIDITY)

@@ -6,12 +6,22 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from penstock.graph import Read, Step
+from penstock.graph import Read
 from penstock_spark.formats.registry import open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage, sink_rows
-from penstock_spark.plan.batch_plan import Aggregate, Node, Plan, Query, Scan, Stage, ViewNode, WriteNode
+from penstock_spark.plan.batch_plan import (
+    Aggregate,
+    Node,
+    Plan,
+    Query,
+    Scan,
+    Stage,
+    ViewNode,
+    WriteNode,
+    root_steps,
+)
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.unwritable import unwritable
@@ -20,9 +30,12 @@ from penstock_spark.worker.unwritable import unwritable
 def run_plan(plan: Plan, context: Context) -> None:
     """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run."""
     open_sources(plan, context)
+    computed = _computed(plan)
     for node in plan.nodes:
         context.places = _places(node, plan)
-        context.computed = _computed(node, plan)
+        # The types of a sink that takes columns may be narrower.
+        takes_columns = isinstance(node, WriteNode) and node.in_columns
+        context.computed = (*computed, *context.places) if takes_columns else computed
         with described(context.spark, description(node, plan)):
             match node:
                 case Stage():
@@ -34,7 +47,7 @@ def run_plan(plan: Plan, context: Context) -> None:
     last = [stage for stage in plan.stages if not stage.outputs]
     if last:
         context.places = tuple(step.where for stage in last for step in stage.steps)
-        context.computed = _computed(last[0], plan)
+        context.computed = computed
         with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
             # These frames have no rows, so collecting them is the cheapest job.
             reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()
@@ -66,21 +79,10 @@ def _places(node: Node, plan: Plan) -> tuple[str, ...]:
             return (node.step.where,)
 
 
-def _computed(node: Node, plan: Plan) -> tuple[str, ...]:
-    """The steps whose values Spark may compute in the job of a node."""
-    steps: list[Step] = []
-    for stage in plan.stages:
-        match stage.root:
-            case Scan(read):
-                steps.append(read)
-            case Query(read):
-                steps += (read, *stage.root.source.steps)
-            case Aggregate(groupings, _):
-                steps += (step for _, step in groupings)
-    if isinstance(node, WriteNode) and node.in_columns:
-        # The sink's types may be narrower.
-        steps.append(node.step)
-    return tuple(dict.fromkeys(step.where for step in steps))
+def _computed(plan: Plan) -> tuple[str, ...]:
+    """The steps whose values Spark computes."""
+    roots = (stage.root for stage in plan.stages if isinstance(stage.root, Scan | Query | Aggregate))
+    return tuple(dict.fromkeys(step.where for root in roots for step in root_steps(root)))
 
 
 def _broadcast(node: ViewNode, context: Context) -> None:

@@ -215,24 +215,26 @@ def _show_root(root: StageRoot) -> str:
             return "results of the write"
 
 
-def _root_labels(root: StageRoot) -> list[str]:
+def root_steps(root: StageRoot) -> tuple[Step, ...]:
+    """The steps that a root stands for."""
     match root:
         case Inline(reads):
-            steps: tuple[Step, ...] = reads
-        case Exchange(groupings, _, strategies):
-            return [
-                f"{_labelled(step)}  # {strategy}"
-                for (_, step), strategy in zip(groupings, strategies, strict=True)
-            ]
-        case Aggregate(groupings, _):
-            steps = tuple(step for _, step in groupings)
+            return reads
+        case Exchange(groupings, _, _) | Aggregate(groupings, _):
+            return tuple(step for _, step in groupings)
         case Query(step):
-            steps = (step, *root.source.steps)
+            return step, *root.source.steps
         case Scan(step) | Spread(step, _) | Written(step):
-            steps = (step,)
+            return (step,)
         case Deferred():
-            steps = ()
-    return [_labelled(step) for step in steps]
+            return ()
+
+
+def _root_labels(root: StageRoot) -> list[str]:
+    labels = map(_labelled, root_steps(root))
+    if isinstance(root, Exchange):
+        return [f"{label}  # {strategy}" for label, strategy in zip(labels, root.strategies, strict=True)]
+    return [*labels]
 
 
 def _labelled(step: Step) -> str:

@@ -219,17 +219,16 @@ class Lowering:
     def _aggregate(self, relation: Aggregate, emit: Emit | None) -> Any:
         """A grouping, whose results are given at each change, or when a clause says."""
         found = without_windows(relation)
+        windowfn: Any = GlobalWindows()
         if found is None:
             rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
         else:
             inner, keys, calls, windowed = found
             rows = self._at_times(inner, windowed.time)
+            windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
-        windowfn: Any = GlobalWindows()
-        if windowed is not None:
-            windowfn = windowfn_of(windowed)
         pairing = Pairing(keys, values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
         if retracts and any(call.name == "single" for call in calls):

@@ -176,17 +176,21 @@ def _source_of(name: str, pcoll: Any) -> Any:
     Raises:
         NotForSpark: It is not.
     """
-    transform = None if pcoll.producer is None else pcoll.producer.transform
-    source = getattr(transform, "source", None)
+    source = _read_from(pcoll)
     if not isinstance(source, (DataFrameSource, SparkSource, ParquetSource)):
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
     return source
 
 
+def _read_from(pcoll: Any) -> Any:
+    """The source whose elements an input has as they are; None if a step made them, or they were rejected."""
+    transform = None if pcoll.producer is None or pcoll.tag is not None else pcoll.producer.transform
+    return getattr(transform, "source", None)
+
+
 def stamps_of(pcoll: Any) -> str | None:
     """The field that has the timestamps of elements, if they come so from their source; no element lacks it."""
-    transform = None if pcoll.producer is None or pcoll.tag is not None else pcoll.producer.transform
-    source = getattr(transform, "source", None)
+    source = _read_from(pcoll)
     selector = source.event_time if isinstance(source, StreamSource) else None
     return selector if isinstance(selector, str) else None
 
