@@ -204,6 +204,7 @@ LATE_IMPORTS = {
     "penstock_spark": {
         "penstock_spark",
         "penstock_spark.batches",
+        "penstock_spark.formats.ranges.stream",
         "penstock_spark.runner",
         "penstock_spark.session.spark_versions",
         "penstock_spark.stream.level_processor",

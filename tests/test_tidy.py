@@ -43,6 +43,8 @@ EXCEPTIONS = {
     "sdk/penstock/coders/": {"cloudpickle"},
     # Protocol messages, imported where a time becomes one or is made of one.
     "sdk/penstock/utils/": {"google"},
+    # Optional packages, each in the folder of the format that it reads and writes.
+    "runner_spark/penstock_spark/formats/kafka/": {"confluent_kafka", "fastavro"},
 }
 
 # Turned round, so that this file does not offend against itself.

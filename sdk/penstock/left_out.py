@@ -28,8 +28,8 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "not our business: Spark reads and writes these by format name or path: `penstock.io.sparkio`",
     ),
     (
-        "io.kafka io.external.kafka",
-        '`ReadFromSpark("kafka", ...).as_stream(...)`, `WriteToSpark("kafka", ...)`',
+        "io.external.kafka",
+        "`penstock.io.kafka`, which needs no expansion service",
     ),
     (
         "io.avroio io.tfrecordio",

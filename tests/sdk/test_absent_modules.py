@@ -11,7 +11,7 @@ import penstock
 import penstock.io
 from penstock.left_out import INSTEAD
 
-KAFKA = r"[\s\S]*hint: .*ReadFromSpark\(\"kafka\""
+KINESIS = r"[\s\S]*hint: .*Spark reads and writes these by format name"
 
 
 @pytest.mark.parametrize("module", INSTEAD)
@@ -25,12 +25,14 @@ def test_an_import_fails_with_what_to_do_instead(module):
 
 
 def test_every_way_to_import_has_the_hint():
-    with pytest.raises(ModuleNotFoundError, match=KAFKA):
-        import penstock.io.kafka as _
-    with pytest.raises(ModuleNotFoundError, match=KAFKA):
-        from penstock.io.kafka import ReadFromKafka  # noqa: F401
-    with pytest.raises(ImportError, match=f"cannot import name 'kafka' from 'penstock.io'{KAFKA}") as caught:
-        from penstock.io import kafka  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match=KINESIS):
+        import penstock.io.kinesis as _
+    with pytest.raises(ModuleNotFoundError, match=KINESIS):
+        from penstock.io.kinesis import ReadDataFromKinesis  # noqa: F401
+    with pytest.raises(
+        ImportError, match=f"cannot import name 'kinesis' from 'penstock.io'{KINESIS}"
+    ) as caught:
+        from penstock.io import kinesis  # noqa: F401
     assert not isinstance(caught.value, ModuleNotFoundError)
     with pytest.raises(ModuleNotFoundError, match=r"(?s)No module named 'penstock.io.gcp'.*hint: .*sparkio"):
         from penstock.io.gcp.bigquery import WriteToBigQuery  # noqa: F401
@@ -43,15 +45,15 @@ def test_every_way_to_import_has_the_hint():
 
 
 def test_whoever_only_asks_is_told_that_there_is_none():
-    assert importlib.util.find_spec("penstock.io.kafka") is None
-    assert not hasattr(penstock.io, "kafka")
+    assert importlib.util.find_spec("penstock.io.kinesis") is None
+    assert not hasattr(penstock.io, "kinesis")
     assert not hasattr(penstock, "ml")
     assert importlib.util.find_spec("penstock.io.textio") is not None
     try:
-        from penstock.io import kafka
+        from penstock.io import kinesis
     except ImportError:
-        kafka = None
-    assert kafka is None
+        kinesis = None
+    assert kinesis is None
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.kafka import KafkaSink, KafkaSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
 from penstock.io.query_source import QuerySource
+from penstock.io.ranges import RangesOfSource
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.text_sink import TextSink
@@ -23,9 +25,11 @@ from penstock_spark.formats.csv import CSV
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.json import JSON
+from penstock_spark.formats.kafka import KAFKA
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
 from penstock_spark.formats.query import QUERIES
+from penstock_spark.formats.ranges import RANGES
 from penstock_spark.formats.sequences import SEQUENCES
 from penstock_spark.formats.tables import TABLES
 from penstock_spark.formats.text import TEXT
@@ -45,11 +49,14 @@ FORMATS: dict[type[Source | Sink], Format] = {
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
     QuerySource: QUERIES,
+    RangesOfSource: RANGES,
+    KafkaSource: KAFKA,
     TextSink: TEXT,
     CsvSink: CSV,
     JsonSink: JSON,
     ParquetSink: PARQUET,
     SparkSink: TABLES,
+    KafkaSink: KAFKA,
     FrameSink: FRAMES,
     DriverList: LISTS,
     ConsoleSink: CONSOLE,

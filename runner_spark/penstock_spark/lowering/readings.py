@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from penstock.graph import InlineValues, Read, Source, Step
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.sparkio import SparkSource
-from penstock.io.streams import StreamSource
+from penstock.io.streams import MAX_RECORDS, StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
@@ -24,7 +24,7 @@ from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.reading import StreamReader, scheduled_reader, staged_reader
 
-_LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
+_LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger", MAX_RECORDS.lower()}
 _Clocked = PeriodicSource | SequenceSource
 
 

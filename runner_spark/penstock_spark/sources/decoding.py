@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.sources.scan import Rejected
+from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, Naming
-from penstock_spark.worker.messages import Place
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
 """From rows of one file, and its name, to elements."""
@@ -27,9 +26,9 @@ class ByFile:
     >>> from penstock_spark.sources.stream_files import CHANGED, START
     >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Naming())
     >>> rows = {"value": [1, 2, 3], FILE: ["file:/a", "file:/a", "file:/b"], START: [0, 0, 0]}
-    >>> decode(pa.RecordBatch.from_pydict(rows))
+    >>> [part[:2] for part in decode(pa.RecordBatch.from_pydict(rows))]
     [(('file:///a', 0), [1, 2]), (('file:///b', 0), [3])]
-    >>> decode(pa.RecordBatch.from_pydict({**rows, CHANGED: [7, 7, 5]}))
+    >>> [part[:2] for part in decode(pa.RecordBatch.from_pydict({**rows, CHANGED: [7, 7, 5]}))]
     [((7, 'file:///a', 0), [1, 2]), ((5, 'file:///b', 0), [3])]
     """
 
@@ -37,21 +36,23 @@ class ByFile:
         self._decode = decode
         self._naming = naming
 
-    def __call__(self, batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
+    def __call__(self, batch: pa.RecordBatch) -> list[Part]:
         first = batch.schema.names.index(FILE)
         rows, parts = batch.select(range(first)), []
         for (name, offset, *changed), start, end in runs_of(batch.columns[first:]):
             file = self._naming.name(name)
             if file is not None:
-                parts.append(((*changed, file, offset), self._decode(rows.slice(start, end - start), file)))
-        return [part for part in parts if part[1]]
+                values = self._decode(rows.slice(start, end - start), file)
+                parts.append(Part((*changed, file, offset), values))
+        return [part for part in parts if part.values]
 
 
 class ByOffset:
     """Decodes batches of a queue with topic, partition and offset in each row; a `StreamDecoder`.
 
     >>> rows = {"topic": ["t"] * 3, "partition": [0, 0, 1], "offset": [7, 8, 3], "value": ["a", "b", "c"]}
-    >>> ByOffset(lambda batch: batch.column(3).to_pylist())(pa.RecordBatch.from_pydict(rows))
+    >>> decode = ByOffset(lambda batch: batch.column(3).to_pylist())
+    >>> [part[:2] for part in decode(pa.RecordBatch.from_pydict(rows))]
     [(('t', 0, 7), ['a', 'b']), (('t', 1, 3), ['c'])]
     """
 
@@ -60,11 +61,11 @@ class ByOffset:
     def __init__(self, decode: Callable[[pa.RecordBatch], Iterable[Any]]) -> None:
         self._decode = decode
 
-    def __call__(self, batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
+    def __call__(self, batch: pa.RecordBatch) -> list[Part]:
         *names, offset = self.COLUMNS
         offsets = batch.column(offset)
         return [
-            ((*partition, offsets[start].as_py()), list(self._decode(batch.slice(start, end - start))))
+            Part((*partition, offsets[start].as_py()), list(self._decode(batch.slice(start, end - start))))
             for partition, start, end in runs_of([batch.column(name) for name in names])
         ]
 

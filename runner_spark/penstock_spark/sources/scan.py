@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
+from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Place
 
 Decoder = Callable[[pa.RecordBatch], list[Any]]
-Reader = Callable[[pa.RecordBatch], Iterable[list[Any]]]
-StreamDecoder = Callable[[pa.RecordBatch], list[tuple[Place, list[Any]]]]
-"""From an Arrow batch to its elements, in parts: rows of one file, in its order, with their place among all that the
-source gives; or everything, with an empty place, if they come as they are read. It may keep state between batches."""
+Reader = Callable[[pa.RecordBatch], Iterable[list[Any] | Batch]]
+
+
+class Part(NamedTuple):
+    """Some elements of a stream: of one file or partition, in its order, or of everything."""
+
+    place: Place  # Their place among all that the source gives; empty if they come as they are read.
+    values: list[Any]
+    times_micros: Sequence[int] | None = None  # Their event times, if the source has them.
+    partition: Hashable = ""  # The partition that they belong to, if the source has partitions.
+
+
+StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]
+"""From an Arrow batch to its elements; it may keep state between batches."""
 
 
 def _nothing_to_check() -> None:

@@ -139,8 +139,14 @@ class Pages:
         self._waiting: list[Any] = []
         self._count = _FIRST_PAGE_ELEMENTS
 
-    def add(self, values: list[Any]) -> Iterator[bytes]:
-        """The pages that more elements complete."""
+    def add(self, values: list[Any] | Batch) -> Iterator[bytes]:
+        """The pages that more elements complete; those of a batch, which has times, are complete at once."""
+        if isinstance(values, Batch):
+            yield from self.rest()
+            for start in range(0, len(values.values), _PAGE_ELEMENTS):
+                end = min(start + _PAGE_ELEMENTS, len(values.values))
+                yield encode_page(values.taken(list(range(start, end))))
+            return
         self._waiting += values
         start = 0
         while len(self._waiting) - start >= self._count:

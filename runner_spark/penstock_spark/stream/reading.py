@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.io.schedules import ScheduledSource
-from penstock.io.streams import StreamSource
+from penstock.io.streams import StreamSource, innermost_policy
 from penstock.io.watermark_policy import Recorded
+from penstock.io.watermarks import IngressTime
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats
-from penstock_spark.sources.scan import Rejected
+from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import Place
@@ -47,6 +48,7 @@ class StreamReader:
         self._where = where
         self._decode = make_decoder()
         self._estimator = Estimator(source.watermark)
+        self._has_event_times = not isinstance(innermost_policy(source.watermark), IngressTime)
         self._event_time_of = source.event_time_of() if source.event_time is not None else None
         self._arrival_time_of = source.arrival_time_of() if source.arrival_time is not None else None
         self._partition_of = source.partition_of() if source.partition is not None else None
@@ -55,36 +57,42 @@ class StreamReader:
         self._has_rejects = source.has_rejects
 
     def __call__(self, record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
-        for place, values in self._decode(record):
-            kept, bad = self._parted(values)
-            kept, events, arrivals = self._times(kept, bad, clock_micros)
-            yield from self._arrivals(kept, events, arrivals, bad, place)
+        for part in self._decode(record):
+            kept, bad = self._parted(part)
+            values, events, arrivals = self._times(kept, bad, clock_micros)
+            yield from self._arrivals(values, events, arrivals, bad, part)
 
-    def _parted(self, values: list[Any]) -> tuple[list[Any], list[FailedElement]]:
-        """Parsed values, and those that could not be parsed."""
+    def _parted(self, part: Part) -> tuple[Part, list[FailedElement]]:
+        """The part without the values that could not be parsed, and these."""
+        values, times_micros = part.values, part.times_micros
         if not any(type(value) is Rejected for value in values):
-            return values, []
+            return part, []
         bad = [_letter(value.raw, value.error) for value in values if type(value) is Rejected]
-        return [value for value in values if type(value) is not Rejected], bad
+        places = [place for place, value in enumerate(values) if type(value) is not Rejected]
+        times = None if times_micros is None else [times_micros[place] for place in places]
+        return part._replace(values=[values[place] for place in places], times_micros=times), bad
 
     def _times(
-        self, values: list[Any], bad: list[FailedElement], clock_micros: int
+        self, part: Part, bad: list[FailedElement], clock_micros: int
     ) -> tuple[list[Any], list[int], int | list[int]]:
         """The values with known times, their event times, and their arrival times."""
         events, arrivals = self._event_time_of, self._arrival_time_of
+        values, own = part.values, part.times_micros if self._has_event_times else None
+        if own is None:
+            own = [clock_micros] * len(values)
         try:
             return (
                 values,
-                [clock_micros] * len(values) if events is None else events.of_all(values),
+                list(own) if events is None else events.of_all(values),
                 clock_micros if arrivals is None else arrivals.of_all(values),
             )
         except Exception as error:
             if not self._has_rejects:
                 step_failed(error, self._where)
         kept, own_events, own_arrivals = [], [], []
-        for value in values:
+        for value, time_micros in zip(values, own, strict=True):
             try:
-                event = clock_micros if events is None else events(value)
+                event = time_micros if events is None else events(value)
                 arrival = clock_micros if arrivals is None else arrivals(value)
             except Exception as error:
                 bad.append(_letter(value, error))
@@ -100,10 +108,11 @@ class StreamReader:
         events: list[int],
         arrivals: int | list[int],
         bad: list[FailedElement],
-        place: Place,
+        part: Part,
     ) -> Iterator[Arrival]:
+        place, partition = part.place, part.partition
         if isinstance(arrivals, int):
-            summary, ahead = self._summary(values, events, arrivals)
+            summary, ahead = self._summary(values, events, arrivals, partition)
             yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead, place)
             return
         ticks: dict[int, list[int]] = {}
@@ -113,14 +122,15 @@ class StreamReader:
         for tick_micros, rows in sorted(ticks.items()):
             own = whole.taken(rows)
             own_events = [events[row] for row in rows]
-            summary, ahead = self._summary(own.values, own_events, [arrivals[row] for row in rows])
+            own_arrivals = [arrivals[row] for row in rows]
+            summary, ahead = self._summary(own.values, own_events, own_arrivals, partition)
             yield Arrival(tick_micros, own, summary, tuple(bad), ahead, place)
             bad = []
         if bad:
             yield Arrival(None, Batch([]), None, tuple(bad), place=place)
 
     def _summary(
-        self, values: list[Any], events: list[int], arrivals: int | list[int]
+        self, values: list[Any], events: list[int], arrivals: int | list[int], partition: Hashable
     ) -> tuple[Summary, int]:
         """What the watermark needs, without event times that are too far ahead, and the number of these."""
         count = len(events)
@@ -135,13 +145,13 @@ class StreamReader:
         ahead = count - len(events)
         summary = self._estimator.empty_summary
         if self._partition_of is None:
-            return self._estimator.observe(summary, "", events, arrivals), ahead
+            return self._estimator.observe(summary, partition, events, arrivals), ahead
         partitions: dict[Hashable, list[int]] = {}
         for place, value in enumerate(values):
             partitions.setdefault(self._partition_of(value), []).append(place)
-        for partition, places in partitions.items():
+        for name, places in partitions.items():
             own = [arrivals[place] for place in places] if isinstance(arrivals, list) else arrivals
-            summary = self._estimator.observe(summary, partition, [events[place] for place in places], own)
+            summary = self._estimator.observe(summary, name, [events[place] for place in places], own)
         return summary, ahead
 
 

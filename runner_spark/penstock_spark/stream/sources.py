@@ -99,8 +99,8 @@ class SourceTask:
                 own = record.select(record.schema.names[:-1])
                 for arrival in self._read(own, clock_micros):
                     self._arrive(arrival, self._logical_time(arrival, clock_micros), done)
-                if self._waiting >= _ELEMENTS_AT_ONCE and program.number < program.last:
-                    yield self._flush()
+                    if self._waiting >= _ELEMENTS_AT_ONCE and program.number < program.last:
+                        yield self._flush()
         yield self._flush()
 
     def snapshot(self) -> Snapshot:

@@ -14,6 +14,7 @@ from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.reports.reporting import Reporting, reporting_now
+from penstock_spark.worker.batch import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class ScanRoot:
     """
 
     edge: int
-    make_reader: Callable[[], Callable[[Any], Iterable[list[Any]]]]
+    make_reader: Callable[[], Callable[[Any], Iterable[list[Any] | Batch]]]
 
 
 @dataclass(frozen=True, eq=False)

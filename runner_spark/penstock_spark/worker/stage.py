@@ -279,9 +279,10 @@ class Stage:
         consumer = self.tee(scan.edge)
         read = scan.make_reader()
         for record in records:
-            for values in read(record):
-                if values:
-                    yield consumer, Batch(values)
+            for part in read(record):
+                batch = part if isinstance(part, Batch) else Batch(part)
+                if batch.values:
+                    yield consumer, batch
 
     def snapshot(self) -> Snapshot:
         merged: Snapshot = {}

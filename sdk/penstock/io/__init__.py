@@ -33,6 +33,12 @@ from penstock.io.range_trackers import LexicographicKeyRangeTracker as Lexicogra
 from penstock.io.range_trackers import OffsetRangeTracker as OffsetRangeTracker
 from penstock.io.range_trackers import OrderedPositionRangeTracker as OrderedPositionRangeTracker
 from penstock.io.range_trackers import UnsplittableRangeTracker as UnsplittableRangeTracker
+from penstock.io.ranges import NumberedSource as NumberedSource
+from penstock.io.ranges import RangeSource as RangeSource
+from penstock.io.ranges import ReadFromSource as ReadFromSource
+from penstock.io.ranges import SourceRange as SourceRange
+from penstock.io.ranges import TimedElements as TimedElements
+from penstock.io.ranges import UnreadableElement as UnreadableElement
 from penstock.io.sparkio import ReadFromSpark as ReadFromSpark
 from penstock.io.sparkio import WriteToSpark as WriteToSpark
 from penstock.io.sparkio import from_dataframe as from_dataframe

@@ -13,6 +13,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
+from penstock.io.ranges import RangeSource, ReadFromSource
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
@@ -169,7 +170,8 @@ class SDFBoundedSourceReader(PTransform[Any, Any]):
 class Read(PTransform[Any, Any]):
     """Reads a source (Beam's ``Read``).
 
-    The source is a `BoundedSource`, a transform that reads, or a description for the runner (`penstock.graph.Source`).
+    The source is a `BoundedSource`, a `RangeSource`, a transform that reads, or a description for the runner
+    (`penstock.graph.Source`).
     """
 
     def __init__(self, source: Any) -> None:
@@ -193,6 +195,9 @@ class Read(PTransform[Any, Any]):
                 pbegin | "Source" >> Create([self.source], reshuffle=False) | SDFBoundedSourceReader()
             )
             return result
+        if isinstance(self.source, RangeSource):
+            ranges: PCollection[Any] = pbegin.pipeline | ReadFromSource(self.source)
+            return ranges
         if isinstance(self.source, PTransform):
             read: PCollection[Any] = pbegin.pipeline | self.source
             return read

@@ -67,6 +67,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         rejects: bool = False,
         max_files_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
+        max_records_per_batch: int | None = None,
         ends: bool = False,
     ) -> Any:
         """The same source, read continuously: first its present content, then every addition (penstock's own).
@@ -78,13 +79,13 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         Example: ``ReadFromText("/logs/*.txt").as_stream(event_time=parse_time, watermark=BoundedDisorder(60))``.
 
         Args:
-            event_time: An element's event time; by default its arrival time.
+            event_time: An element's event time; by default the source's own, if it has one, or else the arrival time.
             watermark: A policy of `penstock.io.watermarks`; needed with an event time, and useless without one.
             arrival_time: The arrival time in recorded logs, which replays them in their own processing time; by default
                 an element arrives when it is read.
             tick: With `arrival_time`: elements that arrive within this number of seconds arrive at one logical time.
-            partition: The name of an element's partition, for policies that look at each partition; by default all
-                elements have one partition: files are read one after the other.
+            partition: The name of an element's partition, for policies that look at each partition; by default the
+                source's own, if it has partitions; otherwise one for all: files are read one after the other.
             max_ahead: Event times more than this number of seconds ahead of the clock do not advance the watermark, and
                 are counted; None: all do.
             rejects: Whether there is a second output, tagged ``"rejected"``, for elements without a usable time and
@@ -92,6 +93,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
                 they are errors.
             max_files_per_batch: The maximum number of files in a micro-batch; by default all.
             max_bytes_per_batch: The same for bytes.
+            max_records_per_batch: The same for records, for sources that count them, such as Kafka.
             ends: Whether the stream ends after the present content, as in a replay; otherwise it waits for more.
 
         Returns:
@@ -105,14 +107,14 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         """
         stream = StreamSource(
             self.source,
-            watermark_of(watermark, event_time),
+            watermark_of(self.source, watermark, event_time),
             event_time,
             arrival_time,
             tick_micros_of(tick, arrival_time),
             partition,
             max_ahead_micros_of(max_ahead),
             bool(rejects),
-            reader_options(self.source, max_files_per_batch, max_bytes_per_batch),
+            reader_options(self.source, max_files_per_batch, max_bytes_per_batch, max_records_per_batch),
             bool(ends),
         )
         return ReadStream(stream.check(), self)

@@ -29,6 +29,9 @@ ACCEPTED = "accepted"
 REJECTED = "rejected"
 """The tag of the output for elements without a usable time and for rows that cannot be parsed."""
 
+MAX_RECORDS = "maxRecordsPerBatch"
+"""The option with the limit of records in a micro-batch."""
+
 _POLICIES = "BoundedDisorder(60), EstimationBand(), OrderedPartitions() or your own CustomWatermark"
 
 
@@ -39,6 +42,12 @@ class Streamable(Source):
     """Whether it reads files, so that a micro-batch may be limited to some of them."""
     rejects_text: bool = False
     """Whether rows that cannot be parsed are rejected as text, not as elements."""
+    limits_records: bool = False
+    """Whether a micro-batch may be limited to some records."""
+    has_times: bool = False
+    """Whether its elements have event times of their own."""
+    has_partitions: bool = False
+    """Whether it names the partitions of its elements."""
 
     def why_no_stream(self) -> tuple[str, str] | None:
         """Why it cannot be read as a stream, and what to do instead; None if it can."""
@@ -76,8 +85,10 @@ class StreamSource(Source):
         _check_streamable(self.source)
         for argument in ("event_time", "arrival_time", "partition"):
             _check_selector(self.source, argument, getattr(self, argument))
-        _check_watermark(self.watermark, self.event_time)
-        _check_partition(self.watermark, self.partition)
+        has_times = isinstance(self.source, Streamable) and self.source.has_times
+        _check_watermark(self.watermark, self.event_time, has_times)
+        has_partitions = isinstance(self.source, Streamable) and self.source.has_partitions
+        _check_partition(self.watermark, self.partition, has_partitions)
         return self
 
     def describe(self) -> str:
@@ -98,13 +109,16 @@ class StreamSource(Source):
         return None if self.partition is None else PartOf("partition", self.partition)
 
 
-def watermark_of(watermark: WatermarkPolicy | None, event_time: Any) -> WatermarkPolicy:
+def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: Any) -> WatermarkPolicy:
     """The policy, by default `IngressTime`; event times need one."""
     if watermark is not None:
         return watermark
-    if event_time is None:
+    has_times = isinstance(source, Streamable) and source.has_times
+    if event_time is None and not has_times:
         return IngressTime()
     what = "event_time is given, but no watermark"
+    if event_time is None:
+        what = f"the elements of {source.describe()} have event times, but no watermark is given"
     raise _refused(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles wrap one of them")
 
 
@@ -125,15 +139,21 @@ def max_ahead_micros_of(max_ahead: DurationTypes | None) -> int | None:
 
 
 def reader_options(
-    source: Source, max_files_per_batch: int | None, max_bytes_per_batch: int | None
+    source: Source,
+    max_files_per_batch: int | None,
+    max_bytes_per_batch: int | None,
+    max_records_per_batch: int | None,
 ) -> tuple[tuple[str, Any], ...]:
-    """The limits of a micro-batch, as options of Spark's reader of files."""
+    """The limits of a micro-batch, as options of Spark's reader."""
+    reads_files = isinstance(source, Streamable) and source.reads_files
+    limits_records = isinstance(source, Streamable) and source.limits_records
     limits = {
-        "max_files_per_batch": ("maxFilesPerTrigger", max_files_per_batch),
-        "max_bytes_per_batch": ("maxBytesPerTrigger", max_bytes_per_batch),
+        "max_files_per_batch": ("maxFilesPerTrigger", max_files_per_batch, reads_files),
+        "max_bytes_per_batch": ("maxBytesPerTrigger", max_bytes_per_batch, reads_files),
+        "max_records_per_batch": (MAX_RECORDS, max_records_per_batch, limits_records),
     }
     options = []
-    for argument, (option, limit) in limits.items():
+    for argument, (option, limit, fits) in limits.items():
         if limit is None:
             continue
         if not isinstance(limit, int) or isinstance(limit, bool):
@@ -141,9 +161,14 @@ def reader_options(
             raise refusal(TypeError, what, where=here(), hint=f"write {argument}=100, for example")
         if limit < 1:
             raise _refused(f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit")
-        if not (isinstance(source, Streamable) and source.reads_files):
+        if not fits:
+            limited = (
+                "records, but {} does not count them" if option == MAX_RECORDS else "files, but {} reads none"
+            )
+            what = f"{argument} limits {limited.format(source.describe())}"
+            own = "max_records_per_batch" if limits_records else "max_files_per_batch or max_bytes_per_batch"
             hint = "pass the format's own option to ReadFromSpark, such as maxOffsetsPerTrigger for kafka"
-            raise _refused(f"{argument} limits files, but {source.describe()} reads none", hint)
+            raise _refused(what, f"pass {own}" if limits_records or reads_files else hint)
         options.append((option, limit))
     return tuple(options)
 
@@ -177,18 +202,18 @@ def _check_selector(source: Source, argument: str, selector: Any) -> None:
         raise _refused(what, f"make {argument} a function of the element{known}")
 
 
-def _check_watermark(watermark: Any, event_time: Any) -> None:
+def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
     """Refuses anything but a policy, and event times that do not fit it."""
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
         raise refusal(TypeError, what, where=here(), hint=f"pass {_POLICIES}")
-    match _innermost(watermark):
+    match innermost_policy(watermark):
         case IngressTime():
             if event_time is not None:
                 what = "with IngressTime the event time is the arrival time, but event_time is given too"
                 raise _refused(what, f"leave event_time out, or pass watermark={_POLICIES}")
         case BoundedDisorder() | CustomWatermark() | EstimationBand() | OrderedPartitions():
-            if event_time is None:
+            if event_time is None and not has_times:
                 what = f"a source without event time: {_policy_name(watermark)} needs one for each element"
                 hint = 'pass event_time="field" or a function of the element; or leave the watermark out'
                 raise _refused(what, hint)
@@ -201,12 +226,12 @@ def _check_watermark(watermark: Any, event_time: Any) -> None:
             raise refusal(TypeError, what, where=here(), hint=hint)
 
 
-def _check_partition(watermark: WatermarkPolicy, partition: Any) -> None:
+def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions: bool) -> None:
     """Refuses partitions for a policy that does not use them, and a number of unknown partitions."""
-    policy = _innermost(watermark)
+    policy = innermost_policy(watermark)
     match policy:
         case OrderedPartitions(at_least=at_least) | BoundedDisorder(per_partition=True, at_least=at_least):
-            if at_least > 1 and partition is None:
+            if at_least > 1 and partition is None and not has_partitions:
                 what = f"the watermark would wait for {at_least} partitions, but elements have no partition"
                 raise _refused(what, 'pass partition="field" or a function, or leave at_least out')
         case _ if partition is not None:
@@ -214,7 +239,7 @@ def _check_partition(watermark: WatermarkPolicy, partition: Any) -> None:
             raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
 
 
-def _innermost(policy: WatermarkPolicy) -> WatermarkPolicy:
+def innermost_policy(policy: WatermarkPolicy) -> WatermarkPolicy:
     """The policy inside the ones that wrap another."""
     while isinstance(policy, Wrapping):
         policy = policy.policy

@@ -25,9 +25,8 @@ from penstock_spark.sources.reader_options import (
     file_options,
 )
 from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.scan import Part, Scan, StreamScan
 from penstock_spark.sources.stream_files import Naming, place_columns
-from penstock_spark.worker.messages import Place
 
 _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 """The columns, with their types, by which Kafka's rows tell where they stand."""
@@ -95,8 +94,8 @@ def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dic
     return file_options(options) | ({} if looks_deep else {"recursiveFileLookup": False})
 
 
-def _all(batch: pa.RecordBatch) -> list[tuple[Place, list[Any]]]:
-    return [((), list(to_rows(batch)))]
+def _all(batch: pa.RecordBatch) -> list[Part]:
+    return [Part((), list(to_rows(batch)))]
 
 
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:

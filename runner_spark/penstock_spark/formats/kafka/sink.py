@@ -1,0 +1,385 @@
+"""Writes a topic: tasks produce the records of a micro-batch, at least once or in transactions.
+
+In transactions, the records of a micro-batch are divided by key, always in the same way. Each part is one transaction,
+which also commits the number of the micro-batch plus one as the offset of a consumer group of its own. A micro-batch
+that is written again finds that offset, and leaves the part out. A transactional identifier for each part shuts out
+whoever else wrote it before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.base.identifiers import identifier
+from penstock.error import refusal
+from penstock.io.kafka import KafkaSink
+from penstock_spark.formats.kafka.client import REQUEST_SECONDS, asked, client, explained, make
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.spark_versions import repartition_by_number
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
+from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+from penstock_spark.worker.batch import dumps, dumps_with_code, loads
+
+_FLUSH_SECONDS = 0.5
+_TRANSACTION_SECONDS = 60.0
+
+Record = tuple[Any, ...]
+"""What ``Producer.produce`` takes: topic, value, key, partition, timestamp in milliseconds, and headers."""
+
+_producers: dict[str, Any] = {}
+"""The producers of this process, which keep their connections from micro-batch to micro-batch."""
+
+
+def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
+    client(where)
+
+    def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+        if not batch.stream:
+            check_topic(sink)
+        stream = hashlib.sha256((batch.stream or identifier()).encode()).hexdigest()[:16]
+        writing = _Writing(sink, where, f"penstock-{stream}", batch.number, reporting_now())
+        if sink.is_exactly_once:
+            frame = repartition_by_number(frame, sink.transactions, frame["part"])
+        function = _writing_function(dumps_with_code(writing), driver_sys_path())
+        map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
+        return []
+
+    if sink.is_exactly_once:
+        return SinkPlan("part int, value binary", lambda: Parts(sink, where), None, commit)
+    return SinkPlan("value binary", lambda: Records(sink, where), None, commit)
+
+
+def prepare_topic(sink: KafkaSink, spark: SparkSession, where: str, stream: str) -> None:
+    try:
+        check_topic(sink)
+    except Exception as error:
+        step_failed(error, where)
+
+
+def check_topic(sink: KafkaSink) -> None:
+    """Refuses a topic that does not exist, before anything is written; a ConnectionError if no broker answers."""
+    brokers = sink.config["bootstrap.servers"]
+    producer = make("Producer", sink.config)
+    topics = asked(
+        lambda: producer.list_topics(timeout=REQUEST_SECONDS).topics, "the topics cannot be listed", brokers
+    )
+    if sink.topic not in topics:
+        what = f"there is no topic {sink.topic!r} at {brokers}"
+        raise refusal(LookupError, what, hint="check the name, and make the topic first")
+
+
+@dataclass
+class Records(Encoder):
+    """One pickled row of records for each batch of elements."""
+
+    sink: KafkaSink
+    where: str
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(
+            [pa.array([dumps(self.records(values))], pa.binary())], names=["value"]
+        )
+
+    def records(self, values: list[Any]) -> list[Record]:
+        try:
+            make_record = self._of_row if self.sink.with_headers else self._of_pair
+            return list(map(make_record, values))
+        except Exception as error:
+            step_failed(error, self.where)
+
+    def _of_pair(self, element: Any) -> Record:
+        try:
+            key, value = element
+        except (TypeError, ValueError):
+            what = f"an element is a {type(element).__name__}, and not a pair of key and value"
+            raise refusal(TypeError, what, where=self.where, hint="make pairs of them with a Map") from None
+        return self._record(key, value)
+
+    def _of_row(self, element: Any) -> Record:
+        def found(name: str) -> Any:
+            return element.get(name) if isinstance(element, dict) else getattr(element, name, None)
+
+        headers = found("headers")
+        if headers is not None:
+            headers = [
+                tuple(header) if isinstance(header, list | tuple) else (header.key, header.value)
+                for header in headers
+            ]
+        return self._record(
+            found("key"), found("value"), found("topic"), found("partition"), found("timestamp"), headers
+        )
+
+    def _record(
+        self,
+        key: Any,
+        value: Any,
+        topic: str | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Any = None,
+    ) -> Record:
+        sink = self.sink
+        key = self._bytes("key", key, sink.key_serializer)
+        value = self._bytes("value", value, sink.value_serializer)
+        return (
+            topic or sink.topic,
+            value,
+            key,
+            -1 if partition is None else partition,
+            timestamp or 0,
+            headers,
+        )
+
+    def _bytes(self, part: str, data: Any, serialize: Any) -> bytes | None:
+        if data is not None and serialize is not None:
+            data = serialize(data)
+        if data is None or isinstance(data, bytes):
+            return data
+        what = f"the {part} of an element is a {type(data).__name__}, but Kafka takes bytes"
+        hint = f'pass {part}_serializer to WriteToKafka, such as "json"'
+        raise refusal(TypeError, what, where=self.where, hint=hint)
+
+
+class Parts(Records):
+    """A row for each part of a batch's records, with the number of the part, which follows from the record alone."""
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        parts: dict[int, list[Record]] = {}
+        for record in self.records(values):
+            _, value, key, *_ = record
+            content = (value or b"") if key is None else key
+            parts.setdefault(zlib.crc32(content) % self.sink.transactions, []).append(record)
+        columns = [
+            pa.array(list(parts), pa.int32()),
+            pa.array([dumps(part) for part in parts.values()], pa.binary()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=["part", "value"])
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What a task needs to write its share of a micro-batch."""
+
+    sink: KafkaSink
+    where: str
+    name: str  # Of the stream and the sink, or of a run in batch mode.
+    batch: int
+    reporting: Reporting
+
+
+def _writing_function(program: bytes, sys_path: tuple[str, ...]) -> Any:
+    def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import_like_driver(sys_path)
+        writing: _Writing = loads(program)
+        report_with(writing.reporting)
+        try:
+            written = write_parts(writing, rows) if writing.sink.is_exactly_once else write_all(writing, rows)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            step_failed(error, writing.where)
+        yield pa.RecordBatch.from_arrays([pa.array([written], pa.int64())], names=["written"])
+
+    return run
+
+
+def write_all(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
+    """Writes records at least once; returns how many."""
+    sink, written = writing.sink, 0
+    producer = _Producer.of(sink, None)
+    for batch in rows:
+        for page in batch.column("value").to_pylist():
+            written += producer.send(loads(page))
+    producer.flush()
+    return written
+
+
+def write_parts(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
+    """Writes each part in a transaction, unless an earlier try has; returns how many records."""
+    parts: dict[int, list[bytes]] = {}
+    for batch in rows:
+        for part, page in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            parts.setdefault(part, []).append(page)
+    return sum(_write_part(writing, part, pages) for part, pages in sorted(parts.items()))
+
+
+def _write_part(writing: _Writing, part: int, pages: list[bytes]) -> int:
+    name = f"{writing.name}-{part}"
+    known = _producers.get(name)
+    if known is not None:
+        try:
+            return _in_transaction(writing, name, known, pages)
+        except _Fenced:
+            # Another worker has written this part since, which the mark shows.
+            pass
+    producer = _Producer.of(writing.sink, name)
+    producer.last_batch = _last_batch(writing.sink, name)
+    try:
+        return _in_transaction(writing, name, producer, pages)
+    except _Fenced as fenced:
+        raise explained(fenced.error, f"the topic {writing.sink.topic!r} cannot be written", "") from None
+
+
+class _Fenced(Exception):
+    """Somebody else has begun to write with the same transactional identifier."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _in_transaction(writing: _Writing, name: str, producer: _Producer, pages: list[bytes]) -> int:
+    sink, package = writing.sink, client()
+    brokers = sink.config["bootstrap.servers"]
+    if producer.last_batch >= writing.batch:
+        return 0
+    try:
+        producer.client.begin_transaction()
+        written = sum(producer.send(loads(page)) for page in pages)
+        mark = package.TopicPartition(sink.topic, 0, writing.batch + 1)
+        group = _group(sink, name).consumer_group_metadata()
+        producer.client.send_offsets_to_transaction([mark], group, _TRANSACTION_SECONDS)
+        producer.client.commit_transaction(_TRANSACTION_SECONDS)
+        producer.check()
+    except package.KafkaException as error:
+        _producers.pop(name, None)
+        failure = error.args[0]
+        if failure.name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
+            raise _Fenced(failure) from None
+        raise explained(failure, f"the topic {sink.topic!r} cannot be written", brokers) from None
+    except BaseException:
+        _producers.pop(name, None)
+        raise
+    producer.last_batch = writing.batch
+    return written
+
+
+def _last_batch(sink: KafkaSink, name: str) -> int:
+    """The last micro-batch of which a part is written; -1 if there is none."""
+    mark = client().TopicPartition(sink.topic, 0)
+    brokers = sink.config["bootstrap.servers"]
+    [found] = asked(
+        lambda: _group(sink, name).committed([mark], REQUEST_SECONDS),
+        "the last transaction cannot be found",
+        brokers,
+    )
+    return max(int(found.offset), 0) - 1
+
+
+def _group(sink: KafkaSink, name: str) -> Any:
+    """A consumer that stands for a group, and never reads."""
+    key = f"group {name}"
+    if key not in _producers:
+        known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
+        _producers[key] = make("Consumer", {**known, "group.id": name, "enable.auto.commit": False})
+    return _producers[key]
+
+
+class _Producer:
+    """A producer, and the first record that could not be delivered."""
+
+    def __init__(self, sink: KafkaSink, transactional: str | None) -> None:
+        self._sink = sink
+        self._failed: Any = None
+        self.last_batch = (
+            -1
+        )  # The last micro-batch that is known to be written, if it writes in transactions.
+        config: dict[str, Any] = {
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            **sink.config,
+            "delivery.report.only.error": True,
+            "on_delivery": self._note,
+        }
+        if transactional is not None:
+            config["transactional.id"] = transactional
+        self.client = make("Producer", config)
+        if transactional is not None:
+            asked(
+                lambda: self.client.init_transactions(_TRANSACTION_SECONDS),
+                "no transaction can begin",
+                sink.config["bootstrap.servers"],
+            )
+
+    @staticmethod
+    def of(sink: KafkaSink, transactional: str | None) -> _Producer:
+        key = transactional or repr(sorted(sink.config.items()))
+        if key not in _producers:
+            _producers[key] = _Producer(sink, transactional)
+        found: _Producer = _producers[key]
+        found._failed = None
+        return found
+
+    def send(self, records: Sequence[Record]) -> int:
+        """Hands records to the client; waits where its queue is full."""
+        package, produce = client(), self.client.produce
+        for topic, value, key, partition, timestamp, headers in records:
+            while True:
+                try:
+                    produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
+                    break
+                except BufferError:
+                    self.client.poll(_FLUSH_SECONDS)
+                    self.check()
+                except package.KafkaException as error:
+                    raise self._explained(error.args[0]) from None
+        self.client.poll(0)
+        self.check()
+        return len(records)
+
+    def flush(self) -> None:
+        """Waits until everything is delivered, or something cannot be."""
+        while self.client.flush(_FLUSH_SECONDS):
+            self.check()
+        self.check()
+
+    def check(self) -> None:
+        """Raises an error if a record could not be delivered."""
+        if self._failed is not None:
+            raise self._explained(self._failed)
+
+    def _note(self, error: Any, message: Any) -> None:
+        if error is not None and self._failed is None:
+            self._failed = error
+
+    def _explained(self, error: Any) -> Exception:
+        topic, brokers = self._sink.topic, self._sink.config["bootstrap.servers"]
+        return explained(error, f"the topic {topic!r} cannot be written", brokers)
+
+
+_OF_PRODUCERS = frozenset(
+    {
+        *(
+            "acks",
+            "request.required.acks",
+            "enable.idempotence",
+            "linger.ms",
+            "queue.buffering.max.ms",
+            "retries",
+        ),
+        *(
+            "message.send.max.retries",
+            "batch.size",
+            "batch.num.messages",
+            "compression.type",
+            "compression.codec",
+        ),
+        *(
+            "compression.level",
+            "delivery.timeout.ms",
+            "message.timeout.ms",
+            "partitioner",
+            "transaction.timeout.ms",
+        ),
+        *("queue.buffering.max.messages", "queue.buffering.max.kbytes", "request.timeout.ms"),
+        "sticky.partitioning.linger.ms",
+    }
+)
+"""Options that only a producer knows."""

@@ -1,0 +1,353 @@
+"""Kafka's topics as a Python source: offsets are its positions, and tasks consume ranges of them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.base import clock
+from penstock.error import RunnerError, refusal
+from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
+from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, TimedElements, UnreadableElement
+from penstock.io.streams import StreamSource
+from penstock_spark.formats.kafka.client import REQUEST_SECONDS, asked, client, explained, make
+from penstock_spark.formats.ranges.batch import open_ranges
+from penstock_spark.formats.ranges.stream import open_range_stream
+from penstock_spark.sources.scan import Scan, StreamScan
+
+_RECORDS_AT_ONCE = 5_000
+_WAIT_SECONDS = 0.1
+_TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
+
+_consumers: dict[str, Any] = {}
+"""The consumers of this process, which keep their connections from range to range."""
+
+
+def open_topics(source: KafkaSource, spark: SparkSession, where: str) -> Scan:
+    _check_packages(source, where)
+    return open_ranges(RangesOfSource(Topics(source)), spark, where)
+
+
+def open_topics_stream(
+    source: KafkaSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    _check_packages(source, where)
+    return open_range_stream(RangesOfSource(Topics(source)), stream, spark, where)
+
+
+def _check_packages(source: KafkaSource, where: str) -> None:
+    client(where)
+    needs_avro = any(
+        isinstance(each, AvroDeserializer) for each in (source.key_deserializer, source.value_deserializer)
+    )
+    if needs_avro and importlib.util.find_spec("fastavro") is None:
+        raise RunnerError(
+            "AvroDeserializer needs the package fastavro, which is not installed",
+            where=where,
+            hint="run pip install fastavro here and on the workers",
+        )
+
+
+class Topics(NumberedSource[Any]):
+    """Partitions have names such as ``clicks/3``."""
+
+    def __init__(self, source: KafkaSource) -> None:
+        self._source = source
+        self.has_times = source.has_times
+        self.patience_seconds = source.patience_seconds
+        self._brokers = source.config["bootstrap.servers"]
+        self._found: list[str] = []
+        self._found_seconds: float | None = None
+        self._ends: dict[str, int] | None = None
+        self._admin: Any = None
+        self._planner: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_admin": None, "_planner": None, "_found_seconds": None}
+
+    def describe(self) -> str:
+        return self._source.describe()
+
+    def first_position(self) -> dict[str, int]:
+        first = super().first_position()
+        if self._source.start_millis is not None:
+            return {**first, **self._at_millis(list(first), self._source.start_millis)}
+        if self._source.start == "latest":
+            return self._offsets(list(first), "latest")
+        return {**first, **self._named("start_offsets", self._source.start, first)}
+
+    def last_position(self, start: Mapping[str, int], max_records: int | None) -> dict[str, int]:
+        limits = [limit for limit in (max_records, self._source.max_num_records) if limit is not None]
+        return super().last_position(start, min(limits, default=None))
+
+    def bounds(self) -> dict[str, tuple[int, int]]:
+        partitions = self._partitions()
+        first, last = self._offsets(partitions, "earliest"), self._offsets(partitions, "latest")
+        if self._ends is None:
+            self._ends = self._end_of_reading(partitions)
+        return {
+            name: (first[name], max(first[name], min(last[name], self._ends.get(name, last[name]))))
+            for name in partitions
+        }
+
+    def read(self, piece: SourceRange) -> Iterator[Any]:
+        package = client()
+        topic, _, number = piece.partition.rpartition("/")
+        consumer = self._consumer()
+        consumer.assign([package.TopicPartition(topic, int(number), piece.start)])
+        try:
+            at, since_seconds = piece.start, clock.monotonic_seconds()
+            while at < piece.end:
+                messages = consumer.consume(min(_RECORDS_AT_ONCE, piece.end - at), _WAIT_SECONDS)
+                events = [message for message in messages if message.error() is not None]
+                records = [message for message in messages if message.error() is None] if events else messages
+                if records:
+                    at, since_seconds = records[-1].offset() + 1, clock.monotonic_seconds()
+                    # Behind a gap, such as the mark of a transaction, the next record may be beyond the end.
+                    yield self._elements([record for record in records if record.offset() < piece.end])
+                for event in events:
+                    at = max(at, self._reached(event, piece))
+                if clock.monotonic_seconds() - since_seconds > self.patience_seconds:
+                    raise self._no_records(piece, at)
+        finally:
+            consumer.unassign()
+
+    def commit(self, position: Mapping[str, int]) -> None:
+        if not self._source.commits_offsets:
+            return
+        package = client()
+        offsets = []
+        for name, offset in position.items():
+            topic, _, number = name.rpartition("/")
+            offsets.append(package.TopicPartition(topic, int(number), offset))
+        if self._planner is None:
+            self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
+        asked(
+            lambda: self._planner.commit(offsets=offsets, asynchronous=False),
+            f"the offsets of {self.describe()} cannot be committed",
+            self._brokers,
+        )
+
+    def close(self) -> None:
+        if self._planner is not None:
+            self._planner.close()
+        self._admin = self._planner = None
+
+    # Planning, on the driver
+
+    def _partitions(self) -> list[str]:
+        """The partitions to read, which are looked up again from time to time."""
+        now = clock.monotonic_seconds()
+        if self._found_seconds is None or now - self._found_seconds >= self._source.poll_partitions_seconds:
+            self._found, self._found_seconds = self._look_up(), now
+        return self._found
+
+    def _look_up(self) -> list[str]:
+        # Asking for all topics never makes one, as asking for a missing one by name may.
+        found = self._ask(
+            "the topics cannot be listed", lambda admin: admin.list_topics(timeout=REQUEST_SECONDS)
+        )
+        source = self._source
+        for name in source.names:
+            topic = found.topics.get(name)
+            if topic is None or not topic.partitions:
+                what = f"there is no topic {name!r} at {self._brokers}"
+                raise refusal(LookupError, what, hint="check the name, and make the topic first")
+        if source.partitions:
+            for name, number in source.partitions:
+                if number not in found.topics[name].partitions:
+                    what = f"the topic {name!r} has no partition {number}"
+                    raise refusal(LookupError, what, hint="leave it out of partitions")
+            return [f"{name}/{number}" for name, number in source.partitions]
+        names = source.topics
+        if source.pattern is not None:
+            names = tuple(sorted(name for name in found.topics if re.fullmatch(source.pattern, name)))
+        return [f"{name}/{number}" for name in names for number in sorted(found.topics[name].partitions)]
+
+    def _offsets(self, partitions: list[str], which: str, millis: int = 0) -> dict[str, int]:
+        """The earliest or latest offsets, or the first ones at a time, of all partitions in one request."""
+        if not partitions:
+            return {}
+        package, kinds = client(), importlib.import_module("confluent_kafka.admin").OffsetSpec
+        spec = kinds.for_timestamp(millis) if which == "time" else getattr(kinds, which)()
+        isolation = "READ_UNCOMMITTED"
+        if self._source.config.get("isolation.level", "read_committed") == "read_committed":
+            isolation = "READ_COMMITTED"
+        asked_of = {}
+        for name in partitions:
+            topic, _, number = name.rpartition("/")
+            asked_of[package.TopicPartition(topic, int(number))] = spec
+
+        def question(client: Any) -> dict[str, int]:
+            futures = client.list_offsets(
+                asked_of,
+                isolation_level=getattr(package.IsolationLevel, isolation),
+                request_timeout=REQUEST_SECONDS,
+            )
+            return {
+                f"{part.topic}/{part.partition}": future.result().offset for part, future in futures.items()
+            }
+
+        offsets: dict[str, int] = self._ask("the offsets cannot be read", question)
+        return offsets
+
+    def _at_millis(self, partitions: list[str], millis: int) -> dict[str, int]:
+        """The first offsets at or after a time; the end where everything is older."""
+        latest = self._offsets(partitions, "latest")
+        found = self._offsets(partitions, "time", millis)
+        return {name: latest[name] if offset < 0 else offset for name, offset in found.items()}
+
+    def _end_of_reading(self, partitions: list[str]) -> dict[str, int]:
+        """The offsets before which to end, where the user has named them."""
+        if self._source.end_millis is not None:
+            return self._at_millis(partitions, self._source.end_millis)
+        return self._named("end_offsets", self._source.end, partitions)
+
+    def _named(self, argument: str, offsets: Any, partitions: Any) -> dict[str, int]:
+        """The user's offsets by partition."""
+        if not isinstance(offsets, Mapping):
+            return {}
+        named = {
+            f"{topic}/{number}": offset for topic, own in offsets.items() for number, offset in own.items()
+        }
+        if unknown := sorted(set(named) - set(partitions)):
+            what = f"{argument} names the partition {unknown[0]}, which is not read"
+            raise refusal(LookupError, what, hint="correct the number of the partition, or leave it out")
+        return named
+
+    def _ask(self, what: str, question: Any) -> Any:
+        if self._admin is None:
+            config = {name: value for name, value in self._source.config.items() if name not in _OF_CONSUMERS}
+            self._admin = make("AdminClient", config)
+        return asked(lambda: question(self._admin), what, self._brokers)
+
+    # Reading, in tasks
+
+    def _consumer(self) -> Any:
+        config = {
+            "group.id": "penstock",
+            **self._source.config,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            # What has been removed must be an error.
+            "auto.offset.reset": "error",
+        }
+        key = repr(sorted(config.items()))
+        if key not in _consumers:
+            _consumers[key] = make("Consumer", config)
+        return _consumers[key]
+
+    def _reached(self, event: Any, piece: SourceRange) -> int:
+        """The offset before which nothing more comes; raises what the event says is wrong."""
+        error = event.error()
+        match error.name():
+            case "_PARTITION_EOF":
+                offset: int = event.offset()
+                return offset if offset >= piece.end else piece.start
+            case "_ALL_BROKERS_DOWN" | "_TRANSPORT" | "_TIMED_OUT" | "_RESOLVE":
+                # The client connects again, for as long as our patience lasts.
+                return int(piece.start)
+            case "_AUTO_OFFSET_RESET" | "OFFSET_OUT_OF_RANGE":
+                what = f"records of {piece.partition} from offset {piece.start} on are no longer there"
+                hint = "keep records longer; begin with a new checkpoint to go on without the lost ones"
+                raise refusal(LookupError, what, hint=hint)
+        raise explained(error, f"{piece.partition} cannot be read", self._brokers)
+
+    def _no_records(self, piece: SourceRange, at: int) -> Exception:
+        what = f"no record of {piece.partition} from offset {at} on has come for {self.patience_seconds:g} seconds, "
+        what += f"but {self._brokers} has said that there are records up to {piece.end}"
+        hint = "check that the brokers run, and that the workers reach the addresses that they advertise"
+        return refusal(TimeoutError, what, hint=hint)
+
+    def _elements(self, messages: list[Any]) -> Any:
+        source = self._source
+        keys: list[Any] = [message.key() for message in messages]
+        values: list[Any] = [message.value() for message in messages]
+        unreadable: dict[int, UnreadableElement] = {}
+        for column, decode in ((keys, source.key_deserializer), (values, source.value_deserializer)):
+            if decode is not None:
+                _decode(column, function_of(decode), messages, unreadable)
+        elements: list[Any] = list(zip(keys, values, strict=True))
+        if source.with_metadata:
+            elements = [_record(message, *pair) for message, pair in zip(messages, elements, strict=True)]
+        for place, element in unreadable.items():
+            elements[place] = element
+        return TimedElements(elements, self._times(messages)) if self.has_times else elements
+
+    def _times(self, messages: list[Any]) -> list[int]:
+        stamps = [message.timestamp() for message in messages]
+        wanted = self._source.timestamp_policy
+        for kind in {kind for kind, _ in stamps}:
+            if _TIMESTAMP_TYPES[kind] != wanted:
+                what = f"timestamp_policy is {wanted}, but {self.describe()} has records with {_TIMESTAMP_TYPES[kind]}"
+                hint = "use the policy that fits the topic's message.timestamp.type, or pass event_time to as_stream"
+                raise refusal(ValueError, what, hint=hint)
+        return [millis * 1000 for _, millis in stamps]
+
+
+_OF_CONSUMERS = frozenset(
+    {
+        *("group.id", "auto.offset.reset", "enable.auto.commit", "isolation.level", "enable.partition.eof"),
+        *(
+            "session.timeout.ms",
+            "max.poll.interval.ms",
+            "fetch.min.bytes",
+            "fetch.wait.max.ms",
+            "fetch.max.bytes",
+        ),
+        *("max.partition.fetch.bytes", "fetch.message.max.bytes", "queued.min.messages", "check.crcs"),
+        *("queued.max.messages.kbytes", "partition.assignment.strategy", "group.instance.id"),
+    }
+)
+"""Options that only a consumer knows."""
+
+
+def _decode(
+    column: list[Any], decode: Any, messages: list[Any], unreadable: dict[int, UnreadableElement]
+) -> None:
+    """Decodes what is not None, in place; what cannot be decoded gets its original record."""
+    for place, data in enumerate(column):
+        if data is not None:
+            try:
+                column[place] = decode(data)
+            except Exception as error:
+                message = messages[place]
+                raw = _record(message, message.key(), message.value())
+                unreadable[place] = UnreadableElement(raw, error)
+
+
+def function_of(deserializer: Any) -> Any:
+    """A function from bytes."""
+    if not isinstance(deserializer, AvroDeserializer):
+        return deserializer
+    fastavro = importlib.import_module("fastavro")
+
+    def decode(data: bytes) -> Any:
+        stream = io.BytesIO(data)
+        value = fastavro.schemaless_reader(stream, deserializer.schema, deserializer.reader_schema)
+        if stream.read(1):
+            raise ValueError("bytes are left over after the Avro value: is this the schema of the writer?")
+        return value
+
+    return decode
+
+
+def _record(message: Any, key: Any, value: Any) -> KafkaRecord:
+    kind, millis = message.timestamp()
+    headers = tuple(message.headers() or ())
+    return KafkaRecord(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        millis,
+        _TIMESTAMP_TYPES[kind],
+        headers,
+        key,
+        value,
+    )

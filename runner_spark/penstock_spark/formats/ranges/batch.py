@@ -1,0 +1,30 @@
+"""A Python source in batch mode: the driver finds the ranges, and a row for each task carries its number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.io.ranges import RangesOfSource
+from penstock_spark.formats.ranges.positions import asked, ranges_between
+from penstock_spark.formats.ranges.reading import BatchReader, shared_out
+from penstock_spark.sources.scan import Scan
+
+_TASKS_MAX = 1_000
+"""All tasks get to know all ranges, so there are not too many of them."""
+
+
+def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) -> Scan:
+    """Everything that exists now."""
+    source = description.source
+    parallelism = spark.sparkContext.defaultParallelism
+    try:
+        start = asked(source.first_position, where)
+        end = asked(lambda: source.last_position(start, None), where)
+        ranges: Any = ranges_between(source, start, end, parallelism, where)
+    finally:
+        asked(source.close, where)
+    tasks = shared_out(ranges, _TASKS_MAX)
+    reader = BatchReader(source, tasks, where)
+    return Scan(spark.range(0, len(tasks), 1, max(1, len(tasks))), lambda: reader, in_parts=True)

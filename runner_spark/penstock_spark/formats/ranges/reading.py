@@ -1,0 +1,100 @@
+"""How a task reads ranges of a Python source, and how ranges are shared among tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.error import refusal
+from penstock.io.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
+from penstock_spark.arrow.values import to_rows
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.scan import Part, Rejected
+from penstock_spark.worker.batch import Batch
+
+
+def parts_of(
+    source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str
+) -> Iterator[tuple[list[Any], Sequence[int] | None]]:
+    """The elements of a range with their event times, in parts; whatever the source raises is an error of the step."""
+    try:
+        for part in source.read(piece):
+            yield _checked(source, part, has_rejects)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        step_failed(error, where)
+
+
+def _checked(
+    source: RangeSource[Any], part: Any, has_rejects: bool
+) -> tuple[list[Any], Sequence[int] | None]:
+    times_micros = None
+    if isinstance(part, TimedElements):
+        part, times_micros = part.elements, part.times_micros
+        if len(part) != len(times_micros):
+            what = f"read() has yielded {len(part)} elements, but {len(times_micros)} times"
+            raise refusal(ValueError, what, hint="give TimedElements one time for each element")
+    elif source.has_times:
+        what = f"read() has yielded a {type(part).__name__}, but the source says that it has times"
+        raise refusal(TypeError, what, hint="yield TimedElements, or set has_times = False")
+    if isinstance(part, pa.RecordBatch):
+        part = to_rows(part)
+    if isinstance(part, str | bytes) or not isinstance(part, Sequence):
+        what = f"read() has yielded a {type(part).__name__}, which is not a list of elements"
+        raise refusal(TypeError, what, hint="yield lists of elements, such as yield [element]")
+    values = list(part)
+    for place, value in enumerate(values):
+        if type(value) is UnreadableElement:
+            if not has_rejects:
+                raise value.error
+            values[place] = Rejected(value.raw, value.error)
+    return values, times_micros
+
+
+class BatchReader:
+    """Reads the ranges of the tasks whose numbers are in a batch of rows; a `Reader`."""
+
+    def __init__(self, source: RangeSource[Any], tasks: list[list[SourceRange]], where: str) -> None:
+        self._source = source
+        self._tasks = tasks
+        self._where = where
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any] | Batch]:
+        for number in batch.column(0).to_pylist():
+            for piece in self._tasks[number]:
+                for values, times_micros in parts_of(self._source, piece, False, self._where):
+                    yield values if times_micros is None else Batch(values, list(times_micros))
+
+
+class StreamDecoder:
+    """Reads the ranges that are pickled in the rows of a batch."""
+
+    def __init__(self, source: RangeSource[Any], has_rejects: bool, where: str) -> None:
+        self._source = source
+        self._has_rejects = has_rejects
+        self._where = where
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[Part]:
+        for ranges in batch.column(0).to_pylist():
+            for piece in pickle.loads(ranges):
+                # Without elements, the partition still counts for the watermark.
+                yield Part((piece.partition, piece.start, -1), [], [], piece.partition)
+                read = parts_of(self._source, piece, self._has_rejects, self._where)
+                for number, (values, times_micros) in enumerate(read):
+                    yield Part((piece.partition, piece.start, number), values, times_micros, piece.partition)
+
+
+def shared_out(ranges: Sequence[SourceRange], tasks: int) -> list[list[SourceRange]]:
+    """The ranges of each task, neighbours together; at most so many tasks, and none without ranges.
+
+    >>> [[piece.partition for piece in task] for task in shared_out([SourceRange(name, 0, 1) for name in "abc"], 2)]
+    [['a'], ['b', 'c']]
+    """
+    tasks = min(tasks, len(ranges))
+    cuts = [len(ranges) * task // tasks for task in range(tasks + 1)] if tasks else []
+    return [list(ranges[start:end]) for start, end in pairwise(cuts)]

@@ -1,0 +1,151 @@
+"""A Python source as a stream: Spark keeps its positions, and its rows are ranges that tasks read.
+
+For Spark it is a data source of its own interface for Python. Spark runs the driver's part in a process beside the
+driver, and lets a worker hand out each row. Both unpickle the classes below by value, so that they can extend their
+import path before they import anything of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from penstock.error import UnsupportedByRunner
+from penstock.io.ranges import RangesOfSource, RangeSource
+from penstock.io.streams import MAX_RECORDS, StreamSource
+from penstock_spark.formats.ranges.positions import Positions
+from penstock_spark.formats.ranges.reading import StreamDecoder, shared_out
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.spark_versions import version_of
+from penstock_spark.session.workers_python import workers_python
+from penstock_spark.shipping.import_paths import driver_sys_path
+from penstock_spark.sources.scan import StreamScan
+from penstock_spark.worker.batch import dumps_with_code, loads
+
+_OLDEST = (4, 2)
+"""The first Spark that passes a Python source the position at which it continues."""
+
+
+@dataclass(frozen=True)
+class _Planning:
+    """What the process beside the driver needs."""
+
+    source: RangeSource[Any]
+    limit: int | None
+    parallelism: int
+    where: str
+    reporting: Reporting
+
+
+def open_range_stream(
+    description: RangesOfSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    source = description.source
+    if version_of(spark.version) < _OLDEST:
+        raise UnsupportedByRunner(
+            f"{source.describe()} cannot be read as a stream on Spark {spark.version}",
+            where=where,
+            hint="use Spark 4.2 or later, or read it in batch mode",
+        )
+    limit = dict(stream.options).get(MAX_RECORDS)
+    parallelism = spark.sparkContext.defaultParallelism
+    planning = dumps_with_code(_Planning(source, limit, parallelism, where, reporting_now()))
+    name = f"penstock-{hashlib.sha256(planning).hexdigest()[:16]}"
+    with workers_python():
+        spark.dataSource.register(_data_source(name, planning, driver_sys_path()))
+    frame = spark.readStream.format(name).load()
+    return StreamScan(frame, lambda: StreamDecoder(source, stream.has_rejects, where))
+
+
+def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[DataSource]:
+    """The class that Spark pickles; its methods import what they need."""
+
+    class Reader(DataSourceStreamReader):
+        def __init__(self) -> None:
+            self._planner: Any = None
+
+        def _planned(self) -> Any:
+            if self._planner is None:
+                import sys
+
+                sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+                from penstock_spark.formats.ranges.stream import Planner
+
+                self._planner = Planner(planning)
+            return self._planner
+
+        def initialOffset(self) -> dict[str, Any]:
+            return {"position": self._planned().positions.first()}
+
+        def getDefaultReadLimit(self) -> Any:
+            return self._planned().read_limit()
+
+        def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+            is_limited = type(limit).__name__ == "ReadMaxRows"
+            return {"position": self._planned().last(start["position"], is_limited)}
+
+        def reportLatestOffset(self) -> dict[str, Any] | None:
+            newest = self._planned().newest()
+            return None if newest is None else {"position": newest}
+
+        def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+            rows = self._planned().rows(start["position"], end["position"])
+            return [InputPartition(row) for row in rows]
+
+        def read(self, partition: InputPartition) -> Iterator[Any]:
+            yield (partition.value,)
+
+        def commit(self, end: dict[str, Any]) -> None:
+            self._planned().positions.commit(end["position"])
+
+        def stop(self) -> None:
+            if self._planner is not None:
+                self._planner.positions.close()
+
+    class Ranges(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> str:
+            return "ranges binary"
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            return Reader()
+
+    return Ranges
+
+
+class Planner:
+    """Answers Spark's questions in the process beside the driver."""
+
+    def __init__(self, planning: bytes) -> None:
+        planned: _Planning = loads(planning)
+        report_with(planned.reporting)
+        self._planned = planned
+        self._last: Any = None
+        self.positions = Positions(planned.source, planned.limit, planned.parallelism, planned.where)
+
+    def read_limit(self) -> Any:
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+        return ReadAllAvailable() if self._planned.limit is None else ReadMaxRows(self._planned.limit)
+
+    def last(self, start: Any, is_limited: bool) -> Any:
+        self._last = self.positions.last(start, is_limited)
+        return self._last
+
+    def newest(self) -> Any:
+        """The end of all that exists, for Spark's reports of progress; None if it is unknown."""
+        return self.positions.newest(self._last)
+
+    def rows(self, start: Any, end: Any) -> list[bytes]:
+        """The pickled ranges of each task."""
+        ranges = self.positions.ranges(start, end)
+        return [pickle.dumps(task) for task in shared_out(ranges, self._planned.parallelism)]

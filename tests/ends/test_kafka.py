@@ -1,0 +1,372 @@
+"""Kafka's topics, read and written on Spark, against librdkafka's mock cluster and a broker of its own process."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from brokers import Mock, Tansu
+from numbered_files import wait_for
+
+import penstock as beam
+from penstock.io import WriteToMemory
+from penstock.io.kafka import AvroDeserializer, KafkaRecord, ReadFromKafka, WriteToKafka
+from penstock.io.watermarks import BoundedDisorder
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.window import FixedWindows
+from penstock_spark.formats.kafka.sink import (
+    _Fenced,
+    _in_transaction,
+    _producers,
+    _write_part,
+    _Writing,
+    plan_topic,
+)
+from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.sinks.plan import MicroBatch
+from penstock_spark.worker.batch import dumps
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture(scope="module")
+def mock() -> Mock:
+    return Mock()
+
+
+@pytest.fixture(scope="module")
+def tansu() -> Iterator[Tansu]:
+    broker = Tansu()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def topic(mock: Mock, request: pytest.FixtureRequest) -> str:
+    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+    return mock.make(name)
+
+
+def options(mode: str, *flags: str) -> PipelineOptions:
+    return PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2", *flags])
+
+
+def read_all(transform: Any, mode: str = "batch", *flags: str) -> list[Any]:
+    into: list[Any] = []
+    with beam.Pipeline(options=options(mode, *flags)) as pipeline:
+        _ = pipeline | transform | WriteToMemory(into)
+    return into
+
+
+def numbers(count: int) -> list[tuple[int, bytes, bytes]]:
+    return [(number % 4, b"k%d" % number, b"%d" % number) for number in range(count)]
+
+
+@pytest.mark.parametrize("mode", ["batch", "micro_batch", "streaming"])
+def test_every_record_is_read_once(mock: Mock, topic: str, mode: str) -> None:
+    mock.produce(topic, numbers(10_000))
+    read = ReadFromKafka(mock.config, [topic])
+    found = read_all(
+        read if mode == "batch" else read.as_stream(max_records_per_batch=3_000, ends=True), mode
+    )
+    assert sorted(found) == sorted((key, value) for _, key, value in numbers(10_000))
+
+
+def test_an_empty_topic(mock: Mock, topic: str) -> None:
+    assert read_all(ReadFromKafka(mock.config, [topic])) == []
+    assert read_all(ReadFromKafka(mock.config, [topic]).as_stream(ends=True), "streaming") == []
+
+
+def test_metadata_and_deserializers(mock: Mock, topic: str) -> None:
+    mock.produce(
+        topic, [(2, b"a", b'{"n": 1}'), (2, None, None)], timestamp=1_500, headers=[("h", b"1"), ("n", None)]
+    )
+    string = "org.apache.kafka.common.serialization.StringDeserializer"
+    read = ReadFromKafka(mock.config, [topic], string, "json", with_metadata=True)
+    headers = (("h", b"1"), ("n", None))
+    assert read_all(read) == [
+        KafkaRecord(topic, 2, 0, 1_500, "CreateTime", headers, "a", {"n": 1}),
+        KafkaRecord(topic, 2, 1, 1_500, "CreateTime", headers, None, None),
+    ]
+
+
+def test_where_to_begin_and_to_end(mock: Mock, topic: str) -> None:
+    mock.produce(topic, [(0, None, b"%d" % number) for number in range(10)])
+    mock.produce(topic, [(1, None, b"one")])
+
+    def read(**arguments: Any) -> list[bytes]:
+        return sorted(value for _, value in read_all(ReadFromKafka(mock.config, [topic], **arguments)))
+
+    assert read(start_offsets={topic: {0: 7}}, end_offsets={topic: {0: 9}}) == [b"7", b"8", b"one"]
+    assert read(start_offsets="latest") == []
+    assert len(read(max_num_records=4)) == 4
+    only = ReadFromKafka(mock.config, partitions={topic: [1]})
+    assert read_all(only) == [(None, b"one")]
+    matching = ReadFromKafka(mock.config, topic_pattern=topic[:-1] + ".")
+    assert len(read_all(matching)) == 11
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_create_times_decide_the_windows(mock: Mock, topic: str, mode: str) -> None:
+    for second in (1, 2, 11, 12, 25):
+        mock.produce(topic, [(second % 4, b"red", b"")], timestamp=second * 1000)
+    kafka = ReadFromKafka(mock.config, [topic], timestamp_policy="CreateTime")
+    read: Any = kafka if mode == "batch" else kafka.as_stream(watermark=BoundedDisorder(100), ends=True)
+    into: list[Any] = []
+    with beam.Pipeline(options=options(mode)) as pipeline:
+        ones = (
+            pipeline | read | beam.MapTuple(lambda key, value: (key, 1)) | beam.WindowInto(FixedWindows(10))
+        )
+        counted = ones | beam.CombinePerKey(sum)
+        stamped = counted | beam.Map(
+            lambda pair, window=beam.DoFn.WindowParam: (*pair, window.start.seconds())
+        )
+        _ = stamped | WriteToMemory(into)
+    assert sorted(into) == [(b"red", 1, 20), (b"red", 2, 0), (b"red", 2, 10)]
+
+
+def test_another_kind_of_time_is_an_error(mock: Mock, topic: str) -> None:
+    mock.produce(topic, [(0, None, b"x")])
+    with pytest.raises(
+        ValueError, match=r"timestamp_policy is LogAppendTime, but .* has records with CreateTime"
+    ):
+        read_all(ReadFromKafka(mock.config, [topic], timestamp_policy="LogAppendTime"))
+
+
+def test_poison_records(mock: Mock, topic: str) -> None:
+    mock.produce(topic, [(0, b"k", b"1"), (0, b"k", b"{"), (0, b"k", b"2")])
+    read = ReadFromKafka(mock.config, [topic], value_deserializer="json")
+    with pytest.raises(json.JSONDecodeError) as caught:
+        read_all(read)
+    assert "while running 'ReadFromKafka' (test_kafka.py:" in str(caught.value)
+    good: list[Any] = []
+    bad: list[Any] = []
+    with beam.Pipeline(options=options("streaming")) as pipeline:
+        accepted, rejected = pipeline | read.as_stream(rejects=True, ends=True)
+        _ = accepted | "Good" >> WriteToMemory(good)
+        _ = (
+            rejected
+            | beam.Map(lambda letter: (letter[0].offset, letter[0].value))
+            | "Bad" >> WriteToMemory(bad)
+        )
+    assert good == [(b"k", 1), (b"k", 2)]
+    assert bad == [(1, b"{")]
+
+
+def test_avro(mock: Mock, topic: str) -> None:
+    fastavro = pytest.importorskip("fastavro")
+    schema = {"type": "record", "name": "Click", "fields": [{"name": "n", "type": "long"}]}
+    written = io.BytesIO()
+    fastavro.schemaless_writer(written, schema, {"n": 7})
+    mock.produce(topic, [(0, b"k", written.getvalue())])
+    read = ReadFromKafka(mock.config, [topic], value_deserializer=AvroDeserializer(schema))
+    assert read_all(read) == [(b"k", {"n": 7})]
+    mock.produce(topic, [(0, b"k", written.getvalue() + b"more")])
+    with pytest.raises(ValueError, match="bytes are left over after the Avro value"):
+        read_all(read)
+
+
+def test_missing_topics_and_partitions(mock: Mock, topic: str) -> None:
+    for read, text in (
+        (ReadFromKafka(mock.config, [topic, "no-such"]), "there is no topic 'no-such'"),
+        (ReadFromKafka(mock.config, partitions={topic: [9]}), f"the topic '{topic}' has no partition 9"),
+        (
+            ReadFromKafka(mock.config, [topic], start_offsets={topic: {9: 1}}),
+            "start_offsets names the partition",
+        ),
+    ):
+        with pytest.raises(LookupError, match=text):
+            read_all(read)
+    with pytest.raises(LookupError, match="there is no topic 'no-such'"):
+        read_all(ReadFromKafka(mock.config, ["no-such"]).as_stream(), "streaming")
+    with pytest.raises(LookupError, match="there is no topic 'no-such'"), beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create([(b"k", b"v")]) | WriteToKafka(mock.config, "no-such")
+
+
+def test_brokers_that_are_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("penstock_spark.formats.kafka.client.REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("penstock_spark.formats.kafka.source.REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("penstock_spark.formats.kafka.sink.REQUEST_SECONDS", 1.0)
+    config = {"bootstrap.servers": "127.0.0.1:9", "sasl.password": "hush"}
+    with (
+        caplog.at_level(logging.DEBUG),
+        pytest.raises(ConnectionError, match=r"127\.0\.0\.1:9 cannot be reached") as caught,
+    ):
+        read_all(ReadFromKafka(config, ["t"]))
+    with (
+        pytest.raises(ConnectionError, match=r"127\.0\.0\.1:9 cannot be reached"),
+        beam.Pipeline() as pipeline,
+    ):
+        _ = pipeline | beam.Create([(b"k", b"v")]) | WriteToKafka(config, "t")
+    assert "hush" not in str(caught.value) + caplog.text + repr(caught.value.__notes__)
+
+
+def test_options_that_the_client_refuses(mock: Mock) -> None:
+    with pytest.raises(ValueError, match=r"Kafka's client refuses an option: .*no.such") as caught:
+        read_all(ReadFromKafka({**mock.config, "no.such": "hush"}, ["t"]))
+    assert "hush" not in str(caught.value)
+
+
+def test_offsets_that_are_gone(mock: Mock, topic: str) -> None:
+    mock.produce(topic, [(0, None, b"x")])
+    with pytest.raises(
+        ValueError, match=f"partition '{topic}/0' of .* ends before record 1, .* up to record 5"
+    ):
+        read_all(ReadFromKafka(mock.config, [topic], start_offsets={topic: {0: 5}}))
+
+
+def test_a_stream_reads_what_comes(mock: Mock, topic: str) -> None:
+    into: list[Any] = []
+    mock.produce(topic, [(0, None, b"0")])
+    pipeline = beam.Pipeline(options=options("streaming"))
+    _ = pipeline | ReadFromKafka(mock.config, [topic]).as_stream() | WriteToMemory(into)
+    result = pipeline.run()
+    for number in range(1, 5):
+        wait_for(lambda: len(into) == number, result)
+        mock.produce(topic, [(number % 4, None, b"%d" % number)])
+    wait_for(lambda: len(into) == 5, result)
+    result.cancel()
+    assert [int(value) for _, value in into] == list(range(5))
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_what_is_written_is_there(mock: Mock, topic: str, mode: str) -> None:
+    source = mock.make(f"from-{mode}")
+    mock.produce(source, numbers(5_000))
+    read = ReadFromKafka(mock.config, [source])
+    with beam.Pipeline(options=options(mode)) as pipeline:
+        pairs = pipeline | (read if mode == "batch" else read.as_stream(ends=True))
+        doubled = pairs | beam.MapTuple(lambda key, value: (key, 2 * int(value)))
+        _ = doubled | WriteToKafka(mock.config, topic, value_serializer="json")
+    found = mock.consume(topic, 4)
+    assert sorted((record.key(), int(record.value())) for record in found) == sorted(
+        (key, 2 * int(value)) for _, key, value in numbers(5_000)
+    )
+
+
+def test_rows_with_headers(mock: Mock, topic: str) -> None:
+    with beam.Pipeline() as pipeline:
+        row = beam.Row(key=b"k", value=b"v", headers=[("h", b"1")], partition=3, timestamp=7_000)
+        _ = (
+            pipeline
+            | beam.Create([row, beam.Row(key=None, value=None)])
+            | WriteToKafka(mock.config, topic, with_headers=True)
+        )
+    found = {record.key(): record for record in mock.consume(topic, 4)}
+    first = found[b"k"]
+    assert (first.partition(), first.timestamp()[1], first.headers()) == (3, 7_000, [("h", b"1")])
+    assert found[None].value() is None
+
+
+@pytest.mark.parametrize(
+    ("element", "text"),
+    [(7, "an element is a int, and not a pair"), ((b"k", 7), "the value of an element is a int")],
+)
+def test_elements_that_kafka_does_not_take(mock: Mock, topic: str, element: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text) as caught, beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create([element]) | WriteToKafka(mock.config, topic)
+    assert "test_kafka.py:" in str(caught.value)
+
+
+def test_a_record_that_is_too_large(mock: Mock, topic: str) -> None:
+    with pytest.raises(ValueError, match="a record is too large"), beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create([(b"k", bytes(2_000_000))]) | WriteToKafka(mock.config, topic)
+    config = {**mock.config, "message.max.bytes": 20_000_000}
+    with beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create([(b"k", bytes(10_000_000))]) | WriteToKafka(config, topic)
+    assert [len(value) for _, value in read_all(ReadFromKafka(mock.config, [topic]))] == [10_000_000]
+
+
+def test_each_micro_batch_is_written_once(tansu: Tansu, spark: SparkSession) -> None:
+    """The same micro-batch written again finds the marks of its transactions."""
+    target = tansu.make("once", 3)
+
+    def write(number: int) -> None:
+        plan = plan_topic(
+            WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink, True, "here"
+        )
+        rows = plan.make_encoder().encode(
+            [(b"%d" % value, b"%d-%d" % (number, value)) for value in range(20)]
+        )
+        plan.commit(spark.createDataFrame(pa.Table.from_batches([rows])), MicroBatch(number, "a stream"))
+
+    for number in (0, 0, 1, 1, 2):
+        write(number)
+    values = sorted(record.value() for record in tansu.consume(target, 3))
+    assert values == sorted(b"%d-%d" % (number, value) for number in range(3) for value in range(20))
+
+
+def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
+    sink = WriteToKafka(tansu.config, tansu.make("fenced", 1), exactly_once=True).sink
+    pages = [dumps([("fenced", b"v", b"k", -1, 0, [])])]
+
+    def writing(batch: int) -> Any:
+        return _Writing(sink, "here", "penstock-fenced", batch, reporting_now())
+
+    assert _write_part(writing(0), 0, pages) == 1
+    [mine] = [_producers.pop(name) for name in list(_producers) if name == "penstock-fenced-0"]
+    assert _write_part(writing(0), 0, pages) == 0, "the mark says that it is written"
+    with pytest.raises(_Fenced):
+        _in_transaction(writing(1), "penstock-fenced-0", mine, pages)
+    assert len(tansu.consume("fenced", 1)) == 1
+
+
+def test_exactly_once_in_a_stream(tansu: Tansu, mock: Mock, topic: str) -> None:
+    mock.produce(topic, numbers(300))
+    target = tansu.make("sums", 3)
+    with beam.Pipeline(options=options("streaming")) as pipeline:
+        read = ReadFromKafka(mock.config, [topic]).as_stream(max_records_per_batch=100, ends=True)
+        _ = pipeline | read | WriteToKafka(tansu.config, target, exactly_once=True)
+    found = tansu.consume(target, 3)
+    assert sorted(record.key() for record in found) == sorted(key for _, key, _ in numbers(300))
+
+
+@pytest.mark.parametrize("kills", [pytest.param(2), pytest.param(30, marks=pytest.mark.soak)])
+def test_a_copy_that_is_killed_has_each_record_once(
+    tansu: Tansu, mock: Mock, tmp_path: Path, kills: int
+) -> None:
+    random, records = (
+        Random(kills),
+        [(number % 4, b"k%d" % number, b"%d" % number) for number in range(40 * 50)],
+    )
+    source, target = mock.make(f"to-copy-{kills}"), tansu.make(f"copied-{kills}", 3)
+    mock.produce(source, records)
+    offsets = tmp_path / "checkpoint" / "spark" / "offsets"
+    arguments = [mock.servers, source, tansu.servers, target, str(tmp_path / "checkpoint"), "--fast_start"]
+
+    def started() -> subprocess.Popen[bytes]:
+        program = [sys.executable, str(Path(__file__).parent / "copying.py"), *arguments]
+        return subprocess.Popen(program, start_new_session=True)
+
+    done = 0
+    for kill in range(kills):
+        process = started()
+        # Somewhere inside of the micro-batches that this run writes, and before the last one.
+        goal = min(done + random.randint(1, 4), 38 - kills + kill if kills < 38 else 38)
+        until = time.monotonic() + 120
+        while process.poll() is None and done < goal:
+            assert time.monotonic() < until, "nothing happens"
+            done = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
+            time.sleep(0.01)
+        time.sleep(random.random() * 0.3)
+        assert process.poll() is None, "it has ended before it was killed"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert started().wait(120) == 0
+    found = sorted((record.key(), record.value()) for record in tansu.consume(target, 3))
+    assert found == sorted((key, b"%d" % (2 * int(value))) for _, key, value in records)
