@@ -73,7 +73,7 @@ class StreamStage(Stage):
         if not isinstance(spec.primitive, WaitingParDo):
             return super()._step(spec)
         # Its elements come out of the level's state, and not along an edge.
-        step = self.waiting[spec.label] = self._dofn(DoFnStep, spec)
+        step = self.waiting[spec.label] = self._stateless(spec)
         return step
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
