@@ -11,7 +11,9 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Protocol
 
 from penstock.error import refusal
 from penstock.functions.asynchronous import outputs_of
@@ -33,6 +35,18 @@ _SECONDS_TO_CANCEL = 5.0
 """How long calls that are cancelled may take to clean up."""
 
 
+class HasMoment(Protocol):
+    """Where the outputs of a stream go: they take place at the moment at which their element did."""
+
+    moment: Any
+
+
+class _Always:
+    """A batch has no moments."""
+
+    moment: Any = None
+
+
 class AsyncStep(DoFnStep):
     """A DoFn with an asynchronous ``process``; a bundle ends when all its calls have ended."""
 
@@ -41,7 +55,8 @@ class AsyncStep(DoFnStep):
     ) -> None:
         super().__init__(spec, outputs, metrics, contents)
         self._calls = Calls(self.dofn._max_concurrency)
-        self._waiting: list[tuple[Row, Any]] = []
+        self.outbox: HasMoment = _Always()
+        self._waiting: list[tuple[Row, Any, Any]] = []
 
     def push(self, batch: Batch) -> Records:
         if self._loop is None:
@@ -55,7 +70,7 @@ class AsyncStep(DoFnStep):
     def teardown(self) -> None:
         """Ends the loop as well, and the calls that an error has left."""
         try:
-            for _, call in self._waiting:
+            for _, call, _ in self._waiting:
                 if isinstance(call, Coroutine):
                     call.close()
             super().teardown()
@@ -64,7 +79,7 @@ class AsyncStep(DoFnStep):
 
     def gather(self, row: Row, call: Any) -> Records:
         """Keeps a call for the next round; runs the round if it has its calls."""
-        self._waiting.append((row, call))
+        self._waiting.append((row, call, self.outbox.moment))
         if len(self._waiting) >= self._calls.per_round:
             yield from self.make_calls()
 
@@ -74,12 +89,19 @@ class AsyncStep(DoFnStep):
             return
         set_current(self.metrics)
         waiting, self._waiting = self._waiting, []
-        rows = [row for row, _ in waiting]
-        failed, results = self._calls.run([call for _, call in waiting])
+        rows = [row for row, _, _ in waiting]
+        failed, results = self._calls.run([call for _, call, _ in waiting])
         if failed is not None:
             place, error = failed
             step_failed(error, self.spec.where, rows[place][:1])
-        yield from self.outputs.route(zip(results, rows, strict=True))
+        # The calls of several moments run together; after its own moment, an output could be late.
+        now = self.outbox.moment
+        moments = (moment for _, _, moment in waiting)
+        made = zip(moments, zip(results, rows, strict=True), strict=True)
+        for moment, own in groupby(made, key=itemgetter(0)):
+            self.outbox.moment = moment
+            yield from self.outputs.route(map(itemgetter(1), own))
+        self.outbox.moment = now
 
     def _call(self, name: str, method: Any) -> Any:
         result = super()._call(name, method)
