@@ -27,7 +27,7 @@ LAYERS = (
     ("construction",),
     ("runners",),
     ("transforms", "io"),
-    ("sql",),
+    ("sql", "ml"),
     ("testing", "figures"),
 )
 """The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""
@@ -65,6 +65,7 @@ FACADES = frozenset(
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
         *("transforms.resources", "transforms.sideinputs", "transforms.sql", "transforms.timeutil"),
         *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),
+        *("ml.inference", "ml.inference.base"),
         *("typehints.batch", "utils.histogram"),
     )
 )

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 _MODULES: tuple[tuple[str, str], ...] = (
     ("dataframe", "not our business: hand a Spark DataFrame in, or use Spark's own pandas interface"),
-    ("ml", "not yet: load the model in `DoFn.setup`"),
+    (
+        "ml.anomaly ml.gcp ml.rag ml.transforms ml.ts",
+        "not yet: `penstock.ml.inference.base` has `RunInference`; load anything else in `DoFn.setup`",
+    ),
+    (
+        "ml.inference.agent_development_kit ml.inference.anthropic_inference ml.inference.gemini_inference "
+        "ml.inference.huggingface_inference ml.inference.model_manager ml.inference.onnx_inference "
+        "ml.inference.pytorch_inference ml.inference.sklearn_inference ml.inference.tensorflow_inference "
+        "ml.inference.tensorrt_inference ml.inference.utils ml.inference.vertex_ai_inference "
+        "ml.inference.vertex_ai_model_monitoring_v2 ml.inference.vllm_inference ml.inference.xgboost_inference",
+        "not yet: subclass `penstock.ml.inference.base.ModelHandler`, and load the model with its own library",
+    ),
     ("yaml", "not our business: it describes pipelines for services; write the pipeline in Python"),
     ("portability internal tools", "not our business: protocol messages and Beam's own workshop"),
     (
@@ -14,8 +25,12 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "`penstock.io`",
     ),
     (
-        "transforms.enrichment transforms.enrichment_handlers transforms.async_dofn",
-        "not yet: call the service from a DoFn over `BatchElements`",
+        "transforms.enrichment transforms.enrichment_handlers",
+        "not yet: call the service from an asynchronous DoFn; see `docs/ends.md`",
+    ),
+    (
+        "transforms.async_dofn",
+        "define `process` with `async def`; `ParDo.with_concurrency` says how its calls are made",
     ),
     ("transforms.environments", "not our business: Spark says what workers are; see `docs/running.md`"),
     (
@@ -45,7 +60,10 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "io.flink",
         "not our business: `PeriodicImpulse` and `GenerateSequence` are streams that make their elements",
     ),
-    ("io.requestresponse io.components", "not yet: a DoFn that calls the service"),
+    (
+        "io.requestresponse io.components",
+        "not yet: call the service from an asynchronous DoFn; see `docs/ends.md`",
+    ),
     (
         "runners.dataflow runners.direct runners.portability runners.dask runners.job runners.worker",
         "not our business: the one engine is Spark; `penstock.runners` has `SparkRunner`, and `DirectRunner` for Spark "

@@ -40,14 +40,14 @@ def test_every_way_to_import_has_the_hint():
         from penstock.io import ReadFromPubSub  # noqa: F401
     with pytest.raises(AttributeError, match=r"(?s)no attribute 'ReadFromPubSub'.*hint: .*sparkio"):
         _ = penstock.io.ReadFromPubSub
-    with pytest.raises(AttributeError, match=r"(?s)no attribute 'ml'.*hint: .*DoFn.setup"):
-        _ = penstock.ml
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'dataframe'.*hint: .*pandas"):
+        _ = penstock.dataframe
 
 
 def test_whoever_only_asks_is_told_that_there_is_none():
     assert importlib.util.find_spec("penstock.io.kinesis") is None
     assert not hasattr(penstock.io, "kinesis")
-    assert not hasattr(penstock, "ml")
+    assert not hasattr(penstock, "dataframe")
     assert importlib.util.find_spec("penstock.io.textio") is not None
     try:
         from penstock.io import kinesis

@@ -15,6 +15,7 @@ from penstock_spark.stream.combining import message_writer
 from penstock_spark.stream.program import LevelProgram, SinkPagesSpec, SinkRowsSpec, SpreadWriterSpec
 from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import Outbox
+from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
@@ -73,7 +74,13 @@ class StreamStage(Stage):
         if not isinstance(spec.primitive, WaitingParDo):
             return super()._step(spec)
         # Its elements come out of the level's state, and not along an edge.
-        step = self.waiting[spec.label] = self._dofn(DoFnStep, spec)
+        step = self.waiting[spec.label] = self._stateless(spec)
+        return step
+
+    def _stateless(self, spec: StepSpec) -> DoFnStep:
+        step = super()._stateless(spec)
+        if isinstance(step, AsyncStep):
+            step.outbox = self.outbox
         return step
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:

@@ -21,6 +21,10 @@ def shard_of(name: bytes, shards: int) -> int:
     return crc32(name) % shards
 
 
+Moment = tuple[LogicalTime, Place]
+"""When, and where in its source, an element takes place."""
+
+
 class Outbox:
     """The messages of one producer, by level and shard; every shard of these levels gets one, even an empty one."""
 
@@ -29,6 +33,14 @@ class Outbox:
         self.now = LogicalTime(0, 0)  # The logical time at which elements are written.
         self.place: Place = ()  # Their position in the source.
         self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
+
+    @property
+    def moment(self) -> Moment:
+        return self.now, self.place
+
+    @moment.setter
+    def moment(self, moment: Moment) -> None:
+        self.now, self.place = moment
 
     def to_level(self, level: int) -> list[Message]:
         return [self.messages[level, shard] for shard in range(self.shards)]

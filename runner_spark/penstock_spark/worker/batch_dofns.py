@@ -14,6 +14,7 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
+from penstock.functions.results import check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.typehints.typehints import show_type
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
@@ -21,7 +22,7 @@ from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pushing import Consumer, Records
-from penstock_spark.worker.steps import check_result, stopped
+from penstock_spark.worker.steps import stopped
 
 FEWEST_ELEMENTS = 8
 """Where batches have fewer elements than these on average, a DoFn that has ``process`` too gets elements one by one;

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
+from penstock.functions.results import UNAWAITED, unawaited
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane
 from penstock.windows.window_fn import GlobalWindows
@@ -103,6 +104,8 @@ class Outputs:
     def drain(self) -> Records:
         pending, self._pending = self._pending, {}
         for tag, batch in pending.items():
+            if isinstance(batch.values[0], UNAWAITED):
+                refuse_unawaited(batch.values, self.where)
             yield from self.push(tag, batch.collapsed())
 
     def push(self, tag: str | None, batch: Batch) -> Records:
@@ -111,6 +114,11 @@ class Outputs:
             self.metrics.inc(("penstock", "outputs_without_reader"), len(batch.values))
         else:
             yield from consumer.push(batch)
+
+
+def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
+    """Fails the step that gives coroutines as its outputs."""
+    step_failed(unawaited(values), where)
 
 
 def _unknown(panes: Any) -> Any:

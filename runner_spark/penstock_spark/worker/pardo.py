@@ -12,6 +12,7 @@ from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.field_functions import Stamping
 from penstock.functions.params import DoFnParam, kind_of
+from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature, bind, signature_of
 from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
@@ -29,7 +30,6 @@ from penstock_spark.worker.steps import (
     MapStep,
     StampStep,
     check_complete,
-    check_result,
     last_read,
     push_mapped,
 )

@@ -19,6 +19,7 @@ from penstock_spark.reports.failure import named
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
 from penstock_spark.worker.batch_sizer import BatchSizer
 from penstock_spark.worker.group_read import GroupReader, read_groups
@@ -136,7 +137,7 @@ class Stage:
                 # Its elements come by key, and not along an edge.
                 return self.stateful[spec.label]
             case ParDo():
-                node = self._dofn(DoFnStep, spec)
+                node = self._stateless(spec)
         for edge in spec.inputs:
             # Steps are made last to first; the first consumer of an edge must still come first.
             self._consumers.setdefault(edge, []).insert(0, node)
@@ -149,6 +150,10 @@ class Stage:
             return step
         direct = SessionStep if type(windowfn) is Sessions else FixedStep
         return direct(step, windowfn, self._group_writers(spec))
+
+    def _stateless(self, spec: StepSpec) -> DoFnStep:
+        primitive: Any = spec.primitive
+        return self._dofn(AsyncStep if primitive.dofn._is_asynchronous else DoFnStep, spec)
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
         primitive: Any = spec.primitive

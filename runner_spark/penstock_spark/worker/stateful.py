@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
+from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature, bind
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import Element, Given
@@ -18,7 +19,6 @@ from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
 from penstock_spark.worker.pushing import Records
-from penstock_spark.worker.steps import check_result
 from penstock_spark.worker.views import Contents
 
 _Call = Callable[[Any], Any]

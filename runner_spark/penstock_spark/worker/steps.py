@@ -12,14 +12,15 @@ from typing import Any
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import refusal
+from penstock.functions.results import UNAWAITED, check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
-from penstock_spark.worker.outputs import Outputs
+from penstock_spark.worker.outputs import Outputs, refuse_unawaited
 from penstock_spark.worker.pushing import Node, Records
 
-_SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue)
+_SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue, *UNAWAITED)
 _USUAL = frozenset((GeneratorType, list, tuple))
 """What functions mostly return, which needs no check."""
 
@@ -33,6 +34,8 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     kinds = set(map(type, values))
     if not any(issubclass(kind, _SPECIAL) for kind in kinds):
         return batch.with_values(values)
+    if any(issubclass(kind, UNAWAITED) for kind in kinds):
+        refuse_unawaited(values, outputs.where)
     if kinds == {TimestampedValue}:
         timestamps = [value.timestamp_micros for value in values]
         own = [value.value for value in values]
@@ -113,6 +116,9 @@ class FilterStep(ValueStep):
         try:
             selectors = list(map(self.fn, elements := iter(batch.values)))
             check_complete(len(selectors), len(batch.values))
+            if isinstance(selectors[0], UNAWAITED):
+                # It would count as true.
+                refuse_unawaited(selectors, self.where)
             kept = batch.compressed(selectors)
         except Exception as error:
             step_failed(error, self.where, last_read(batch.values, elements))
@@ -199,19 +205,3 @@ def _is_nothing(result: Any) -> bool:
     if type(result) not in _USUAL:
         check_result(result)
     return False
-
-
-def check_result(result: Any) -> None:
-    """Refuses a result that is not a sequence of outputs, or hardly meant as one: text, bytes or a dict, as
-    in Beam.
-    """
-    if isinstance(result, (str, bytes, dict)):
-        raise TypeError(
-            f"Returning a {type(result).__name__} from a ParDo or FlatMap is discouraged. "
-            f"Please use list({type(result).__name__} ...) or return a list with the one element."
-        )
-    if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
-        raise TypeError(
-            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
-            f"{type(result).__name__!r} object is not iterable (yield the element, return [element], or use Map)."
-        )

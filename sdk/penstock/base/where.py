@@ -30,6 +30,9 @@ def caller() -> Location | None:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
+        if file == "<string>" and frame.f_globals.get("__name__", "").startswith("penstock."):
+            # The method of a dataclass that calls `__post_init__` is in no file.
+            file = _PACKAGE_FOLDER
         if not file.startswith(_PACKAGE_FOLDER) and _RUNNER_FOLDER not in file:
             return Location(file, frame.f_lineno)
         if frame.f_back is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from typing_extensions import TypeVar
@@ -36,5 +36,13 @@ class Processes(Protocol[Out_co]):
     """A DoFn, described by the untagged outputs of its ``process``."""
 
     @property
-    def process(self) -> Callable[..., Iterable[Out_co | TaggedOutput[Any, Any]] | None]:
+    def process(
+        self,
+    ) -> Callable[
+        ...,
+        Iterable[Out_co | TaggedOutput[Any, Any]]
+        | Awaitable[Iterable[Out_co | TaggedOutput[Any, Any]] | None]
+        | AsyncIterable[Out_co | TaggedOutput[Any, Any]]
+        | None,
+    ]:
         """See `penstock.transforms.core.DoFn.process`."""

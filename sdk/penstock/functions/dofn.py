@@ -10,6 +10,7 @@ from penstock.base.where import here
 from penstock.error import refusal
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
+from penstock.functions.coroutines import is_asynchronous
 from penstock.functions.params import DoFnParam
 from penstock.functions.signature import MethodSignature, Parameter, method_signature
 from penstock.typehints import trivial_inference, typehints
@@ -20,6 +21,9 @@ from penstock.typehints.decorators import (
     get_type_hints,
     strip_output_annotations,
 )
+
+DEFAULT_CONCURRENCY = 100
+"""How many calls of an asynchronous DoFn a task makes at a time, unless ``with_concurrency`` says otherwise."""
 
 
 def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,6 +38,9 @@ class DoFn(WithTypeHints, HasDisplayData):
     A runner calls `setup` once per instance, then for each bundle `start_bundle`, `process` for each element
     and `finish_bundle`, and at last `teardown`. A method asks for more than the element with default
     arguments such as ``window=DoFn.WindowParam``.
+
+    If `process` is defined with ``async def``, many elements are processed at a time; the other methods may then be
+    asynchronous too. ``ParDo.with_concurrency`` says how many (penstock's own).
 
     Attributes:
         takes_retractions: Whether a `process` that uses state or timers takes elements that take back earlier ones;
@@ -101,7 +108,8 @@ class DoFn(WithTypeHints, HasDisplayData):
         """Handles one element, which it must not change; `args` and `kwargs` are further arguments and side inputs.
 
         Returns:
-            An iterable of elements, `TaggedOutput` or ``TimestampedValue`` objects, or None for nothing.
+            An iterable of elements, `TaggedOutput` or ``TimestampedValue`` objects, or None for nothing. With ``async
+            def``, a coroutine that returns them, or an asynchronous generator of them.
         """
         raise NotImplementedError
 
@@ -157,7 +165,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The type of the elements that `process` gives for elements of `input_type`."""
-        if not self._process_defined:
+        if not self._process_defined or self._is_asynchronous:
             return typehints.Any
         known = [input_type]
         declared = self.process_signature().asking_for("ElementParam")
@@ -184,6 +192,16 @@ class DoFn(WithTypeHints, HasDisplayData):
             TypeError: If `process` and `process_batch` give batches of different types, or no iterators of any.
         """
         return annotated_output(self, input_element_type)
+
+    @property
+    def _is_asynchronous(self) -> bool:
+        """Whether `process` gives a coroutine or an asynchronous generator."""
+        return is_asynchronous(self.process)
+
+    @property
+    def _max_concurrency(self) -> int:
+        """How many calls of an asynchronous `process` are made at a time."""
+        return DEFAULT_CONCURRENCY
 
     @property
     def _process_defined(self) -> bool:
@@ -291,7 +309,13 @@ class FlatMapDoFn(DoFn):
     def infer_output_type(self, input_type: Any) -> Any:
         return trivial_inference.element_type(self._inferred(input_type))
 
+    @property
+    def _is_asynchronous(self) -> bool:
+        return is_asynchronous(self.fn)
+
     def _inferred(self, input_type: Any) -> Any:
+        if self._is_asynchronous:
+            return typehints.Any
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
 
     def _function_hints(self) -> Any:
@@ -399,7 +423,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
 
     def _inferred(self, input_type: Any) -> Any:
         parts = getattr(input_type, "tuple_types", None)
-        if parts is None:
+        if parts is None or self._is_asynchronous:
             return typehints.Any
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, list(parts)))
 

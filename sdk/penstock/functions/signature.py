@@ -15,6 +15,7 @@ from typing import Any
 from penstock.base.where import here
 from penstock.error import refusal
 from penstock.functions.batches import check_batch_parameters
+from penstock.functions.coroutines import is_asynchronous
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
 from penstock.typehints.decorators import TypeCheckError
@@ -193,6 +194,7 @@ def signature_of(dofn: Any) -> DoFnSignature:
     found = expiration_method(dofn.timer_owner())
     expiration = None if found is None else method_signature(found.__name__, found)
     methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
+    _validate_asynchronous(dofn, process, [method.name for method in methods[1:]])
     asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
     states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
     _validate_names(dofn, "StateSpec", list(states))
@@ -269,6 +271,40 @@ def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
                 where=here(),
                 hint="only process handles one element, so only there it has a value",
             )
+
+
+_ONE_AFTER_ANOTHER = {
+    "StateParam": "state",
+    "TimerParam": "timers",
+    "RestrictionParam": "a restriction",
+}
+"""What a ``process`` can ask for only if its calls are made one after another."""
+
+
+def _validate_asynchronous(dofn: Any, process: MethodSignature, callbacks: Sequence[str]) -> None:
+    """Refuses asynchronous methods that nobody would await, and what does not go with an asynchronous process."""
+    name = type(dofn).__name__
+    for method in ("process_batch", *callbacks):
+        if is_asynchronous(getattr(dofn.timer_owner(), method)):
+            what = f"{name}.{method} is asynchronous"
+            raise refusal(
+                ValueError, what, where=here(), hint="only process and the life cycle may be; use def"
+            )
+    if not dofn._is_asynchronous:
+        asynchronous = [method for method in _LIFE_CYCLE if is_asynchronous(getattr(dofn, method))]
+        if asynchronous:
+            what = f"{name}.{asynchronous[0]} is asynchronous, and its process is not"
+            raise refusal(ValueError, what, where=here(), hint="define process with async def, too")
+        return
+    kinds = [word for kind, word in _ONE_AFTER_ANOTHER.items() if process.asking_for(kind)]
+    if kinds:
+        what = f"{name}.process is asynchronous and uses {' and '.join(kinds)}"
+        hint = "make the calls in a step of their own, and use its outputs in a step with a plain process"
+        raise refusal(ValueError, what, where=here(), hint=hint)
+    if dofn._process_batch_defined or dofn._process_yields_batches:
+        what = f"{name}.process is asynchronous, and the DoFn takes or gives batches"
+        hint = "let a step before or after it make batches, as BatchElements does"
+        raise refusal(ValueError, what, where=here(), hint=hint)
 
 
 def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:

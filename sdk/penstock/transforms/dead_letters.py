@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import inspect
 import logging
 import os
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,10 @@ from penstock.base.tagged_output import TaggedOutput
 from penstock.base.where import here
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
+from penstock.functions.asynchronous import checked_outputs, in_time, outputs_of
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
+from penstock.functions.wrapping import WrappingDoFn
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.combine import CombineGlobally
 from penstock.transforms.isolated import IsolatedCalls
@@ -31,7 +34,6 @@ _ONLY_IN_THE_WORKER = frozenset(
         *("RestrictionParam", "WatermarkEstimatorParam", "WatermarkEstimatorProviderParam"),
     }
 )
-_AROUND_ELEMENTS = ("setup", "start_bundle", "finish_bundle")
 _LOGGER = logging.getLogger(__name__)
 
 ExceptionInfo = typehints.Tuple[type, str, typehints.List[str]]
@@ -87,6 +89,11 @@ def _refused(what: str, hint: str) -> ValueError:
 
 
 def _check_isolated(pardo: ParDo) -> None:
+    if pardo.fn._is_asynchronous:
+        raise _refused(
+            f"{pardo.label} is asynchronous, and use_subprocess makes calls one after another",
+            "leave use_subprocess out, or use a plain process",
+        )
     kinds = sorted(pardo.signature.kinds & _ONLY_IN_THE_WORKER)
     if kinds:
         raise _refused(
@@ -132,6 +139,13 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         result.label = self.label
         return result
 
+    def with_concurrency(self, *args: Any, **kwargs: Any) -> ExceptionHandlingParDo:
+        """This transform with ``ParDo.with_concurrency``."""
+        pardo = self._pardo.with_concurrency(*args, **kwargs)
+        result = ExceptionHandlingParDo(pardo, self._options, self._extra_tags)
+        result.label = self.label
+        return result
+
     def get_resource_hints(self) -> dict[str, bytes]:
         return self._pardo.get_resource_hints()
 
@@ -146,7 +160,8 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
             letters = typehints.Any
         tagged_types = {**hints.tagged_output_types(), options.dead_letter_tag: letters}
         args, kwargs = self._pardo.raw_side_inputs
-        inner = ParDo(ExceptionHandlingDoFn(self._pardo.fn, options), *args, **kwargs)
+        kind = AsyncExceptionHandlingDoFn if self._pardo.fn._is_asynchronous else ExceptionHandlingDoFn
+        inner = ParDo(kind(self._pardo.fn, options), *args, **kwargs)
         inner.get_resource_hints().update(self._pardo.get_resource_hints())
         inner = inner.with_output_types(main_type, **tagged_types)
         tags = (options.dead_letter_tag, *(tag for tag in self._extra_tags if tag != options.dead_letter_tag))
@@ -188,12 +203,11 @@ def _check_share(failing: int, total: int, threshold: float, window: Any = DoFn.
         )
 
 
-class ExceptionHandlingDoFn(DoFn):
+class ExceptionHandlingDoFn(WrappingDoFn):
     """A DoFn around another one, which catches what its ``process`` raises."""
 
     def __init__(self, dofn: DoFn, options: DeadLetterOptions) -> None:
-        super().__init__()
-        self.dofn = dofn
+        super().__init__(dofn)
         self._dead_letter_tag = options.dead_letter_tag
         self._exc_class = options.exc_class
         self._partial = options.partial
@@ -201,36 +215,22 @@ class ExceptionHandlingDoFn(DoFn):
         self._on_failure_callback = options.on_failure_callback
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._isolated = IsolatedCalls(dofn) if options.use_subprocess else None
-        # The runner looks at the methods of this object, so those that do nothing inside must not show here.
         signature = signature_of(dofn)
-        shown = {name: getattr(dofn, name) for name in _AROUND_ELEMENTS if getattr(signature, name)}
         if self._isolated is not None:
-            finishing = {"finish_bundle": self._isolated.finish_bundle} if signature.finish_bundle else {}
-            shown = {"start_bundle": self._isolated.new_bundle, **finishing}
-        for name, method in shown.items():
-            setattr(self, name, method)
+            # The child process sets its own copy up.
+            self.__dict__.pop("setup", None)
+            self.start_bundle = self._isolated.new_bundle  # type: ignore[method-assign]
+            if signature.finish_bundle:
+                self.finish_bundle = self._isolated.finish_bundle  # type: ignore[method-assign]
         self._element_position = _element_position(signature.process)
 
     def describe(self) -> str:
         """The name of the DoFn inside, for people."""
         return f"with_exception_handling({type(self.dofn).__name__})"
 
-    def process_signature(self) -> MethodSignature:
-        return self.dofn.process_signature()
-
-    def timer_owner(self) -> Any:
-        return self.dofn
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return self.dofn.infer_output_type(input_type)
-
-    def default_type_hints(self) -> Any:
-        return self.dofn.get_type_hints()
-
     def process(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """The elements of the inner DoFn, or a dead letter."""
-        position = self._element_position
-        element = args[position] if isinstance(position, int) else kwargs[position]
+        element = self._element(args, kwargs)
         if self._isolated is not None:
             # Errors of setup and start_bundle are not the fault of the element.
             self._isolated.begin()
@@ -239,9 +239,7 @@ class ExceptionHandlingDoFn(DoFn):
             # Unless `partial`, nothing goes out before all of it has been made.
             yield from (outputs or ()) if self._partial else list(outputs or ())
         except self._exc_class as error:
-            self._report(error, element)
-            letter = (element, (type(error), repr(error), traceback.format_exception(error)))
-            yield TaggedOutput(self._dead_letter_tag, letter)
+            yield self._dead_letter(error, element)
 
     def teardown(self) -> None:
         try:
@@ -279,6 +277,15 @@ class ExceptionHandlingDoFn(DoFn):
         if pool is not None:
             pool.shutdown(wait=False)
 
+    def _element(self, args: Any, kwargs: Any) -> Any:
+        position = self._element_position
+        return args[position] if isinstance(position, int) else kwargs[position]
+
+    def _dead_letter(self, error: BaseException, element: Any) -> Any:
+        self._report(error, element)
+        letter = (element, (type(error), repr(error), traceback.format_exception(error)))
+        return TaggedOutput(self._dead_letter_tag, letter)
+
     def _report(self, error: BaseException, element: Any) -> None:
         if self._on_failure_callback is None or not isinstance(error, Exception):
             return
@@ -287,8 +294,37 @@ class ExceptionHandlingDoFn(DoFn):
         except Exception:
             _LOGGER.warning("on_failure_callback failed", exc_info=True)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return self.dofn._process_argspec_fn()
+
+class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
+    """The same for an asynchronous ``process``."""
+
+    async def process(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """The elements of the inner DoFn, or a dead letter."""
+        outputs: list[Any] = []
+        try:
+            await in_time(lambda: self._collect(outputs, args, kwargs), self._timeout_seconds)
+        except asyncio.CancelledError:
+            # Another call has failed for good: this one is not to blame.
+            raise
+        except self._exc_class as error:
+            # Unless `partial`, nothing goes out before all of it has been made.
+            return [
+                *(outputs if self._partial else ()),
+                self._dead_letter(error, self._element(args, kwargs)),
+            ]
+        return outputs
+
+    async def _collect(self, outputs: list[Any], args: Any, kwargs: Any) -> None:
+        given = self.dofn.process(*args, **kwargs)
+        if isinstance(given, AsyncIterable):
+            async for output in given:
+                outputs.append(output)
+        else:
+            outputs += checked_outputs(await outputs_of(given))
+
+    def teardown(self) -> Any:
+        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
+        return self.dofn.teardown()
 
 
 def _element_position(process: MethodSignature) -> int | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import logging
 import textwrap
@@ -21,8 +22,11 @@ from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
+from penstock.functions.asynchronous import ASYNCHRONOUS_FORMS, Concurrency, ConcurrentDoFn
 from penstock.functions.batches import batch_types_of
+from penstock.functions.coroutines import gives_asynchronously, is_asynchronous
 from penstock.functions.dofn import (
+    DEFAULT_CONCURRENCY,
     DoFn,
     FilterDoFn,
     FlatMapDoFn,
@@ -261,6 +265,64 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
                 raise refusal(TypeError, what, where=self._where(), hint=f"write {str(tag)!r}")
         return _MultiParDo(self, tags, main, allow_unknown_tags)
 
+    def with_concurrency(
+        self,
+        max_concurrency: int = DEFAULT_CONCURRENCY,
+        *,
+        timeout_seconds: float | None = None,
+        retries: int = 0,
+        retry_on: type[Exception] | tuple[type[Exception], ...] = OSError,
+        retry_delay_seconds: float = 0.1,
+        max_retry_delay_seconds: float = 60.0,
+        calls_per_second: float | None = None,
+    ) -> Any:
+        """Says how the calls of an asynchronous function or DoFn are made (penstock's own).
+
+        All numbers are for each task, and Spark runs as many tasks at a time as it has cores. Outputs leave in the
+        order of their elements. Spark repeats a task that fails, so a service may get a call more than once.
+
+        Args:
+            max_concurrency: How many calls are made at a time.
+            timeout_seconds: After so many seconds, a try ends with a TimeoutError; None for no limit.
+            retries: How many times a call that failed is tried again.
+            retry_on: The exceptions after which it is; an OSError is a lost connection, or a TimeoutError.
+            retry_delay_seconds: The longest delay before the second try. Each delay is twice as long as the one before,
+                and shortened by chance, to half at most.
+            max_retry_delay_seconds: The longest delay of all.
+            calls_per_second: How many tries may begin in a second, evenly spaced; None for no limit.
+
+        Raises:
+            TypeError: If the function is not asynchronous, or an argument has the wrong type.
+            ValueError: If a number is out of range.
+
+        >>> async def ask(question):
+        ...     return question.upper()
+        >>> Map(ask).with_concurrency(20, timeout_seconds=5, retries=3).label
+        'Map(ask)'
+        """
+        if not self.fn._is_asynchronous:
+            what = f"{self._function_name().removesuffix(',')} is not asynchronous"
+            hint = (
+                "define it with async def; await asyncio.to_thread(function, ...) calls a function that waits"
+            )
+            raise refusal(TypeError, what, where=self._where(), hint=hint)
+        if isinstance(self.fn, ConcurrentDoFn):
+            what = "with_concurrency is called twice"
+            raise refusal(ValueError, what, where=self._where(), hint="pass all arguments at once")
+        concurrency = Concurrency(
+            max_concurrency,
+            timeout_seconds,
+            retries,
+            retry_on,
+            retry_delay_seconds,
+            max_retry_delay_seconds,
+            calls_per_second,
+        )
+        result = copy.copy(self)
+        result.fn = result.dofn = ConcurrentDoFn(self.fn, concurrency)
+        result.signature = signature_of(result.fn)
+        return result
+
     def with_exception_handling(
         self,
         main_tag: str = "good",
@@ -350,6 +412,10 @@ class _MultiParDo(ParDo[Any]):
             pcoll.pipeline, self, self._tags, self._main_tag, self._allow_unknown_tags
         )
 
+    def with_concurrency(self, *args: Any, **kwargs: Any) -> Any:
+        pardo = self._pardo.with_concurrency(*args, **kwargs)
+        return _MultiParDo(pardo, self._tags, self._main_tag, self._allow_unknown_tags)
+
     def with_exception_handling(  # type: ignore[override]
         self, main_tag: str | None = None, **kwargs: Any
     ) -> Any:
@@ -367,6 +433,11 @@ def _short_form(
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
         raise refusal(TypeError, what, where=here(), hint=hint)
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
+    if is_asynchronous(fn):
+        if dofn_class in ASYNCHRONOUS_FORMS and gives_asynchronously(fn):
+            what = f"{name} of {label_from_callable(fn)}, an asynchronous generator"
+            raise refusal(TypeError, what, where=here(), hint="use FlatMap, or return a value")
+        dofn_class = ASYNCHRONOUS_FORMS.get(dofn_class, dofn_class)
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"
     return pardo

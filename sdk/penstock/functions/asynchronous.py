@@ -1,0 +1,191 @@
+"""Asynchronous DoFns: a ``process`` that is defined with ``async def``, and how its calls are made."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.base.where import here
+from penstock.error import refusal
+from penstock.functions.dofn import FilterDoFn, MapDoFn, MapTupleDoFn
+from penstock.functions.results import check_result
+from penstock.functions.wrapping import WrappingDoFn
+from penstock.utils.retry import FuzzedExponentialIntervals
+
+_Exceptions = type[Exception] | tuple[type[Exception], ...]
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """How the calls of an asynchronous DoFn are made: the arguments of ``ParDo.with_concurrency``.
+
+    Raises:
+        ValueError: If a number is out of range.
+        TypeError: If an argument has the wrong type.
+
+    >>> Concurrency(max_concurrency=0)
+    Traceback (most recent call last):
+    ValueError: max_concurrency is 0
+      ...
+    """
+
+    max_concurrency: int
+    timeout_seconds: float | None = None
+    retries: int = 0
+    retry_on: _Exceptions = OSError
+    retry_delay_seconds: float = 0.1
+    max_retry_delay_seconds: float = 60.0
+    calls_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_number("max_concurrency", self.max_concurrency, int, least=1)
+        _check_number("retries", self.retries, int, least=0)
+        for name in ("timeout_seconds", "calls_per_second"):
+            if getattr(self, name) is not None:
+                _check_number(name, getattr(self, name), int | float, above=0)
+        for name in ("retry_delay_seconds", "max_retry_delay_seconds"):
+            _check_number(name, getattr(self, name), int | float, above=0)
+        kinds = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
+        if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+            what = "retry_on has something that is not a class of exceptions"
+            raise refusal(TypeError, what, where=here(), hint="for example retry_on=(OSError, TimeoutError)")
+
+    def delays_seconds(self) -> Iterator[float]:
+        """The seconds to wait before each further try: each twice as long as the one before, shortened by chance."""
+        first, longest = self.retry_delay_seconds, self.max_retry_delay_seconds
+        return iter(FuzzedExponentialIntervals(first, self.retries, max_delay_secs=longest))
+
+
+def _check_number(name: str, value: Any, kind: Any, least: float | None = None, above: float = 0) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind):
+        wanted = "a whole number" if kind is int else "a number"
+        what = f"{name} is a {type(value).__name__}, and not {wanted}"
+        raise refusal(TypeError, what, where=here(), hint=f"pass {wanted}")
+    if value < least if least is not None else not value > above:
+        needed = f"{least} or more" if least is not None else f"more than {above}"
+        raise refusal(ValueError, f"{name} is {value}", where=here(), hint=f"use {needed}")
+
+
+class RateLimit:
+    """Spaces calls out evenly, so that no more than so many of them begin in a second; None for no limit."""
+
+    def __init__(self, calls_per_second: float | None) -> None:
+        self._interval_seconds = 0.0 if calls_per_second is None else 1 / calls_per_second
+        self._next_seconds = 0.0
+
+    async def wait(self) -> None:
+        """Returns when the next call may begin."""
+        if not self._interval_seconds:
+            return
+        now = asyncio.get_running_loop().time()
+        start = max(now, self._next_seconds)
+        self._next_seconds = start + self._interval_seconds
+        if start > now:
+            await asyncio.sleep(start - now)
+
+
+class ConcurrentDoFn(WrappingDoFn):
+    """An asynchronous DoFn whose calls have a limit of time and rate, and are repeated after errors."""
+
+    def __init__(self, dofn: Any, concurrency: Concurrency) -> None:
+        super().__init__(dofn)
+        self._concurrency = concurrency
+        self._rate_limit = RateLimit(concurrency.calls_per_second)
+
+    def describe(self) -> str:
+        """The name of the DoFn inside, for people."""
+        return f"with_concurrency({type(self.dofn).__name__})"
+
+    @property
+    def _max_concurrency(self) -> int:
+        return self._concurrency.max_concurrency
+
+    async def process(self, *args: Any, **kwargs: Any) -> Any:
+        """What the inner DoFn gives in the first try that succeeds."""
+        delays = self._concurrency.delays_seconds()
+        while True:
+            await self._rate_limit.wait()
+            try:
+                return await in_time(
+                    lambda: self.dofn.process(*args, **kwargs), self._concurrency.timeout_seconds
+                )
+            except self._concurrency.retry_on:
+                delay = next(delays, None)
+                if delay is None:
+                    raise
+            # Outside of the handler, so that the error can be freed while this waits.
+            await asyncio.sleep(delay)
+
+    def teardown(self) -> Any:
+        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
+        return self.dofn.teardown()
+
+
+async def in_time(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
+    """The outputs of an asynchronous call; TimeoutError if they take too long."""
+    try:
+        async with asyncio.timeout(timeout_seconds) as limit:
+            return await outputs_of(call())
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        what = f"a call took longer than {timeout_seconds} seconds"
+        hint = "allow more seconds or retries, or send what fails to an output with with_exception_handling"
+        raise refusal(TimeoutError, what, hint=hint) from error
+
+
+async def outputs_of(result: Any) -> Any:
+    """The outputs that an asynchronous function gives: an iterable, or None for nothing.
+
+    >>> async def words(text):
+    ...     for word in text.split():
+    ...         yield word
+    >>> asyncio.run(outputs_of(words("to be")))
+    ['to', 'be']
+    """
+    if inspect.isawaitable(result):
+        result = await result
+    if isinstance(result, AsyncIterable):
+        return [output async for output in result]
+    # What makes its outputs later belongs to the call, too: to its time, and to its retries.
+    return list(result) if isinstance(result, Iterator) else result
+
+
+def checked_outputs(outputs: Any) -> Any:
+    """The outputs of an asynchronous call, none for None; TypeError if they are not iterable, or a text or a dict."""
+    if outputs is None:
+        return ()
+    check_result(outputs)
+    return outputs
+
+
+class AsyncMapDoFn(MapDoFn):
+    """Gives what the asynchronous function `fn` returns."""
+
+    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        return [await self.fn(element, *args, **kwargs)]
+
+
+class AsyncMapTupleDoFn(MapTupleDoFn):
+    """Calls the asynchronous function `fn` with the parts of each tuple, and gives what it returns."""
+
+    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        return [await self.fn(*element, *args, **kwargs)]
+
+
+class AsyncFilterDoFn(FilterDoFn):
+    """Gives the elements for which the asynchronous function `fn` is true."""
+
+    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        return [element] if await self.fn(element, *args, **kwargs) else []
+
+
+ASYNCHRONOUS_FORMS: dict[type, type] = {
+    MapDoFn: AsyncMapDoFn,
+    MapTupleDoFn: AsyncMapTupleDoFn,
+    FilterDoFn: AsyncFilterDoFn,
+}
+"""The DoFns of asynchronous functions, by those of plain ones; the others pass on what the function gives."""

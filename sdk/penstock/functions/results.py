@@ -1,0 +1,44 @@
+"""What the ``process`` of a DoFn may return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import AsyncGeneratorType, CoroutineType
+from typing import Any
+
+from penstock.error import refusal
+
+UNAWAITED = (CoroutineType, AsyncGeneratorType)
+"""What a function gives that is defined with ``async def``, and called without ``await``."""
+
+
+def check_result(result: Any) -> None:
+    """Refuses a result that is not a sequence of outputs, or hardly meant as one: text, bytes or a dict, as
+    in Beam.
+    """
+    if isinstance(result, (str, bytes, dict)):
+        raise TypeError(
+            f"Returning a {type(result).__name__} from a ParDo or FlatMap is discouraged. "
+            f"Please use list({type(result).__name__} ...) or return a list with the one element."
+        )
+    if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
+        if isinstance(result, UNAWAITED):
+            raise unawaited([result])
+        raise TypeError(
+            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
+            f"{type(result).__name__!r} object is not iterable (yield the element, return [element], or use Map)."
+        )
+
+
+def unawaited(values: Iterable[Any]) -> TypeError:
+    """The error about coroutines and asynchronous generators among values; nobody will run them any more."""
+    kind = "an asynchronous generator"
+    for value in values:
+        if isinstance(value, CoroutineType):
+            kind = "a coroutine"
+            value.close()
+    what = f"the function gives {kind}, which nobody awaits"
+    hint = (
+        "define the function itself with async def; a lambda or a plain function that calls one does not do"
+    )
+    return refusal(TypeError, what, hint=hint)

@@ -1,0 +1,43 @@
+"""A DoFn around another one, which shows the inner one's parameters, types and life cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.functions.dofn import DoFn
+from penstock.functions.signature import MethodSignature, signature_of
+
+_AROUND_ELEMENTS = ("setup", "start_bundle", "finish_bundle")
+
+
+class WrappingDoFn(DoFn):
+    """The base of DoFns that call the ``process`` and the ``teardown`` of another one."""
+
+    def __init__(self, dofn: DoFn) -> None:
+        super().__init__()
+        self.dofn = dofn
+        # The runner looks at the methods of this object, so those that do nothing inside must not show here.
+        signature = signature_of(dofn)
+        for name in _AROUND_ELEMENTS:
+            if getattr(signature, name):
+                setattr(self, name, getattr(dofn, name))
+
+    @property
+    def _max_concurrency(self) -> int:
+        return self.dofn._max_concurrency
+
+    def process_signature(self) -> MethodSignature:
+        return self.dofn.process_signature()
+
+    def timer_owner(self) -> Any:
+        return self.dofn.timer_owner()
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return self.dofn.infer_output_type(input_type)
+
+    def default_type_hints(self) -> Any:
+        return self.dofn.get_type_hints()
+
+    def _process_argspec_fn(self) -> Callable[..., Any]:
+        return self.dofn._process_argspec_fn()

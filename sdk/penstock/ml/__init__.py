@@ -1,0 +1,1 @@
+"""Models in pipelines (Beam's ``apache_beam.ml``): `penstock.ml.inference`."""

@@ -1,0 +1,15 @@
+"""Beam's import path for `RunInference` and its handlers."""
+
+from penstock.ml.inference.handlers import ModelHandler, PredictionResult
+from penstock.ml.inference.keyed import KeyedModelHandler, KeyModelMapping, MaybeKeyedModelHandler
+from penstock.ml.inference.run_inference import RunInference, RunInferenceDLQ
+
+__all__ = [
+    "KeyModelMapping",
+    "KeyedModelHandler",
+    "MaybeKeyedModelHandler",
+    "ModelHandler",
+    "PredictionResult",
+    "RunInference",
+    "RunInferenceDLQ",
+]
