@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import importlib
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -385,6 +390,49 @@ def test_changes_of_one_key_from_two_tasks_are_refused(tmp_path: Path) -> None:
     _ = upserts | WriteToDelta(tmp_path, key="Team Name", value="points", schema=TOTALS)
     with pytest.raises(ValueError, match="two tasks have changes of one key"):
         pipeline.run()
+
+
+# A store.
+
+
+@pytest.fixture
+def bucket() -> Iterator[dict[str, str]]:
+    """The options for a server of S3 that has the bucket ``lake``."""
+    pytest.importorskip("moto", reason="needs the package moto")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "moto.server", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(300):
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(urllib.request.Request(f"{address}/lake", method="PUT")).close()
+                    break
+                time.sleep(0.1)
+            yield {
+                "aws_endpoint_url": address,
+                "aws_access_key_id": "somebody",
+                "aws_secret_access_key": "hush",
+                "aws_region": "us-east-1",
+                "aws_allow_http": "true",
+            }
+        finally:
+            server.kill()
+
+
+def test_a_table_on_s3_is_written_merged_and_read(bucket: dict[str, str]) -> None:
+    path = "s3://lake/scores"
+    write(SCORES[:2], path, partition_by="team", storage_options=bucket)
+    with beam.Pipeline() as pipeline:
+        upserts = pipeline | beam.Create([Upsert("a", 5), Upsert("c", 7)])
+        _ = upserts | WriteToDelta(path, key="team", value="number", storage_options=bucket)
+    expected = [{"team": "a", "number": 5}, {"team": "b", "number": 2}, {"team": "c", "number": 7}]
+    own = deltalake.DeltaTable(path, storage_options=bucket).to_pyarrow_table().to_pylist()
+    assert sorted(own, key=repr) == sorted(expected, key=repr)
+    with beam.Pipeline() as pipeline:
+        assert_that(pipeline | ReadFromDelta(path, storage_options=bucket), equal_to(expected))
 
 
 # Streams.

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import encode_key
@@ -107,37 +106,29 @@ def change_schema(sink: DeltaSink, columns: pa.Schema) -> pa.Schema:
     return pa.schema([*fields, pa.field(_DELETED, pa.bool_(), False)])
 
 
-def check_keys(sink: DeltaSink, files: fs.FileSystem, paths: Sequence[str], where: str) -> None:
+def check_keys(sink: DeltaSink, paths: Sequence[str], where: str) -> None:
     """Refuses two changes of one key from different tasks, since nobody knows which is the later one."""
     if len(paths) < 2:
         return
-    keys = pa.concat_tables([_read(files, path, [*sink.key]) for path in paths])
+    keys = pa.concat_tables([pq.ParquetFile(path).read(columns=[*sink.key]) for path in paths])
     if keys.group_by([*sink.key]).aggregate([]).num_rows < keys.num_rows:
         what = "two tasks have changes of one key, so that their order is unknown"
         hint = "put Upserts() directly before the write, without a Reshuffle in between"
         raise refusal(ValueError, what, where=where, hint=hint)
 
 
-def _read(files: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:
-    with files.open_input_file(path) as file:
-        return pq.read_table(file, columns=columns)
-
-
 def merge_changes(
-    table: Any,
-    sink: DeltaSink,
-    schema: pa.Schema,
-    files: fs.FileSystem,
-    paths: Sequence[str],
-    properties: Any,
+    table: Any, sink: DeltaSink, schema: pa.Schema, paths: Sequence[str], properties: Any
 ) -> None:
-    """Merges the changes in one commit. They go through the driver in batches."""
+    """Merges the changes in one commit, batch by batch.
+
+    The files are on a local disk: while Delta reads them, it could not reach its store for us.
+    """
 
     def batches() -> Iterator[pa.RecordBatch]:
         for path in paths:
-            with files.open_input_file(path) as file:
-                for batch in pq.ParquetFile(file).iter_batches():
-                    yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+            for batch in pq.ParquetFile(path).iter_batches():
+                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
 
     names = [name for name in schema.names if name != _DELETED]
     written = names if sink.value is None else [*sink.key, sink.value]

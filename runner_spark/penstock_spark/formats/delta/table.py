@@ -78,13 +78,14 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
     except (package.exceptions.DeltaError, OSError) as error:
         raise refusal(
             RuntimeError,
-            f"the Delta table {place.shown} {what}: {_without_secrets(str(error), place)}",
+            f"the Delta table {place.shown} {what}: {without_secrets(str(error), place)}",
             where=where,
             hint="check the path, the options of the store, and that it can be reached",
         ) from None
 
 
-def _without_secrets(text: str, place: TablePlace) -> str:
+def without_secrets(text: str, place: TablePlace) -> str:
+    """The first line of a message of the package, without the secrets of the store."""
     first = text.strip().partition("\n")[0].replace(place.path, place.shown)
     for name, value in place.options:
         if _SECRET.search(name) and value:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.base import clock
 from penstock.error import refusal
 from penstock.io.delta import DeltaSink
+from penstock_spark.files.local_copies import local_copies
 from penstock_spark.formats.delta import changes
 from penstock_spark.formats.delta.columns import columns_of, partitions_of
 from penstock_spark.formats.delta.data_files import ROWS_SCHEMA, DataFiles
@@ -35,6 +36,7 @@ from penstock_spark.formats.delta.table import (
     open_table,
     schema_of_table,
     told,
+    without_secrets,
 )
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
@@ -166,10 +168,10 @@ class _Commit:
         sink = self._sink
         if sink.key:
             files = files_of(sink.place, self._where)
-            paths = [file["path"] for file in written]
-            changes.check_keys(sink, files, paths, self._where)
             schema = changes.change_schema(sink, self._columns)
-            changes.merge_changes(table, sink, schema, files, paths, properties)
+            with local_copies(files, [file["path"] for file in written]) as paths:
+                changes.check_keys(sink, paths, self._where)
+                changes.merge_changes(table, sink, schema, paths, properties)
             return
         # A stream has applied its mode when it started.
         mode = "overwrite" if sink.mode == "overwrite" and not batch.stream else "append"
@@ -259,7 +261,7 @@ def _exists(sink: DeltaSink, where: str) -> FileExistsError:
 def _not_committed(sink: DeltaSink, reason: str, where: str) -> RuntimeError:
     return refusal(
         RuntimeError,
-        f"other programs change the Delta table {sink.place.shown} all the time ({reason.strip().splitlines()[0]})",
+        f"the Delta table {sink.place.shown} does not take a commit: {without_secrets(reason, sink.place)}",
         where=where,
-        hint="start the pipeline again: nothing of this commit is in the table",
+        hint="start the pipeline again: nothing of this commit is in the table. Other programs may be changing it",
     )
