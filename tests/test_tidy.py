@@ -41,6 +41,9 @@ EXCEPTIONS = {
     "sdk/penstock/sql/": {"sqlglot"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.
     "sdk/penstock/coders/": {"cloudpickle"},
+    # Optional packages, each in the folder of the format that it reads and writes.
+    "runner_spark/penstock_spark/formats/avro/": {"fastavro"},
+    "runner_spark/penstock_spark/formats/delta/": {"deltalake"},
     # Protocol messages, imported where a time becomes one or is made of one.
     "sdk/penstock/utils/": {"google"},
     # Optional packages, each in the folder of the format that it reads and writes.

@@ -47,8 +47,8 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "`penstock.io.kafka`, which needs no expansion service",
     ),
     (
-        "io.avroio io.tfrecordio",
-        "not yet: Spark's format `avro` through `penstock.io.sparkio`; `fileio.ReadMatches` and a library for the rest",
+        "io.tfrecordio",
+        "not yet: `fileio.ReadMatches` and a library",
     ),
     (
         "io.filebasedsource io.filebasedsink io.concat_source",
@@ -94,7 +94,6 @@ _MODULES: tuple[tuple[str, str], ...] = (
 )
 
 _NAMES_IN_IO = {
-    "io.avroio": "ReadFromAvro ReadAllFromAvro ReadAllFromAvroContinuously WriteToAvro",
     "io.tfrecordio": "ReadFromTFRecord ReadAllFromTFRecord WriteToTFRecord",
     "io.filebasedsink": "FileBasedSink",
     "io.mongodbio": "ReadFromMongoDB WriteToMongoDB",

@@ -268,6 +268,7 @@ def test_field_names_are_those_of_record_types_only() -> None:
 BEAM_MODULES = [
     "textio",
     "parquetio",
+    "avroio",
     "fileio",
     "iobase",
     "range_trackers",

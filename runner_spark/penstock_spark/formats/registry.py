@@ -9,8 +9,10 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList, Sink, Source, Step
+from penstock.io.avroio import AvroSink, AvroSource
 from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
+from penstock.io.delta import DeltaSink, DeltaSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.kafka import KafkaSink, KafkaSource
@@ -21,7 +23,9 @@ from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSour
 from penstock.io.streams import StreamSource
 from penstock.io.text_sink import TextSink
 from penstock.io.text_source import TextSource
+from penstock_spark.formats.avro import AVRO
 from penstock_spark.formats.csv import CSV
+from penstock_spark.formats.delta import DELTA
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.json import JSON
@@ -45,6 +49,8 @@ FORMATS: dict[type[Source | Sink], Format] = {
     CsvSource: CSV,
     JsonSource: JSON,
     ParquetSource: PARQUET,
+    AvroSource: AVRO,
+    DeltaSource: DELTA,
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
@@ -55,6 +61,8 @@ FORMATS: dict[type[Source | Sink], Format] = {
     CsvSink: CSV,
     JsonSink: JSON,
     ParquetSink: PARQUET,
+    AvroSink: AVRO,
+    DeltaSink: DELTA,
     SparkSink: TABLES,
     KafkaSink: KAFKA,
     FrameSink: FRAMES,

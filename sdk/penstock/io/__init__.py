@@ -15,6 +15,10 @@ from penstock.io import restriction_trackers as restriction_trackers
 # Only for what it does: sources can be read as streams from then on.
 from penstock.io import streams as streams
 from penstock.io import watermarks as watermarks
+from penstock.io.avroio import ReadAllFromAvro as ReadAllFromAvro
+from penstock.io.avroio import ReadAllFromAvroContinuously as ReadAllFromAvroContinuously
+from penstock.io.avroio import ReadFromAvro as ReadFromAvro
+from penstock.io.avroio import WriteToAvro as WriteToAvro
 from penstock.io.console import WriteToConsole as WriteToConsole
 from penstock.io.each_batch import ForEachBatch as ForEachBatch
 from penstock.io.each_batch import WriteToMemory as WriteToMemory

@@ -1,0 +1,174 @@
+"""Avro files: those on disks of the workers are read by the tasks block by block, others as whole files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.base.row import Row
+from penstock.error import refusal
+from penstock.io.avroio import AvroSource, provide_records
+from penstock.io.filesystems import FileSystems
+from penstock.io.streams import StreamSource
+from penstock_spark.files.avro_parts import NotAvro, open_part
+from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.splits import Split, leaves_files_out, splits_of
+from penstock_spark.formats.avro.package import fastavro
+from penstock_spark.formats.text.scan import content_columns
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.session import empty_frame
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import place_columns, stream_files
+
+_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
+_BATCH_RECORDS = 2_000
+
+Convert = Callable[[Any], Any]
+
+
+def records_of_file(file: BinaryIO, name: str) -> Iterator[Any]:
+    """The records of an open file, for ``ReadAllFromAvro``."""
+    for records in _batches(file, name, as_rows=False, where=""):
+        yield from records
+
+
+provide_records(records_of_file)
+
+
+def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
+    """Dicts, Rows or plain values, by the schema of each file."""
+    fastavro(where)
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: lambda batch: [])
+    if FileSystems.get_scheme(files.pattern) is None and not leaves_files_out(spark):
+        parts = splits_of(spark, files.paths, b"\n")
+        read = {split.name for part in parts for split in part}
+        for name in files.paths:
+            if name not in read:
+                # An empty file, which has no header, and no split either.
+                raise _damaged(name, where)
+        reader = SplitReader(source, tuple(parts), where)
+        return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
+    namer = files.namer()
+    frame = files.load(spark.read, "binaryFile").select(*content_columns())
+    return Scan(frame, lambda: FileDecoder(source, namer, where), check=files.unchanged(where))
+
+
+def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """The records of files that arrive; a file must fit into a task's memory. Files that are not Avro are rejects."""
+    fastavro(where)
+    files = stream_files(stream, source.file_pattern, where)
+    naming, has_rejects = files.naming(), stream.has_rejects
+    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+
+    def make_decoder() -> ByFile:
+        decode = FileDecoder(source, naming.namer, where)
+        return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
+
+    return StreamScan(frame.select(*content_columns(), *place_columns(stream)), make_decoder)
+
+
+@dataclass(frozen=True)
+class SplitReader:
+    """Reads the splits of the tasks whose numbers are in a batch."""
+
+    source: AvroSource
+    parts: tuple[tuple[Split, ...], ...]  # The splits of each task.
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+        for number in batch.column(0).to_pylist():
+            for split in self.parts[number]:
+                yield from self._records(split)
+
+    def _records(self, split: Split) -> Iterator[list[Any]]:
+        try:
+            with open_part(split) as file:
+                yield from _batches(file, split.name, self.source.as_rows, self.where)
+        except NotAvro:
+            step_failed(_damaged(split.name, self.where), self.where)
+        except OSError as error:
+            step_failed(unreadable(error, split.name, self.where), self.where)
+        except ValueError as error:
+            step_failed(error, self.where)
+
+
+@dataclass(frozen=True)
+class FileDecoder:
+    """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
+
+    source: AvroSource
+    namer: Namer
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
+        return [
+            record
+            for file, content in rows
+            for records in _batches(io.BytesIO(content), self.namer(file), self.source.as_rows, self.where)
+            for record in records
+        ]
+
+
+def _batches(file: BinaryIO, name: str, as_rows: bool, where: str) -> Iterator[list[Any]]:
+    """The records of a file; ValueError if it is damaged, without what is in it."""
+    package = fastavro(where)
+    try:
+        reader = package.reader(file)
+        convert = _row_of(reader.writer_schema) if as_rows else None
+    except Exception:
+        raise _damaged(name, where) from None
+    while True:
+        try:
+            records = list(islice(reader, _BATCH_RECORDS))
+        except OSError:
+            raise
+        except Exception:
+            raise _damaged(name, where) from None
+        if not records:
+            return
+        yield records if convert is None else [convert(record) for record in records]
+
+
+def _damaged(name: str, where: str) -> ValueError:
+    what = f"{name} is not an Avro file, or it is damaged"
+    return refusal(
+        ValueError, what, where=where, hint="delete it, write it again, or give a pattern without it"
+    )
+
+
+def _row_of(schema: Any) -> Convert:
+    convert = _converter(schema)
+    if isinstance(schema, dict) and schema["type"] == "record":
+        return convert
+    return lambda value: Row(record=convert(value))
+
+
+def _converter(schema: Any) -> Convert:
+    """Turns the records in a value of a schema into Rows."""
+    match schema:
+        case {"type": "record", "fields": fields}:
+            parts = [(field["name"], _converter(field["type"])) for field in fields]
+            return lambda value: Row(**{name: convert(value[name]) for name, convert in parts})
+        case {"type": "array", "items": items}:
+            each = _converter(items)
+            return lambda value: [each(item) for item in value]
+        case {"type": "map", "values": values}:
+            of_value = _converter(values)
+            return lambda value: {key: of_value(item) for key, item in value.items()}
+        case list():
+            others = [branch for branch in schema if branch != "null"]
+            if len(others) == 1:
+                inner = _converter(others[0])
+                return lambda value: None if value is None else inner(value)
+    return lambda value: value

@@ -1,0 +1,16 @@
+"""Delta tables by the package ``deltalake``: rows read and added by the tasks, changes merged by the driver."""
+
+from __future__ import annotations
+
+from penstock_spark.formats.delta.scan import open_delta, schema_of_delta, type_of_delta
+from penstock_spark.formats.delta.writer import plan_delta, prepare_delta
+from penstock_spark.formats.format import Format
+
+DELTA = Format(
+    open_delta,
+    element_type=type_of_delta,
+    records=lambda source: source.elements,
+    schema=schema_of_delta,
+    plan=plan_delta,
+    prepare=prepare_delta,
+)

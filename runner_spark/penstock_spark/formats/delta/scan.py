@@ -1,0 +1,166 @@
+"""A Delta table as rows: each task reads files, or groups of rows of a large file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from penstock.error import refusal
+from penstock.io.delta import DeltaSource
+from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.formats.delta.table import deltalake, files_of, open_table, schema_of_table, told
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.session import empty_frame
+from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.scan import Scan
+
+_SHARE_BYTES = 64 << 20
+_BATCH_ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of a file: one of some equal numbers of its groups of rows."""
+
+    path: str
+    guarantee: Any  # What is known about all its rows, and gives the values of partition columns.
+    number: int
+    count: int
+    bytes: int
+
+
+def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
+    """Dicts or Rows of one version, with the columns in the order of the table."""
+    table = _table(source, where)
+    schema = _columns(source, table, where)
+    shares = _shares(table, source, where)
+    if not shares:
+        return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
+    tasks = _packed(shares, spark.sparkContext.defaultParallelism)
+    reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
+    return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True)
+
+
+def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> Any:
+    """By the log of the table, which is read when the transform is applied; None if that fails."""
+    deltalake(where)
+    with contextlib.suppress(Exception):
+        schema = schema_of_delta(source)
+        return None if schema is None else hint_of_schema(schema, source.elements)
+    return None
+
+
+def schema_of_delta(source: DeltaSource) -> StructType | None:
+    """The columns as Spark's types; None, so that Python reads the rows."""
+    try:
+        return from_arrow_schema(_columns(source, _table(source, ""), ""))
+    except (PySparkException, TypeError):
+        return None
+
+
+def _table(source: DeltaSource, where: str) -> Any:
+    table = open_table(source.place, where)
+    newest = table.version()
+    package = deltalake(where)
+    if source.version is not None and source.version > newest:
+        raise _no_version(source, f"the newest is {newest}", where)
+    if source.version is None and source.timestamp is None:
+        return table
+    try:
+        table.load_as_version(source.version if source.timestamp is None else source.timestamp)
+    except (package.exceptions.DeltaError, ValueError, OSError):
+        raise _no_version(source, f"the newest is {newest}, and old ones may be cleaned up", where) from None
+    return table
+
+
+def _no_version(source: DeltaSource, known: str, where: str) -> ValueError:
+    wanted = f"of {source.timestamp}" if source.version is None else str(source.version)
+    what = f"the Delta table {source.place.shown} has no version {wanted}: {known}"
+    return refusal(ValueError, what, where=where, hint="DeltaTable(path).history() lists the versions")
+
+
+def _columns(source: DeltaSource, table: Any, where: str) -> pa.Schema:
+    schema = schema_of_table(table)
+    if source.columns is None:
+        return schema
+    missing = [name for name in source.columns if name not in schema.names]
+    if missing:
+        what = f"the Delta table {source.place.shown} has no columns {', '.join(missing)}"
+        raise refusal(ValueError, what, where=where, hint=f"it has {', '.join(schema.names)}")
+    return pa.schema([field for field in schema if field.name in source.columns])
+
+
+def _shares(table: Any, source: DeltaSource, where: str) -> list[Share]:
+    with told(source.place, "cannot be read", where):
+        fragments = list(table.to_pyarrow_dataset().get_fragments())
+        log = pa.table(table.get_add_actions())
+    sizes = dict(zip(log.column("path").to_pylist(), log.column("size_bytes").to_pylist(), strict=True))
+    shares = []
+    for each in fragments:
+        size = sizes.get(each.path) or _SHARE_BYTES
+        count = -(-size // _SHARE_BYTES)
+        shares += [
+            Share(each.path, each.partition_expression, number, count, size // count)
+            for number in range(count)
+        ]
+    return shares
+
+
+def _packed(shares: list[Share], parallelism: int) -> tuple[tuple[Share, ...], ...]:
+    """The shares of each task: about as many bytes in each, and not many more tasks than run at once."""
+    total = sum(share.bytes for share in shares)
+    count = min(len(shares), max(parallelism, total // _SHARE_BYTES))
+    tasks: list[list[Share]] = [[] for _ in range(count)]
+    weights = [0] * count
+    for share in sorted(shares, key=lambda each: -each.bytes):
+        lightest = weights.index(min(weights))
+        tasks[lightest].append(share)
+        weights[lightest] += share.bytes + 1
+    return tuple(map(tuple, tasks))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the shares of the tasks whose numbers are in a batch."""
+
+    source: DeltaSource
+    schema: pa.Schema  # All columns of the table.
+    names: tuple[str, ...]
+    tasks: tuple[tuple[Share, ...], ...]
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+        to_elements = to_dicts if self.source.elements == "dict" else to_rows
+        files = files_of(self.source.place, self.where)
+        for number in batch.column(0).to_pylist():
+            for share in self.tasks[number]:
+                for rows in self._batches(share, files):
+                    yield to_elements(rows)
+
+    def _batches(self, share: Share, files: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            format = ds.ParquetFileFormat()
+            fragment = format.make_fragment(share.path, files, share.guarantee)
+            groups = len(fragment.row_groups)
+            first, last = (groups * place // share.count for place in (share.number, share.number + 1))
+            if first == last:
+                return
+            if share.count > 1:
+                ids = list(range(first, last))
+                fragment = format.make_fragment(share.path, files, share.guarantee, row_groups=ids)
+            yield from fragment.scanner(
+                self.schema, columns=list(self.names), batch_size=_BATCH_ROWS
+            ).to_batches()
+        except OSError:
+            what = f"the file {share.path} of the Delta table {self.source.place.shown} cannot be read"
+            hint = "read a newer version: vacuum may have deleted it"
+            step_failed(refusal(OSError, what, where=self.where, hint=hint), self.where)

@@ -1,0 +1,251 @@
+"""Reading and writing Avro files (Beam's ``apache_beam.io.avroio``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from penstock.base.row import Row
+from penstock.base.where import here
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.error import RunnerError, refusal
+from penstock.functions.dofn import DoFn
+from penstock.graph import Sink
+from penstock.io.columnar import type_of_records
+from penstock.io.fileio import MatchContinuously
+from penstock.io.filesystem import CompressionTypes, FileMetadata
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import Path, check_path, files_of
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
+from penstock.io.text_sink import Shards
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
+
+__all__ = ["ReadAllFromAvro", "ReadAllFromAvroContinuously", "ReadFromAvro", "WriteToAvro"]
+
+_CODECS = ("null", "deflate", "bzip2", "snappy", "zstandard", "lz4", "xz")
+
+
+@dataclass(frozen=True)
+class AvroSource(Streamable):
+    """Records of Avro files; see `ReadFromAvro`.
+
+    >>> AvroSource("/data/*.avro").describe()
+    'avro /data/*.avro'
+    """
+
+    file_pattern: Path
+    validate: bool = True
+    as_rows: bool = False
+
+    def describe(self) -> str:
+        return f"avro {self.file_pattern}"
+
+
+@dataclass(frozen=True)
+class AvroSink(Sink):
+    """Records in Avro files; see `WriteToAvro`."""
+
+    shards: Shards
+    schema: Any = None
+    codec: str = "deflate"
+    element_type: Any = None
+    triggering_frequency: float | None = None
+
+    def describe(self) -> str:
+        return self.shards.describe("avro")
+
+
+class ReadFromAvro(SourceTransform[Any]):
+    """The records of Avro files (Beam's ``ReadFromAvro``).
+
+    Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values of other types
+    than records are elements as they are. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
+
+    Args:
+        file_pattern: The path, with wildcards as in ``ReadFromText``.
+        min_bundle_size: Ignored; Spark decides.
+        validate: Whether a pattern that matches nothing is an error.
+        use_fastavro: Ignored, as in Beam.
+        as_rows: Whether records are ``Row`` values, not dicts, at any depth. Another value becomes the field ``record``
+            of a row.
+
+    Raises:
+        OSError: If no file matches.
+        ModuleNotFoundError: When the pipeline starts, if ``fastavro`` is not installed.
+
+    >>> ReadFromAvro("/data/*", validate=False).source.describe()
+    'avro /data/*'
+    """
+
+    source: AvroSource
+
+    def __init__(
+        self,
+        file_pattern: Any = None,
+        min_bundle_size: int = 0,
+        validate: bool = True,
+        use_fastavro: bool = True,
+        as_rows: bool = False,
+    ) -> None:
+        check_path(file_pattern, "file_pattern")
+        super().__init__(AvroSource(file_pattern, validate, as_rows))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return Row if self.source.as_rows else Any
+
+
+class _ReadAvroFiles(DoFn):
+    """Reads each file that an element names, with the runner's reader of Avro.
+
+    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
+    """
+
+    def __init__(self, with_filename: bool) -> None:
+        self._with_filename = with_filename
+        self._records: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_records": self._records or _provided.get("records")}
+
+    def process(self, element: str | FileMetadata) -> Iterator[Any]:
+        records = self._records or _provided.get("records")
+        if records is None:
+            raise RunnerError("the runner cannot read Avro", hint="run the pipeline with SparkRunner")
+        for found in files_of(element):
+            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                for record in records(file, found.path):
+                    yield (found.path, record) if self._with_filename else record
+
+
+_provided: dict[str, Any] = {}
+
+
+def provide_records(records: Callable[[BinaryIO, str], Iterator[Any]]) -> None:
+    """Called by the runner with its reader of Avro, a function that the workers can import.
+
+    It takes an open file and its name, and gives the records.
+    """
+    _provided["records"] = records
+
+
+class ReadAllFromAvro(PTransform[Any, Any]):
+    """The records of the Avro files that the elements name (Beam's ``ReadAllFromAvro``).
+
+    Args:
+        min_bundle_size: Ignored.
+        desired_bundle_size: Ignored.
+        use_fastavro: Ignored, as in Beam.
+        with_filename: Whether the elements are (file name, record).
+        label: The name of the step that reads.
+    """
+
+    DEFAULT_DESIRED_BUNDLE_SIZE = 64 * 1024 * 1024
+
+    def __init__(
+        self,
+        min_bundle_size: int = 0,
+        desired_bundle_size: int = DEFAULT_DESIRED_BUNDLE_SIZE,
+        use_fastavro: bool = True,
+        with_filename: bool = False,
+        label: str = "ReadAllFiles",
+    ) -> None:
+        super().__init__()
+        self._read = label, _ReadAvroFiles(with_filename)
+
+    def expand(self, pcoll: Any) -> Any:
+        label, dofn = self._read
+        return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
+
+
+class ReadAllFromAvroContinuously(ReadAllFromAvro):
+    """The records of Avro files that appear over time (Beam's ``ReadAllFromAvroContinuously``).
+
+    Args:
+        file_pattern: The pattern that is matched again and again.
+        label: The name of the step that reads.
+        kwargs: The arguments of `ReadAllFromAvro` and of `penstock.io.fileio.MatchContinuously`.
+    """
+
+    _FOR_MATCH = frozenset(
+        [
+            "interval",
+            "has_deduplication",
+            "start_timestamp",
+            "stop_timestamp",
+            "match_updated_files",
+            "apply_windowing",
+        ]
+    )
+
+    def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: Any) -> None:
+        reading = {name: value for name, value in kwargs.items() if name not in self._FOR_MATCH}
+        super().__init__(label=label, **reading)
+        self._file_pattern = file_pattern
+        self._for_match = {name: value for name, value in kwargs.items() if name in self._FOR_MATCH}
+
+    def expand(self, pbegin: Any) -> Any:
+        label, dofn = self._read
+        return pbegin | MatchContinuously(self._file_pattern, **self._for_match) | label >> ParDo(dofn)
+
+
+class WriteToAvro(SinkTransform[str]):
+    """Writes records to Avro files, and returns the files' names (Beam's ``WriteToAvro``).
+
+    Elements are dicts, or rows of a known type; with a schema that is no record, they are other values. Install
+    ``penstock[avro]``.
+
+    Args:
+        file_path_prefix: The beginning of every file's path; a path on a disk that all workers share.
+        schema: The Avro schema, as Python values; None takes it from the element type, which must then be a type of
+            rows.
+        codec: The compression of blocks: ``"null"``, ``"deflate"``, ``"bzip2"`` or ``"xz"``; ``"snappy"``,
+            ``"zstandard"`` and ``"lz4"`` need packages that ``fastavro`` names.
+        file_name_suffix: The end of every file's path.
+        num_shards: The number of files; 0 leaves it to Spark.
+        shard_name_template: The middle of a file's name.
+        mime_type: Ignored; no file system here keeps it.
+        use_fastavro: Ignored, as in Beam.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+
+    >>> WriteToAvro("/out/scores", {"type": "long"}, codec="zip")
+    Traceback (most recent call last):
+    ...
+    ValueError: Avro has no codec 'zip'
+      at ...
+      hint: use one of null, deflate, bzip2, snappy, zstandard, lz4, xz
+    """
+
+    sink: AvroSink
+
+    def __init__(
+        self,
+        file_path_prefix: Any,
+        schema: Any = None,
+        codec: str = "deflate",
+        file_name_suffix: Any = "",
+        num_shards: int = 0,
+        shard_name_template: str | None = None,
+        mime_type: str = "application/x-avro",
+        use_fastavro: bool = True,
+        triggering_frequency: float | None = None,
+    ) -> None:
+        if codec not in _CODECS:
+            what = f"Avro has no codec {codec!r}"
+            raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_CODECS)}")
+        shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
+        super().__init__(AvroSink(shards, schema, codec, triggering_frequency=triggering_frequency))
+
+    def expand(self, pcoll: Any) -> PCollection[str]:
+        if not self.sink.schema:
+            what = "An explicit schema is required to write non-schema'd PCollections."
+            element_type = type_of_records(self, pcoll, what, "schema={'type': 'record', ...}")
+            self.sink = replace(self.sink, schema=None, element_type=element_type)
+        result: PCollection[str] = super().expand(pcoll)
+        return result
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return str
