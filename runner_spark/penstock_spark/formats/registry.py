@@ -11,6 +11,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList, Sink, Source, Step
 from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
+from penstock.io.database import DatabaseSink
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
@@ -20,6 +21,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.text_sink import TextSink
 from penstock.io.text_source import TextSource
 from penstock_spark.formats.csv import CSV
+from penstock_spark.formats.database import DATABASES
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.json import JSON
@@ -50,6 +52,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     JsonSink: JSON,
     ParquetSink: PARQUET,
     SparkSink: TABLES,
+    DatabaseSink: DATABASES,
     FrameSink: FRAMES,
     DriverList: LISTS,
     ConsoleSink: CONSOLE,
@@ -140,6 +143,13 @@ def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
         where=where,
         hint="use a sink from penstock.io",
     )
+
+
+def check_sink(sink: Sink, where: str) -> None:
+    """Looks at what a sink needs before a run starts, whether it is the first one or not."""
+    format = format_of(sink)
+    if format.check is not None:
+        format.check(sink, where)
 
 
 def prepare_sink(sink: Sink, spark: SparkSession, where: str, stream: str) -> None:
