@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock_spark.formats.database.check import check_table
-from penstock_spark.formats.database.writer import plan_database
+from penstock_spark.formats.database.writer import check_database, plan_database
 from penstock_spark.formats.format import Format
 
-DATABASES = Format(plan=plan_database, check=check_table)
+DATABASES = Format(plan=plan_database, check=check_database)

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Inspector, inspect
+from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
 
 from penstock.error import RunnerError, refusal
-from penstock.io.database import DatabaseSink
 from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.columns import new_type, why_not
 from penstock_spark.formats.database.errors import masked
 from penstock_spark.formats.database.layout import Layout
-
-if TYPE_CHECKING:
-    from sqlalchemy import Inspector
+from penstock_spark.formats.database.types import new_type, why_not
 
 
-def check_table(sink: DatabaseSink, where: str) -> None:
+def check_table(address: Address, layout: Layout, create: bool) -> None:
     """Refuses what would fail later; writes nothing."""
-    address, layout = Address.of(sink, where), Layout.of(sink, where)
     engine = address.engine()
-    from sqlalchemy import inspect
-    from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
-
     try:
         inspector = inspect(engine)
         schema, name = address.parts
         if inspector.has_table(name, schema=schema):
             _check_columns(inspector, address, layout, engine.dialect.name)
-        elif not sink.create:
+        elif not create:
             raise refusal(
                 ValueError,
                 f"there is no table {address.table} in {address.shown}",
-                where=where,
+                where=address.where,
                 hint="create it, pass create=True, or look at the name",
             )
         else:
             _check_new(address, layout, engine.dialect.name)
     except NoSuchTableError:
         raise refusal(
-            ValueError, f"there is no table {address.table}", where=where, hint="create it"
+            ValueError, f"there is no table {address.table}", where=address.where, hint="create it"
         ) from None
     except SQLAlchemyError as error:
         raise unreachable(error, address) from None

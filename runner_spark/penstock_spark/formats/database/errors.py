@@ -12,7 +12,6 @@ from penstock_spark.reports.reporting import reporting_now
 _SHOWN_CHARACTERS = 1_000
 _COPIED_COLUMN = re.compile(r"column (\"[^\"]*\"|[^\s:,]+)")
 
-_LOST = ("08", "57P01", "57P02", "57P03", "57P05")
 _AGAIN = ("40001", "40P01", "55P03")
 
 _SAID: dict[str, tuple[str, str]] = {
@@ -50,17 +49,6 @@ _SAID: dict[str, tuple[str, str]] = {
     "3D000": ("there is no such database", "create it, or look at the url"),
     "25006": ("the database only reads now", "connect to the primary server"),
 }
-
-
-def is_lost(error: Any) -> bool:
-    """Whether psycopg or SQLAlchemy says that the connection is gone, and not that the database refuses."""
-    import psycopg
-
-    if isinstance(error, psycopg.Error):
-        state = error.sqlstate
-        is_cut = state is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return is_cut or bool(state and state.startswith(_LOST))
-    return False
 
 
 def may_succeed_again(error: Any) -> bool:

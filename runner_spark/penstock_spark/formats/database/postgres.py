@@ -9,31 +9,30 @@ tables without the lock deletes them.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import random
 import secrets
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+from psycopg import sql
+from psycopg.rows import tuple_row
 from pyspark import TaskContext
+from sqlalchemy import make_url
 
-from penstock_spark.formats.database.address import Address
+from penstock.base import clock
+from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_spark.formats.database.columns import is_nested, postgres_type
-from penstock_spark.formats.database.errors import failure, is_lost, may_succeed_again, refused
+from penstock_spark.formats.database.commits import COMMITS, digest, displaced
+from penstock_spark.formats.database.errors import failure, may_succeed_again, refused
 from penstock_spark.formats.database.layout import CHANGE, ORDER, PARTITION_SHIFT, Layout, json_of
 from penstock_spark.formats.database.pages import NOTHING, Page, page_row
 from penstock_spark.sinks.plan import Encoder, MicroBatch
-
-if TYPE_CHECKING:
-    import psycopg
-    from psycopg import sql
 
 INLINE_BYTES = 256 << 10
 """So many bytes a task hands to the driver; the driver copies them as fast as the task would."""
@@ -41,19 +40,13 @@ INLINE_BYTES = 256 << 10
 CHUNK_BYTES = 8 << 20
 ATTEMPTS = 6
 _FIRST_WAIT_SECONDS = 0.2
+_LOST = ("08", "57P01", "57P02", "57P03", "57P05")
 _STAGED = "penstock_staged_"
-_COMMITS = "penstock_commits"
 _Result = TypeVar("_Result")
 
 
 def connect(address: Address) -> psycopg.Connection[Any]:
     """A connection of its own, in the mode where each statement is a transaction."""
-    import psycopg
-    from psycopg.rows import tuple_row
-    from sqlalchemy import make_url
-
-    from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS
-
     url = make_url(address.parsed())
     _, arguments = url.get_dialect()().create_connect_args(url)
     settings: dict[str, Any] = {
@@ -68,8 +61,6 @@ def connect(address: Address) -> psycopg.Connection[Any]:
 
 def persisting(address: Address, work: Callable[[], _Result], again: Callable[[Any], bool]) -> _Result:
     """The result of some work that has no effect if it fails; while `again` says so, it is tried again."""
-    import psycopg
-
     for attempt in range(ATTEMPTS):
         try:
             return work()
@@ -77,8 +68,15 @@ def persisting(address: Address, work: Callable[[], _Result], again: Callable[[A
             if attempt + 1 == ATTEMPTS or not again(error):
                 raise refused(error, address) from None
         # Several tasks lose their connections at once, and should not come back at once.
-        time.sleep(_FIRST_WAIT_SECONDS * 2**attempt * random.uniform(0.5, 1))
+        clock.sleep(_FIRST_WAIT_SECONDS * 2**attempt * random.uniform(0.5, 1))
     raise AssertionError("the last attempt raises")
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, and not that the database refuses."""
+    state = error.sqlstate
+    is_cut = state is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return is_cut or bool(state and state.startswith(_LOST))
 
 
 def _is_passing(error: Any) -> bool:
@@ -189,8 +187,6 @@ def _plain(column: pa.Array, name: str, where: str) -> pa.Array:
 
 def identifier(address: Address, name: str) -> sql.Identifier:
     """A table beside the one that is written."""
-    from psycopg import sql
-
     return sql.Identifier(*address.beside(name))
 
 
@@ -199,21 +195,15 @@ def target_of(address: Address) -> sql.Identifier:
 
 
 def names_of(names: Sequence[str]) -> sql.Composed:
-    from psycopg import sql
-
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
 def count(connection: Any, table: sql.Identifier) -> int:
-    from psycopg import sql
-
     [[found]] = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchall()
     return int(found)
 
 
 def copy(connection: Any, table: sql.Identifier, names: Sequence[str], text: bytes) -> None:
-    from psycopg import sql
-
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(table, names_of(names))
     with connection.cursor() as cursor, cursor.copy(statement) as copying:
         copying.write(text)
@@ -228,8 +218,6 @@ def make_staged(
     end: str = "",
 ) -> None:
     """Makes a table with the types of the target, so that what does not fit fails on its way there."""
-    from psycopg import sql
-
     target = target_of(address)
     own = {ORDER: "bigint", CHANGE: "smallint"}
     marks = [name for name in layout.staged_names if name in own]
@@ -254,8 +242,6 @@ def make_staged(
 
 
 def _columns(types: dict[str, str]) -> sql.Composed:
-    from psycopg import sql
-
     return sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in types.items()
     )
@@ -273,10 +259,12 @@ class PostgresWriter:
     create: bool
     driver: str
     stream: str = ""  # Set with the first micro-batch of a stream.
+    _is_tidy: bool = False  # Whether the tasks have certainly left no tables.
     _connection: Any = None
 
     def begin(self, stream: str) -> None:
         """Connects, and takes over the stream from an earlier driver, before any task writes."""
+        self._is_tidy = False
         if self._connection is not None and stream == self.stream:
             return
         self.stream = stream
@@ -302,6 +290,7 @@ class PostgresWriter:
 
     def commit(self, pages: list[Page], batch: MicroBatch) -> None:
         """Merges the rows of a micro-batch into the table, unless they are in it."""
+        self._is_tidy = not any(page.table for page in pages)
         transactions: list[str] = []
 
         def work() -> None:
@@ -322,9 +311,7 @@ class PostgresWriter:
 
     def _is_next(self, connection: Any, batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
-        from psycopg import sql
-
-        commits, name = identifier(self.address, _COMMITS), digest(batch.stream)
+        commits, name = identifier(self.address, COMMITS), digest(batch.stream)
         update = sql.SQL(
             "UPDATE {} SET batch = %s, written = now() WHERE stream = %s AND driver = %s AND batch < %s"
         ).format(commits)
@@ -352,9 +339,9 @@ class PostgresWriter:
         _drop(connection, tables)
 
     def tidy(self) -> None:
-        """Deletes the tables of tasks that have failed, or of a micro-batch that has."""
-        import psycopg
-
+        """Deletes the tables of tasks that have failed, or of a micro-batch that has; often there are none."""
+        if self._is_tidy:
+            return
         try:
             connection = self._connected()
             _drop_quietly(
@@ -370,25 +357,9 @@ class PostgresWriter:
             self._connection = None
 
 
-def digest(stream: str) -> str:
-    """The name of a stream in the table of commits."""
-    return hashlib.sha256(stream.encode()).hexdigest()[:32]
-
-
-def displaced(address: Address, is_other: bool) -> Exception:
-    if is_other:
-        said = "another run has taken over this stream"
-        return failure(address, said, "let the other one run, or stop it and start this one again")
-    said = f"the row of this stream in {_COMMITS} has been deleted"
-    return failure(address, said, "never delete rows of streams that run")
-
-
 def claim(connection: Any, address: Address, stream: str, driver: str) -> None:
     """Makes a driver the only one that may commit a stream."""
-    import psycopg
-    from psycopg import sql
-
-    commits = identifier(address, _COMMITS)
+    commits = identifier(address, COMMITS)
     statement = sql.SQL(
         "INSERT INTO {} AS known (stream, batch, driver, target) VALUES (%s, -1, %s, %s)"
         " ON CONFLICT (stream) DO UPDATE SET driver = excluded.driver"
@@ -407,8 +378,6 @@ def claim(connection: Any, address: Address, stream: str, driver: str) -> None:
 
 def _made_once(connection: Any, statement: Any) -> None:
     """Makes a table that another connection may be making now: IF NOT EXISTS does not wait for it."""
-    import psycopg
-
     try:
         with connection.transaction():
             connection.execute(statement)
@@ -417,8 +386,6 @@ def _made_once(connection: Any, statement: Any) -> None:
 
 
 def create_table(connection: Any, address: Address, layout: Layout) -> None:
-    from psycopg import sql
-
     target = target_of(address)
     [[exists]] = connection.execute(
         "SELECT to_regclass(%s) IS NOT NULL", [target.as_string(connection)]
@@ -447,8 +414,6 @@ def merge(
     texts: Sequence[bytes],
 ) -> None:
     """Puts rows from tables and texts into the table."""
-    from psycopg import sql
-
     if not tables and not texts:
         return
     target, names = target_of(address), names_of(layout.names)
@@ -475,8 +440,6 @@ def merge(
 
 def _keep_last(connection: Any, target: sql.Identifier, layout: Layout, union: sql.Composed) -> None:
     """The last change of each key counts."""
-    from psycopg import sql
-
     last = sql.SQL(
         "(SELECT DISTINCT ON ({key}) * FROM ({union}) AS staged ORDER BY {key}, {order} DESC)"
     ).format(key=names_of(layout.key), union=union, order=sql.Identifier(ORDER))
@@ -491,8 +454,6 @@ def _keep_last(connection: Any, target: sql.Identifier, layout: Layout, union: s
 
 def _keep_changes(connection: Any, target: sql.Identifier, layout: Layout, union: sql.Composed) -> None:
     """What is taken back as often as it comes has no effect; of what is left, each row goes or comes."""
-    from psycopg import sql
-
     names, key = names_of(layout.names), names_of(layout.key)
     connection.execute(
         sql.SQL(
@@ -503,8 +464,6 @@ def _keep_changes(connection: Any, target: sql.Identifier, layout: Layout, union
     come = sql.SQL("pg_temp.penstock_net AS last WHERE last.{} > 0").format(sql.Identifier(CHANGE))
     several = sql.SQL("SELECT 1 FROM {} GROUP BY {} HAVING sum({}) > 1 LIMIT 1")
     if connection.execute(several.format(come, key, sql.Identifier(CHANGE))).fetchall():
-        import psycopg
-
         raise psycopg.errors.CardinalityViolation
     gone = sql.SQL(
         "DELETE FROM {} AS kept USING pg_temp.penstock_net AS last WHERE last.{} < 0 AND {} AND {}"
@@ -521,8 +480,6 @@ def _keep_changes(connection: Any, target: sql.Identifier, layout: Layout, union
 
 
 def _equal(names: Sequence[str], by: str) -> sql.Composed:
-    from psycopg import sql
-
     pairs: list[Any] = [
         sql.SQL("kept.{0} {1} last.{0}").format(sql.Identifier(name), sql.SQL(by)) for name in names
     ]
@@ -531,8 +488,6 @@ def _equal(names: Sequence[str], by: str) -> sql.Composed:
 
 
 def _upsert(connection: Any, target: sql.Identifier, layout: Layout, rows: sql.Composed) -> None:
-    from psycopg import sql
-
     names = names_of(layout.names)
     changes = [sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in layout.others]
     change = sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(changes)) if changes else sql.SQL("NOTHING")
@@ -546,7 +501,7 @@ def _is_committed(connection: Any, transaction: str) -> bool:
         [[state]] = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchall()
         if state != "in progress":
             return bool(state == "committed")
-        time.sleep(_FIRST_WAIT_SECONDS)
+        clock.sleep(_FIRST_WAIT_SECONDS)
 
 
 def _lock(driver: str) -> int:
@@ -573,31 +528,14 @@ def _staged_tables(connection: Any, address: Address, prefix: str) -> list[str]:
 
 
 def _drop(connection: Any, tables: Sequence[sql.Identifier]) -> None:
-    from psycopg import sql
-
     if tables:
         connection.execute(sql.SQL("DROP TABLE {}").format(sql.SQL(", ").join(tables)))
 
 
 def _drop_quietly(connection: Any, address: Address, names: Sequence[str]) -> None:
     """Drops tables one by one; one that another user owns, or that has gone, stays or has gone."""
-    import psycopg
-    from psycopg import sql
-
     for name in names:
         try:
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(identifier(address, name)))
         except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable):
             continue
-
-
-@contextmanager
-def tidied(writer: PostgresWriter, pages: list[Page]) -> Iterator[None]:
-    """Leaves no tables of tasks behind, whatever happens."""
-    try:
-        yield
-    except BaseException:
-        writer.tidy()
-        raise
-    if any(page.table is not None for page in pages):
-        writer.tidy()

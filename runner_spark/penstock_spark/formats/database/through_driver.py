@@ -6,31 +6,32 @@ import datetime
 import json
 import math
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine, Table, event
+from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
+from penstock.base import clock
 from penstock.error import refusal
 from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.columns import is_nested, new_type
+from penstock_spark.formats.database.columns import is_nested
+from penstock_spark.formats.database.commits import COMMITS, digest, displaced
 from penstock_spark.formats.database.errors import failure
 from penstock_spark.formats.database.layout import CHANGE, ORDER, Layout, json_of
 from penstock_spark.formats.database.pages import Page, page_row
-from penstock_spark.formats.database.postgres import digest, displaced
+from penstock_spark.formats.database.types import new_type
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.sinks.plan import Encoder, MicroBatch
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
 
 ROWS_AT_ONCE = 10_000
 ATTEMPTS = 6
 _FIRST_WAIT_SECONDS = 0.2
-_COMMITS = "penstock_commits"
 _WITHOUT_ZONES = ("sqlite", "mysql", "mariadb")
 
 Row = dict[str, Any]
@@ -84,8 +85,6 @@ class DriverWriter:
         """No connection stays open."""
 
     def _persisting(self, work: Callable[[Connection], None], is_safe: Callable[[], bool]) -> None:
-        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
         engine = self.address.engine()
         try:
             for attempt in range(ATTEMPTS):
@@ -99,16 +98,14 @@ class DriverWriter:
                     )
                     if attempt + 1 == ATTEMPTS or not is_lost or not is_safe():
                         raise refused(error, self.address, engine.dialect.name) from None
-                time.sleep(_FIRST_WAIT_SECONDS * 2**attempt * random.uniform(0.5, 1))
+                clock.sleep(_FIRST_WAIT_SECONDS * 2**attempt * random.uniform(0.5, 1))
         finally:
             engine.dispose()
 
     def _commits(self) -> Table:
-        import sqlalchemy as sa
-
         schema, _ = self.address.parts
         return sa.Table(
-            _COMMITS,
+            COMMITS,
             sa.MetaData(),
             sa.Column("stream", sa.String(64), primary_key=True),
             sa.Column("batch", sa.BigInteger, nullable=False),
@@ -119,8 +116,6 @@ class DriverWriter:
         )
 
     def _claim(self, connection: Connection, stream: str) -> None:
-        import sqlalchemy as sa
-
         commits = self._commits()
         commits.create(connection, checkfirst=True)
         mine = sa.update(commits).where(commits.c.stream == digest(stream)).values(driver=self.driver)
@@ -135,14 +130,12 @@ class DriverWriter:
 
     def _is_next(self, connection: Connection, batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
-        import sqlalchemy as sa
-
         commits = self._commits()
         of_stream = commits.c.stream == digest(batch.stream)
         next_one = sa.update(commits).where(
             of_stream, commits.c.driver == self.driver, commits.c.batch < batch.number
         )
-        now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+        now = datetime.datetime.fromtimestamp(clock.seconds(), datetime.UTC).replace(tzinfo=None)
         if connection.execute(next_one.values(batch=batch.number, written=now)).rowcount:
             return True
         found = connection.execute(sa.select(commits.c.driver).where(of_stream)).scalars().all()
@@ -151,8 +144,6 @@ class DriverWriter:
         return False
 
     def _merge(self, connection: Connection, pages: list[Page]) -> None:
-        import sqlalchemy as sa
-
         schema, name = self.address.parts
         if self.create:
             new_table(self.address, self.layout).create(connection, checkfirst=True)
@@ -183,8 +174,6 @@ def _same(column: Any, value: Any) -> Any:
 
 def transaction(engine: Engine) -> Any:
     """A transaction that includes the creation of tables, and that has SQLite's only writer from the beginning."""
-    from sqlalchemy import event
-
     if engine.dialect.name == "sqlite" and not event.contains(engine, "begin", _begin_writing):
         # Else Python's module begins one with the first change, and creates tables outside.
         event.listen(engine, "connect", _begin_nothing)
@@ -201,8 +190,6 @@ def _begin_writing(connection: Any) -> None:
 
 
 def new_table(address: Address, layout: Layout) -> Table:
-    import sqlalchemy as sa
-
     schema, name = address.parts
     columns = [
         sa.Column(
@@ -289,8 +276,6 @@ def upsert(connection: Connection, table: Table, layout: Layout, rows: list[Row]
     """Replaces the rows of keys, or adds them."""
     statement: Any
     if connection.dialect.name == "sqlite":
-        from sqlalchemy.dialects import sqlite
-
         inserted = sqlite.insert(table)
         changes = {name: inserted.excluded[name] for name in layout.others}
         key = list(layout.key)
@@ -299,8 +284,6 @@ def upsert(connection: Connection, table: Table, layout: Layout, rows: list[Row]
             statement = inserted.on_conflict_do_update(index_elements=key, set_=changes)
         connection.execute(statement, rows)
     elif connection.dialect.name in ("mysql", "mariadb"):
-        from sqlalchemy.dialects import mysql
-
         added = mysql.insert(table)
         names = layout.others or list(layout.key)
         connection.execute(
@@ -312,8 +295,6 @@ def upsert(connection: Connection, table: Table, layout: Layout, rows: list[Row]
 
 def _update_or_insert(connection: Connection, table: Table, layout: Layout, rows: list[Row]) -> None:
     """Row by row, for databases whose own words nobody has told."""
-    import sqlalchemy as sa
-
     for row in rows:
         same = [table.c[name] == row[name] for name in layout.key]
         found = connection.execute(sa.select(sa.literal(1)).select_from(table).where(*same)).first()
@@ -331,8 +312,6 @@ def _is_locked(error: Any) -> bool:
 
 def refused(error: Any, address: Address, dialect: str) -> Exception:
     """An error of SQLAlchemy as one of the step's."""
-    from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
-
     original = getattr(error, "orig", None)
     # SQLite's own words have names and no values.
     is_shown = dialect == "sqlite" or reporting_now().show_elements

@@ -1,21 +1,35 @@
-"""Plans a sink of a database."""
+"""Plans a sink of a database.
+
+The modules that need SQLAlchemy and psycopg are imported when a run starts, and not with the runner.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
 from penstock.io.database import DatabaseSink
 from penstock_spark.formats.database.address import Address
 from penstock_spark.formats.database.layout import Layout
-from penstock_spark.formats.database.pages import SCHEMA, Page, pages_of
-from penstock_spark.formats.database.postgres import PostgresWriter, StagedRows, tidied
-from penstock_spark.formats.database.through_driver import CarriedRows, DriverWriter
+from penstock_spark.formats.database.pages import SCHEMA, pages_of
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+
+if TYPE_CHECKING:
+    from penstock_spark.formats.database.postgres import PostgresWriter
+    from penstock_spark.formats.database.through_driver import DriverWriter
+
+
+def check_database(sink: DatabaseSink, where: str) -> None:
+    """Refuses what would fail later, before a run starts."""
+    address, layout = Address.of(sink, where), Layout.of(sink, where)
+    address.parsed()  # Refuses a package that is missing.
+    from penstock_spark.formats.database.check import check_table
+
+    check_table(address, layout, sink.create)
 
 
 @dataclass(frozen=True)
@@ -28,7 +42,11 @@ class _Encoders:
 
     def __call__(self) -> Encoder:
         if self.address.is_postgres:
+            from penstock_spark.formats.database.postgres import StagedRows
+
             return StagedRows(self.address, self.layout, self.driver)
+        from penstock_spark.formats.database.through_driver import CarriedRows
+
         return CarriedRows(self.layout)
 
 
@@ -55,8 +73,13 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
     driver = secrets.token_hex(6)
 
     def make() -> PostgresWriter | DriverWriter:
-        kind = PostgresWriter if address.is_postgres else DriverWriter
-        return kind(address, layout, sink.create, driver)
+        if address.is_postgres:
+            from penstock_spark.formats.database.postgres import PostgresWriter
+
+            return PostgresWriter(address, layout, sink.create, driver)
+        from penstock_spark.formats.database.through_driver import DriverWriter
+
+        return DriverWriter(address, layout, sink.create, driver)
 
     writers = _Writers(make)
 
@@ -64,13 +87,10 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
         writer = writers.get()
         try:
             writer.begin(batch.stream)
-            if isinstance(writer, PostgresWriter):
-                pages: list[Page] = []
-                with tidied(writer, pages):
-                    pages += pages_of(frame)
-                    writer.commit(pages, batch)
-            else:
+            try:
                 writer.commit(pages_of(frame), batch)
+            finally:
+                writer.tidy()
         finally:
             if not batch.stream:
                 writers.close()
