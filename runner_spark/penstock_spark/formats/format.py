@@ -40,5 +40,7 @@ class Format:
     # Plans any other sink, given whether it takes micro-batches, and the step; writes nothing yet.
     plan: Callable[[Any, bool, str], SinkPlan] | None = None
     takes_streams: bool = True  # Whether it may take micro-batches.
+    # Looks at what a sink needs, before every run; refuses what would fail later, and writes nothing.
+    check: Callable[[Any, str], None] | None = None
     # Looks at what exists already, given a session, the step, and the stream as in `MicroBatch`.
     prepare: Callable[[Any, SparkSession, str, str], None] | None = None

@@ -12,6 +12,7 @@ from penstock.graph import DriverList, Sink, Source, Step
 from penstock.io.avroio import AvroSink, AvroSource
 from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
+from penstock.io.database import DatabaseSink
 from penstock.io.delta import DeltaSink, DeltaSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
@@ -25,6 +26,7 @@ from penstock.io.text_sink import TextSink
 from penstock.io.text_source import TextSource
 from penstock_spark.formats.avro import AVRO
 from penstock_spark.formats.csv import CSV
+from penstock_spark.formats.database import DATABASES
 from penstock_spark.formats.delta import DELTA
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
@@ -65,6 +67,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     DeltaSink: DELTA,
     SparkSink: TABLES,
     KafkaSink: KAFKA,
+    DatabaseSink: DATABASES,
     FrameSink: FRAMES,
     DriverList: LISTS,
     ConsoleSink: CONSOLE,
@@ -155,6 +158,13 @@ def plan_sink(sink: Sink, where: str, *, is_stream: bool = False) -> SinkPlan:
         where=where,
         hint="use a sink from penstock.io",
     )
+
+
+def check_sink(sink: Sink, where: str) -> None:
+    """Looks at what a sink needs before a run starts, whether it is the first one or not."""
+    format = format_of(sink)
+    if format.check is not None:
+        format.check(sink, where)
 
 
 def prepare_sink(sink: Sink, spark: SparkSession, where: str, stream: str) -> None:

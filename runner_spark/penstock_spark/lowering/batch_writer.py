@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
-from penstock_spark.formats.registry import prepare_sink
+from penstock_spark.formats.registry import check_sink, prepare_sink
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.sinks_inside import rows_inside
 from penstock_spark.lowering.stage import sink_rows
@@ -74,10 +74,13 @@ class BatchWriter:
         self._reporting = reporting_now()
         for sink in self._sinks:
             # What cannot be planned is refused now.
-            _ = sink.plan
+            if sink.plan.close is not None:
+                context.tidy.append(sink.plan.close)
 
     def prepare(self, spark: SparkSession, labels: Collection[str] | None = None) -> None:
-        """Lets sinks look at what exists, before the query starts for the first time with them."""
+        """Checks all sinks, and lets those that start for the first time look at what exists."""
+        for sink in self._sinks:
+            check_sink(sink.sink, sink.step.where)
         for sink in self._sinks:
             if labels is None or sink.step.label in labels:
                 try:

@@ -63,7 +63,10 @@ class Context:
     def sink(self, step: Step) -> SinkPlan:
         if step.label not in self.sinks:
             assert isinstance(step.primitive, Write)
-            self.sinks[step.label] = plan_sink(step.primitive.sink, step.where)
+            plan = plan_sink(step.primitive.sink, step.where)
+            self.sinks[step.label] = plan
+            if plan.close is not None:
+                self.tidy.append(plan.close)
         return self.sinks[step.label]
 
     def keep(self, stage: int, frame: DataFrame, outputs: int, is_made: bool = False) -> None:

@@ -6,8 +6,8 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from penstock.graph import Read
-from penstock_spark.formats.registry import open_source
+from penstock.graph import Read, Write
+from penstock_spark.formats.registry import check_sink, open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
 from penstock_spark.lowering.stage import lower_stage, sink_rows
@@ -30,6 +30,10 @@ from penstock_spark.worker.unwritable import unwritable
 def run_plan(plan: Plan, context: Context) -> None:
     """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run."""
     open_sources(plan, context)
+    for node in plan.nodes:
+        if isinstance(node, WriteNode):
+            assert isinstance(node.step.primitive, Write)
+            check_sink(node.step.primitive.sink, node.step.where)
     computed = _computed(plan)
     for node in plan.nodes:
         context.places = _places(node, plan)

@@ -58,3 +58,5 @@ class SinkPlan:
     is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
     # How to write, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None
+    # Closes what the commits keep open, when the run is over.
+    close: Callable[[], None] | None = None

@@ -1,0 +1,122 @@
+"""Where a database is: its URL, which packages it needs, and an address that travels to the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from penstock.error import UnsupportedByRunner, refusal
+from penstock.io.database import DatabaseSink, shown_url
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Engine
+
+_POSTGRES = ("postgres", "postgresql", "postgresql+psycopg")
+CONNECT_TIMEOUT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Address:
+    """A database and a table in it; pickled, it has the URL that a function gives at that time."""
+
+    url: str | Callable[[], str] = field(repr=False)
+    table: str
+    shown: str
+    where: str
+
+    @staticmethod
+    def of(sink: DatabaseSink, where: str) -> Address:
+        return Address(sink.url, sink.table, shown_url(sink.url), where)
+
+    def __reduce__(self) -> Any:
+        return Address, (self.text(), self.table, self.shown, self.where)
+
+    def text(self) -> str:
+        """The URL, which may have a password; an error of the user's function names the step, and not its text."""
+        if isinstance(self.url, str):
+            return self.url
+        try:
+            text = self.url()
+        except Exception as error:
+            what = f"the function that gives the url of the database raised {type(error).__name__}"
+            raise refusal(
+                ValueError, what, where=self.where, hint="call it yourself to see the error"
+            ) from None
+        if not isinstance(text, str):
+            what = f"the function that gives the url of the database returned a {type(text).__name__}"
+            raise refusal(
+                TypeError, what, where=self.where, hint="return a text such as postgresql://host/name"
+            )
+        return text
+
+    def parsed(self) -> URL:
+        """The URL; refuses one that cannot be read, or that needs a package which is not there."""
+        _need("sqlalchemy", "databases", self.where)
+        from sqlalchemy import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        text = self.text()
+        try:
+            url = make_url(text)
+        except (ArgumentError, ValueError):
+            # SQLAlchemy's text shows the URL.
+            what = "the url of the database cannot be read"
+            hint = "write it as driver://user:password@host:port/name, with %40 for an @ in the password"
+            raise refusal(ValueError, what, where=self.where, hint=hint) from None
+        if not url.drivername.startswith("postgres"):
+            return url
+        if url.drivername not in _POSTGRES:
+            what = f"penstock writes PostgreSQL through psycopg, and not through {url.drivername}"
+            raise UnsupportedByRunner(what, where=self.where, hint="write the url as postgresql://...")
+        _need("psycopg", "postgres", self.where)
+        return url.set(drivername="postgresql+psycopg")
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.parsed().drivername == "postgresql+psycopg"
+
+    def engine(self) -> Engine:
+        """An engine without a pool, whose errors show no values."""
+        from sqlalchemy import create_engine
+        from sqlalchemy.exc import NoSuchModuleError
+        from sqlalchemy.pool import NullPool
+
+        url = self.parsed()
+        options: dict[str, Any] = {}
+        if url.drivername.startswith("sqlite"):
+            options = {"timeout": 60}  # SQLite has one writer at a time: the others wait.
+        elif url.drivername.startswith("postgresql"):
+            options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS}
+        try:
+            return create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args=options)
+        except (NoSuchModuleError, ImportError) as error:
+            missing = getattr(error, "name", None) or url.drivername
+            what = f"the package for databases of the kind {url.drivername} is missing: {missing}"
+            raise UnsupportedByRunner(
+                what, where=self.where, hint="install the driver that SQLAlchemy names for it"
+            ) from None
+
+    @property
+    def parts(self) -> tuple[str | None, str]:
+        """The schema of the table, if it is given, and its name."""
+        schema, _, name = self.table.rpartition(".")
+        return schema or None, name
+
+    def beside(self, name: str) -> tuple[str, ...]:
+        """The name of another table in the same schema, in parts."""
+        schema, _ = self.parts
+        return (name,) if schema is None else (schema, name)
+
+    def passwords(self) -> tuple[str, ...]:
+        """What no text may show."""
+        url = self.parsed()
+        found = [str(url.password or ""), *map(str, url.query.values()), self.text()]
+        return tuple(text for text in found if text)
+
+
+def _need(package: str, extra: str, where: str) -> None:
+    if find_spec(package) is None:
+        what = f"to write to this database, penstock needs {package}, which is not installed"
+        raise UnsupportedByRunner(what, where=where, hint=f"pip install 'penstock[{extra}]'")

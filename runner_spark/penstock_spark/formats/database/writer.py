@@ -1,0 +1,99 @@
+"""Plans a sink of a database.
+
+The modules that need SQLAlchemy and psycopg are imported when a run starts, and not with the runner.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from penstock.io.database import DatabaseSink
+from penstock_spark.formats.database.address import Address
+from penstock_spark.formats.database.layout import Layout
+from penstock_spark.formats.database.pages import SCHEMA, pages_of
+from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+
+if TYPE_CHECKING:
+    from penstock_spark.formats.database.postgres import PostgresWriter
+    from penstock_spark.formats.database.through_driver import DriverWriter
+
+
+def check_database(sink: DatabaseSink, where: str) -> None:
+    """Refuses what would fail later, before a run starts."""
+    address, layout = Address.of(sink, where), Layout.of(sink, where)
+    address.parsed()  # Refuses a package that is missing.
+    from penstock_spark.formats.database.check import check_table
+
+    check_table(address, layout, sink.create)
+
+
+@dataclass(frozen=True)
+class _Encoders:
+    """Makes the encoder of a task; the tasks need not ask what kind of database it is."""
+
+    address: Address
+    layout: Layout
+    driver: str
+
+    def __call__(self) -> Encoder:
+        if self.address.is_postgres:
+            from penstock_spark.formats.database.postgres import StagedRows
+
+            return StagedRows(self.address, self.layout, self.driver)
+        from penstock_spark.formats.database.through_driver import CarriedRows
+
+        return CarriedRows(self.layout)
+
+
+@dataclass
+class _Writers:
+    """The writer of a run, made when it first commits: a plan that is only explained needs no database."""
+
+    make: Callable[[], PostgresWriter | DriverWriter]
+    found: list[PostgresWriter | DriverWriter] = field(default_factory=list)
+
+    def get(self) -> PostgresWriter | DriverWriter:
+        if not self.found:
+            self.found.append(self.make())
+        return self.found[0]
+
+    def close(self) -> None:
+        while self.found:
+            self.found.pop().close()
+
+
+def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
+    address, layout = Address.of(sink, where), Layout.of(sink, where)
+    # Names this plan, and so one run of one driver.
+    driver = secrets.token_hex(6)
+
+    def make() -> PostgresWriter | DriverWriter:
+        if address.is_postgres:
+            from penstock_spark.formats.database.postgres import PostgresWriter
+
+            return PostgresWriter(address, layout, sink.create, driver)
+        from penstock_spark.formats.database.through_driver import DriverWriter
+
+        return DriverWriter(address, layout, sink.create, driver)
+
+    writers = _Writers(make)
+
+    def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
+        writer = writers.get()
+        try:
+            writer.begin(batch.stream)
+            try:
+                writer.commit(pages_of(frame), batch)
+            finally:
+                writer.tidy()
+        finally:
+            if not batch.stream:
+                writers.close()
+        return []
+
+    return SinkPlan(SCHEMA, _Encoders(address, layout, driver), None, commit, close=writers.close)

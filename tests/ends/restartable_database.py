@@ -1,0 +1,59 @@
+"""A program that tests kill and start again: files of scores, as upserts and as rows, into tables of a database.
+
+Arguments: the URL of the database, the folder of the input, and that of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import penstock as beam
+from penstock.io.database import WriteToDatabase
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
+from penstock.transforms.upserts import Upserts
+
+
+class Score(NamedTuple):
+    """A line of the input."""
+
+    team: str
+    number: int
+
+
+class Total(NamedTuple):
+    """A row of the table that is kept by key."""
+
+    team: str
+    total: int
+
+
+def score(line: str) -> Score:
+    """A line as a record."""
+    team, number = line.split(",")
+    return Score(team, int(number))
+
+
+def keep(pipeline: beam.Pipeline, url: str, source: str) -> None:
+    """All lines in the table ``scores``, and the sum of each team in the table ``totals``."""
+    lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, ends=True)
+    scores = lines | beam.Map(score).with_output_types(Score)
+    _ = scores | "WriteScores" >> WriteToDatabase(url, "scores", create=True)
+    panes = beam.WindowInto(
+        beam.window.GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING
+    )
+    totals = scores | panes | beam.Map(lambda each: (each.team, each.number)) | beam.CombinePerKey(sum)
+    write = WriteToDatabase(url, "totals", mode="upsert", key="team", create=True, schema=Total)
+    _ = totals | Upserts() | "WriteTotals" >> write
+
+
+def main(url: str, source: str, checkpoint: str, *further: str) -> None:
+    """Runs the pipeline to its end."""
+    flags = [f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2", *further]
+    with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
+        keep(pipeline, url, source)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
