@@ -23,6 +23,7 @@ from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runner import SparkRunner
+from penstock_spark.sources.scan import Part
 from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import play_shard
@@ -183,4 +184,4 @@ def _reading(part: Any) -> Any:
 
 
 def _make_decoder() -> Any:
-    return lambda record: [loads(page) for page in record.column("value").to_pylist()]
+    return lambda record: [Part(*loads(page)) for page in record.column("value").to_pylist()]

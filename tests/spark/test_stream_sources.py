@@ -86,7 +86,7 @@ def _decoded(scan: StreamScan, number: int) -> DataFrame:
         report_with(reporting)
         decoder = make_decoder()
         for batch in batches:
-            parts = [cloudpickle.dumps(part) for part in decoder(batch)]
+            parts = [cloudpickle.dumps((part.place, part.values)) for part in decoder(batch)]
             yield pa.RecordBatch.from_pydict({"scan": [number] * len(parts), "part": parts})
 
     return scan.frame.mapInArrow(decode, "scan long, part binary")

@@ -74,6 +74,7 @@ def play_shard(
             for spec in program.waiting
             for place, side in enumerate(sorted(spec.sides))
         },
+        stage.end_bundle,
     )
     inbox = inbox_of(_due(program, messages, commands, header), header.last)
     combining = [spec for spec in program.groupings if spec.combine is not None]

@@ -18,6 +18,10 @@ from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 
 
+def _no_bundles() -> Records:
+    return iter(())
+
+
 @dataclass(eq=False)
 class Shard:
     number: int
@@ -28,6 +32,8 @@ class Shard:
     estimators: Mapping[str, Estimator] = field(default_factory=dict)  # Of the sources that Spark reads.
     # Take the elements of side inputs, before all other elements of a logical time.
     sides: Mapping[str, Callable[[Parts], Records]] = field(default_factory=dict)
+    # Ends the bundles of the steps after the operators, which still belongs to a logical time.
+    end_bundle: Callable[[], Records] = _no_bundles
 
     def __post_init__(self) -> None:
         self.outputs: dict[str, int] = dict.fromkeys(self.operators, MIN_MICROS)
@@ -45,6 +51,7 @@ class Shard:
         elif self.micro_batch:
             for operator in self.operators.values():
                 yield from operator.end_micro_batch()
+            yield from self.end_bundle()
             self._send_marks(inbox.logical_times[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
@@ -102,6 +109,7 @@ class Shard:
         self._set_clock(logical_time)
         for operator in self.operators.values():
             yield from operator.advance_clock()
+        yield from self.end_bundle()
         self._send_marks(logical_time)
 
     def _set_clock(self, logical_time: LogicalTime) -> None:
@@ -139,6 +147,7 @@ class Shard:
         if logical_time in inbox.ends:
             for operator in self.operators.values():
                 yield from operator.advance_clock()
+        yield from self.end_bundle()
         self._send_marks(logical_time)
 
     def _estimate(self, logical_time: LogicalTime, summaries: dict[str, list[Summary]]) -> None:

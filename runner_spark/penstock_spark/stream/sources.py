@@ -46,6 +46,7 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
                 message.ends.add(logical_time)
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
+            done(stage.end_bundle())
     return rows_of(outbox, stage, 0), stage.snapshot()
 
 
@@ -119,7 +120,9 @@ class SourceTask:
                 return LogicalTime(clock_micros, clock_micros)
 
     def _arrive(self, arrival: Arrival, logical_time: LogicalTime, done: Callable[[Any], None]) -> None:
-        self._outbox.now = logical_time
+        if logical_time != self._outbox.now:
+            done(self._stage.end_bundle())
+            self._outbox.now = logical_time
         self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
         self._waiting += len(arrival.batch.values)
         summaries = self._summaries_at.setdefault(logical_time, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -122,6 +123,19 @@ class StreamStage(Stage):
         finally:
             tear_down(started, failed)
             write_down_rest()
+
+    def end_bundle(self) -> Records:
+        """Ends a bundle and begins the next: what a DoFn gives at the end takes place before time moves on."""
+        for step in self._ending:
+            yield from step.finish_bundle()
+        for step in self._ending:
+            step.start_bundle()
+
+    @cached_property
+    def _ending(self) -> list[DoFnStep]:
+        """The steps whose bundles have an end of their own."""
+        steps = (node for node in self.nodes if isinstance(node, DoFnStep))
+        return [step for step in steps if step.signature.finish_bundle is not None]
 
     def _exhaust(self, records: Records) -> None:
         with self._named():
