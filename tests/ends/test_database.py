@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import cloudpickle
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("sqlalchemy")
@@ -39,6 +41,7 @@ from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.typehints.column_types import decimal_of
 from penstock_spark.formats.database import postgres, through_driver
 from penstock_spark.formats.registry import plan_sink
+from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
 from penstock_spark.sinks.plan import MicroBatch
 
 if postgres_server.binaries() is None:
@@ -608,11 +611,12 @@ class Stream:
 
     def write(self, number: int, *partitions: list[Any]) -> None:
         """Writes a micro-batch; each list is what one task gets."""
-        make = self.plan.make_encoder
+        # A worker can load what this module has defined only when it imports from this folder.
+        program, sys_path = cloudpickle.dumps((self.plan.make_encoder, partitions)), driver_sys_path()
 
         def encoded(batches: Any) -> Any:
-            import pyarrow as pa
-
+            import_like_driver(sys_path)
+            make, partitions = cloudpickle.loads(program)
             for batch in batches:
                 for task in batch.column(0).to_pylist():
                     encoder = make()
@@ -872,7 +876,7 @@ def test_a_stream_goes_on_from_its_checkpoint(spark, database, source, tmp_path)
     assert database.tables() == {"scores", "totals", "penstock_commits"}
 
 
-@pytest.mark.parametrize(("kills", "files"), [(3, 8), pytest.param(30, 40, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("kills", "files"), [(2, 6), pytest.param(30, 40, marks=pytest.mark.soak)])
 def test_a_driver_that_is_killed_in_the_middle_of_commits(pg, tmp_path, kills, files):
     """A trigger of the table makes each commit slow, so that a kill at a random time often meets one."""
     source = files_in(tmp_path / "source", files)
