@@ -29,6 +29,9 @@ _AWAY |= {"COORDINATOR_LOAD_IN_PROGRESS", "_MSG_TIMED_OUT"}
 _DENIED = {"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"}
 _DENIED |= {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 
+FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+"""What a producer hears once another one uses its transactional identifier."""
+
 
 def client(where: str | None = None) -> Any:
     """The client's package; a RunnerError if it is not installed."""
@@ -66,6 +69,12 @@ def asked(question: Callable[[], _Answer], what: str, brokers: str) -> _Answer:
         raise explained(error.args[0], what, brokers) from None
 
 
+def topic_partition(name: str, *offset: int) -> Any:
+    """A partition by its name, such as ``clicks/3``, and an offset in it if there is one."""
+    topic, _, number = name.rpartition("/")
+    return client().TopicPartition(topic, int(number), *offset)
+
+
 def explained(error: Any, what: str, brokers: str) -> Exception:
     """An error of Kafka's: what could not be done, and why."""
     name, why = error.name(), error.str()
@@ -81,7 +90,7 @@ def explained(error: Any, what: str, brokers: str) -> Exception:
     if name == "MSG_SIZE_TOO_LARGE":
         hint = "raise message.max.bytes in producer_config and in the topic, or write less in one record"
         return refusal(ValueError, f"{what}: a record is too large", hint=hint)
-    if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
+    if name in FENCED:
         hint = "run only one pipeline with this checkpoint"
         return refusal(RuntimeError, f"{what}: another run writes with the same transactions", hint=hint)
     return refusal(RuntimeError, f"{what}: {why} ({name})", hint="see Kafka's documentation of this error")

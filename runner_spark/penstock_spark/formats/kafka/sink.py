@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.kafka import KafkaSink
-from penstock_spark.formats.kafka.client import REQUEST_SECONDS, asked, client, explained, make
+from penstock_spark.formats.kafka.client import FENCED, REQUEST_SECONDS, asked, client, explained, make
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.spark_versions import repartition_by_number
@@ -224,7 +224,7 @@ def _write_part(writing: _Writing, part: int, pages: list[bytes]) -> int:
     try:
         return _in_transaction(writing, name, producer, pages)
     except _Fenced as fenced:
-        raise explained(fenced.error, f"the topic {writing.sink.topic!r} cannot be written", "") from None
+        raise producer.explained(fenced.error) from None
 
 
 class _Fenced(Exception):
@@ -237,7 +237,6 @@ class _Fenced(Exception):
 
 def _in_transaction(writing: _Writing, name: str, producer: _Producer, pages: list[bytes]) -> int:
     sink, package = writing.sink, client()
-    brokers = sink.config["bootstrap.servers"]
     if producer.last_batch >= writing.batch:
         return 0
     try:
@@ -251,9 +250,9 @@ def _in_transaction(writing: _Writing, name: str, producer: _Producer, pages: li
     except package.KafkaException as error:
         _producers.pop(name, None)
         failure = error.args[0]
-        if failure.name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
+        if failure.name() in FENCED:
             raise _Fenced(failure) from None
-        raise explained(failure, f"the topic {sink.topic!r} cannot be written", brokers) from None
+        raise producer.explained(failure) from None
     except BaseException:
         _producers.pop(name, None)
         raise
@@ -288,9 +287,8 @@ class _Producer:
     def __init__(self, sink: KafkaSink, transactional: str | None) -> None:
         self._sink = sink
         self._failed: Any = None
-        self.last_batch = (
-            -1
-        )  # The last micro-batch that is known to be written, if it writes in transactions.
+        # The last micro-batch that is known to be written, if it writes in transactions.
+        self.last_batch = -1
         config: dict[str, Any] = {
             "enable.idempotence": True,
             "linger.ms": 5,
@@ -329,7 +327,7 @@ class _Producer:
                     self.client.poll(_FLUSH_SECONDS)
                     self.check()
                 except package.KafkaException as error:
-                    raise self._explained(error.args[0]) from None
+                    raise self.explained(error.args[0]) from None
         self.client.poll(0)
         self.check()
         return len(records)
@@ -343,13 +341,14 @@ class _Producer:
     def check(self) -> None:
         """Raises an error if a record could not be delivered."""
         if self._failed is not None:
-            raise self._explained(self._failed)
+            raise self.explained(self._failed)
 
     def _note(self, error: Any, message: Any) -> None:
         if error is not None and self._failed is None:
             self._failed = error
 
-    def _explained(self, error: Any) -> Exception:
+    def explained(self, error: Any) -> Exception:
+        """An error of Kafka's, as what it means for this topic."""
         topic, brokers = self._sink.topic, self._sink.config["bootstrap.servers"]
         return explained(error, f"the topic {topic!r} cannot be written", brokers)
 

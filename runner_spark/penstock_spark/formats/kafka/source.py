@@ -16,7 +16,14 @@ from penstock.error import RunnerError, refusal
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
 from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, TimedElements, UnreadableElement
 from penstock.io.streams import StreamSource
-from penstock_spark.formats.kafka.client import REQUEST_SECONDS, asked, client, explained, make
+from penstock_spark.formats.kafka.client import (
+    REQUEST_SECONDS,
+    asked,
+    client,
+    explained,
+    make,
+    topic_partition,
+)
 from penstock_spark.formats.ranges.batch import open_ranges
 from penstock_spark.formats.ranges.stream import open_range_stream
 from penstock_spark.sources.scan import Scan, StreamScan
@@ -97,10 +104,8 @@ class Topics(NumberedSource[Any]):
         }
 
     def read(self, piece: SourceRange) -> Iterator[Any]:
-        package = client()
-        topic, _, number = piece.partition.rpartition("/")
         consumer = self._consumer()
-        consumer.assign([package.TopicPartition(topic, int(number), piece.start)])
+        consumer.assign([topic_partition(piece.partition, piece.start)])
         try:
             at, since_seconds = piece.start, clock.monotonic_seconds()
             while at < piece.end:
@@ -121,11 +126,7 @@ class Topics(NumberedSource[Any]):
     def commit(self, position: Mapping[str, int]) -> None:
         if not self._source.commits_offsets:
             return
-        package = client()
-        offsets = []
-        for name, offset in position.items():
-            topic, _, number = name.rpartition("/")
-            offsets.append(package.TopicPartition(topic, int(number), offset))
+        offsets = [topic_partition(name, offset) for name, offset in position.items()]
         if self._planner is None:
             self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
         asked(
@@ -179,10 +180,7 @@ class Topics(NumberedSource[Any]):
         isolation = "READ_UNCOMMITTED"
         if self._source.config.get("isolation.level", "read_committed") == "read_committed":
             isolation = "READ_COMMITTED"
-        asked_of = {}
-        for name in partitions:
-            topic, _, number = name.rpartition("/")
-            asked_of[package.TopicPartition(topic, int(number))] = spec
+        asked_of = {topic_partition(name): spec for name in partitions}
 
         def question(client: Any) -> dict[str, int]:
             futures = client.list_offsets(
