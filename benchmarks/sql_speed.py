@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 import penstock as beam
 from options import ROOT
 from outcome import FOLDER, write_numbers
+from pairs import paired
 from penstock.io.each_batch import ForEachBatch
 from penstock.io.sparkio import ReadFromSpark, WriteToSpark
 from penstock.io.watermarks import BoundedDisorder
@@ -31,13 +32,10 @@ from penstock.sql.types import BIGINT, STRING, TIMESTAMP
 from penstock.transforms.sql import SqlTransform
 from penstock.transforms.window import FixedWindows
 from penstock.typehints import KV
-from processes import tree_cpu_seconds
 from stream_report import markdown
 from stream_session import start_session
 from targets import empty_target
 from totals import WINDOW_SECONDS
-
-Run = Callable[[], Any]
 
 _START_MICROS = 1_767_225_600_000_000
 _TEAMS, _CITIES, _POINTS = 100, 7, 20
@@ -75,34 +73,6 @@ WHOLE: Mapping[str, tuple[str, str, str]] = {
     "best": ("three best rows of each team", _BEST, _BEST),
 }
 """Queries that Spark computes whole: a title, penstock's text and Spark's, which differ in their words for windows."""
-
-
-# Pairs
-
-
-def paired(native: Run, ours: Run, warming_turns: int, turns: int) -> dict[str, Any]:
-    """The seconds of two runs, in turns, and the median of the ratios of neighbours."""
-    found: dict[str, list[tuple[float, float]]] = {"native": [], "penstock": []}
-    sides = [("native", native), ("penstock", ours)]
-    for turn in range(-warming_turns, turns):
-        # Each side is the first one in every other turn.
-        for name, run in sides if turn % 2 else sides[::-1]:
-            cpu, wall = tree_cpu_seconds(os.getpid()), time.perf_counter()
-            run()
-            wall, cpu = time.perf_counter() - wall, tree_cpu_seconds(os.getpid()) - cpu
-            if turn >= 0:
-                found[name].append((wall, cpu))
-    numbers: dict[str, Any] = {}
-    for at, kind in enumerate(("wall", "cpu")):
-        pairs = zip(found["native"], found["penstock"], strict=True)
-        numbers[f"speed_by_{kind}"] = round(
-            statistics.median(one[at] / max(other[at], 0.001) for one, other in pairs), 3
-        )
-        for name, times in found.items():
-            seconds = [round(each[at], 3) for each in times]
-            numbers.setdefault(name, {})[f"{kind}_seconds"] = statistics.median(seconds)
-            numbers[name][f"{kind}_seconds_of_runs"] = seconds
-    return numbers
 
 
 # Batch

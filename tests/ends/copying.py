@@ -11,6 +11,8 @@ import penstock as beam
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock.options.pipeline_options import PipelineOptions
 
+RECORDS_PER_BATCH = 50
+
 
 def main(source: str, read: str, target: str, written: str, checkpoint: str, *flags: str) -> None:
     """Copies until the present end."""
@@ -19,7 +21,7 @@ def main(source: str, read: str, target: str, written: str, checkpoint: str, *fl
     )
     with beam.Pipeline(options=options) as pipeline:
         topic = ReadFromKafka({"bootstrap.servers": source}, [read])
-        records = pipeline | topic.as_stream(max_records_per_batch=50, ends=True)
+        records = pipeline | topic.as_stream(max_records_per_batch=RECORDS_PER_BATCH, ends=True)
         counted = records | beam.MapTuple(lambda key, value: (key, b"%d" % (2 * int(value))))
         _ = counted | WriteToKafka({"bootstrap.servers": target}, written, exactly_once=True, transactions=3)
 

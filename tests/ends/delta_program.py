@@ -10,26 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow as pa
+from scores import HIGHEST, highest_of, pipeline_of, scores_of
 
-import penstock as beam
 from penstock.io.delta import WriteToDelta
-from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.upserts import Upserts
 from penstock_spark.formats.delta import writer
-
-
-class Score(NamedTuple):
-    team: str
-    number: int
-
-
-def score_of(line: str) -> Score:
-    """The score of a line."""
-    team, number = line.split(",")
-    return Score(team, int(number))
 
 
 def kill_at(number: int, moment: str) -> None:
@@ -48,29 +34,12 @@ def kill_at(number: int, moment: str) -> None:
 
 def run(how: str, source: str, target: str, checkpoint: str) -> None:
     """Runs the pipeline to its end, or until it dies."""
-    flags = [
-        f"--checkpoint_location={checkpoint}",
-        "--mode=streaming",
-        "--shuffle_partitions=2",
-        "--fast_start",
-    ]
-    with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-        read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, ends=True)
-        scores = pipeline | read | beam.Map(score_of).with_output_types(Score)
+    with pipeline_of(checkpoint, "--fast_start") as pipeline:
+        scores = scores_of(pipeline, source)
         if how == "append":
             _ = scores | WriteToDelta(target, partition_by="team")
         else:
-            schema = pa.schema([pa.field("team", pa.string(), False), ("highest", pa.int64())])
-            highest = beam.WindowInto(
-                beam.window.GlobalWindows(),
-                trigger=beam.trigger.Repeatedly(beam.trigger.AfterCount(1)),
-                accumulation_mode=beam.trigger.AccumulationMode.ACCUMULATING,
-            )
-            pairs = scores | beam.Map(lambda score: (score.team, score.number)).with_output_types(
-                tuple[str, int]
-            )
-            best = pairs | highest | beam.CombinePerKey(max)
-            _ = best | Upserts() | WriteToDelta(target, key="team", value="highest", schema=schema)
+            _ = highest_of(scores) | WriteToDelta(target, key="team", value="highest", schema=HIGHEST)
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def test_an_element_that_does_not_fit_the_schema_is_refused_without_being_shown(
 def test_what_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
     for path, schema, words in [
         (str(tmp_path / "out"), {"type": "recrd"}, "cannot be written with this schema"),
-        ("s3://lake/out", {"type": "long"}, "Avro files cannot be written to s3://lake/out"),
+        ("hdfs://lake/out", {"type": "long"}, "Avro files cannot be written to hdfs://lake/out"),
     ]:
         pipeline = beam.Pipeline()
         _ = pipeline | beam.Create([1]) | WriteToAvro(path, schema)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import decimal
 import importlib
-import os
 import random
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pytest
+from s3_server import options_of, s3_server
+from scores import FILES, Score, expected_of, pipeline_of, put, scores_of
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
-from penstock.io.delta import ReadFromDelta, WriteToDelta
-from penstock.options.pipeline_options import PipelineOptions
+from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta, WriteToDelta
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import IntervalWindow
@@ -39,12 +35,6 @@ pytestmark = pytest.mark.spark
 PROGRAM = Path(__file__).with_name("delta_program.py")
 SEEDS = {"everyday": 1, "soak": 10}
 KILLS_A_SEED = 3
-FILES = 5
-
-
-class Score(NamedTuple):
-    team: str
-    number: int
 
 
 SCORES = [Score("a", 1), Score("b", 2), Score("a", 3)]
@@ -195,7 +185,10 @@ def test_arguments_that_do_not_fit_together_are_refused_when_the_transform_is_ma
         (lambda: ReadFromDelta("/t", version=1, timestamp="2026-01-01"), "both version and timestamp"),
         (lambda: ReadFromDelta("/t", version=-1), "a number from 0"),
         (lambda: ReadFromDelta("/t", timestamp="yesterday"), "must be a datetime"),
-        (lambda: ReadFromDelta("/t").as_stream(), "cannot be read as a stream"),
+        (lambda: ReadFromDelta("/t", version=1).as_stream(starting_version=1), "both version and starting_v"),
+        (lambda: ReadFromDelta("/t").as_stream(starting_version="first"), "a number from 0"),
+        (lambda: ReadChangesFromDelta("/t", ending_version=1), "needs a starting_version"),
+        (lambda: ReadChangesFromDelta("/t", 1, 2).as_stream(), "a stream of changes does not end"),
         (lambda: WriteToDelta("/t", mode="ignore"), "is not a mode"),
         (lambda: WriteToDelta("/t", mode="overwrite", key="a"), "but the mode is"),
         (lambda: WriteToDelta("/t", value="a"), "but there is no key"),
@@ -398,28 +391,8 @@ def test_changes_of_one_key_from_two_tasks_are_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def bucket() -> Iterator[dict[str, str]]:
     """The options for a server of S3 that has the bucket ``lake``."""
-    pytest.importorskip("moto", reason="needs the package moto")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "moto.server", "-p", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            for _ in range(300):
-                with contextlib.suppress(OSError):
-                    urllib.request.urlopen(urllib.request.Request(f"{address}/lake", method="PUT")).close()
-                    break
-                time.sleep(0.1)
-            yield {
-                "aws_endpoint_url": address,
-                "aws_access_key_id": "somebody",
-                "aws_secret_access_key": "hush",
-                "aws_region": "us-east-1",
-                "aws_allow_http": "true",
-            }
-        finally:
-            server.kill()
+    with s3_server() as address:
+        yield options_of(address)
 
 
 def test_a_table_on_s3_is_written_merged_and_read(bucket: dict[str, str]) -> None:
@@ -438,31 +411,9 @@ def test_a_table_on_s3_is_written_merged_and_read(bucket: dict[str, str]) -> Non
 # Streams.
 
 
-def put(source: Path, number: int) -> None:
-    lines = [f"{'abc'[row % 3]},{number * 100 + row}" for row in range(20)]
-    if number == 2:
-        lines = []
-    (source / f"{number}.txt").write_text("".join(f"{line}\n" for line in lines))
-    os.utime(source / f"{number}.txt", (1_700_000_000 + number,) * 2)
-
-
-def expected_of(how: str) -> list[dict[str, Any]]:
-    scores = [
-        ("abc"[row % 3], number * 100 + row) for number in range(FILES) if number != 2 for row in range(20)
-    ]
-    if how == "append":
-        return sorted(({"team": team, "number": number} for team, number in scores), key=repr)
-    return sorted(
-        ({"team": team, "highest": max(n for t, n in scores if t == team)} for team in "abc"), key=repr
-    )
-
-
 def stream(source: Path, table: Path, checkpoint: Path, **arguments: Any) -> None:
-    flags = [f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2"]
-    with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-        read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, ends=True)
-        split = beam.Map(lambda line: Score(line.split(",")[0], int(line.split(",")[1])))
-        _ = pipeline | read | split.with_output_types(Score) | WriteToDelta(table, **arguments)
+    with pipeline_of(checkpoint) as pipeline:
+        _ = scores_of(pipeline, source) | WriteToDelta(table, **arguments)
 
 
 def test_a_stream_writes_each_micro_batch_once_and_empty_ones_not_at_all(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import json
 import logging
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import copying
 import pyarrow as pa
 import pytest
 from brokers import Mock, Tansu
+from confluent_kafka import KafkaError, KafkaException
+from copying import RECORDS_PER_BATCH
+from killed import micro_batches, started, wait_until
 from numbered_files import wait_for
 
 import penstock as beam
@@ -27,12 +26,13 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
 from penstock_spark.formats.kafka.sink import (
-    _Fenced,
+    _Failed,
     _in_transaction,
     _producers,
     _write_part,
     _Writing,
     plan_topic,
+    write_all,
 )
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.sinks.plan import MicroBatch
@@ -41,19 +41,9 @@ from penstock_spark.worker.batch import dumps
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+COPYING = Path(__file__).parent / "copying.py"
+
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
-
-
-@pytest.fixture(scope="module")
-def mock() -> Mock:
-    return Mock()
-
-
-@pytest.fixture(scope="module")
-def tansu() -> Iterator[Tansu]:
-    broker = Tansu()
-    yield broker
-    broker.stop()
 
 
 @pytest.fixture
@@ -321,9 +311,47 @@ def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
     assert _write_part(writing(0), 0, pages) == 1
     [mine] = [_producers.pop(name) for name in list(_producers) if name == "penstock-fenced-0"]
     assert _write_part(writing(0), 0, pages) == 0, "the mark says that it is written"
-    with pytest.raises(_Fenced):
-        _in_transaction(writing(1), "penstock-fenced-0", mine, pages)
+    with pytest.raises(_Failed) as failed:
+        _in_transaction(writing(1), mine, pages)
+    assert failed.value.ends_producer
     assert len(tansu.consume("fenced", 1)) == 1
+
+
+class Broken:
+    """A client after a fatal error, of which each call only says that there was one."""
+
+    def poll(self, seconds: float) -> int:
+        return 0
+
+    def begin_transaction(self) -> None:
+        raise KafkaException(KafkaError(KafkaError._FATAL))
+
+    def produce(self, *record: Any, **more: Any) -> None:
+        self.begin_transaction()
+
+
+def test_a_producer_with_a_fatal_error_is_replaced(tansu: Tansu) -> None:
+    topic = tansu.make("fatal", 1)
+    page = dumps([(topic, b"v", b"k", -1, 0, [])])
+    once = WriteToKafka(tansu.config, topic, exactly_once=True).sink
+    for batch in range(2):
+        writing = _Writing(once, "here", "penstock-fatal", batch, reporting_now())
+        assert _write_part(writing, 0, [page]) == 1
+        _producers["penstock-fatal-0"].client = Broken()
+    # Without transactions, the rows that are gone cannot be written again; the next attempt can.
+    writing = _Writing(WriteToKafka(tansu.config, topic).sink, "here", "", 0, reporting_now())
+    rows = [pa.record_batch({"value": pa.array([page], pa.binary())})]
+    assert write_all(writing, iter(rows)) == 1
+    producer = next(each for each in _producers.values() if getattr(each, "_sink", None) is writing.sink)
+    producer.client = Broken()
+    producer._note(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "two are missing", fatal=True))
+    with pytest.raises(_Failed) as failed:
+        producer.send([(topic, b"v", b"k", -1, 0, [])])
+    assert "two are missing" in str(producer.explained(failed.value.error))
+    with pytest.raises(RuntimeError, match="'fatal' cannot be written"):
+        write_all(writing, iter(rows))
+    assert write_all(writing, iter(rows)) == 1
+    assert len(tansu.consume(topic, 1)) == 4
 
 
 def test_exactly_once_in_a_stream(tansu: Tansu, mock: Mock, topic: str) -> None:
@@ -340,38 +368,25 @@ def test_exactly_once_in_a_stream(tansu: Tansu, mock: Mock, topic: str) -> None:
 def test_a_copy_that_is_killed_has_each_record_once(
     tansu: Tansu, mock: Mock, tmp_path: Path, kills: int
 ) -> None:
-    random, records = (
-        Random(kills),
-        [
-            (number % 4, b"k%d" % number, b"%d" % number)
-            for number in range(8 * 50 if kills == 1 else 40 * 50)
-        ],
-    )
+    random, log, checkpoint = Random(kills), tmp_path / "log", tmp_path / "checkpoint"
+    # A kill costs two micro-batches at most, and the last run needs some, too.
+    records = [
+        (number % 4, b"k%d" % number, b"%d" % number)
+        for number in range(RECORDS_PER_BATCH * (6 if kills == 1 else 2 * kills))
+    ]
     source, target = mock.make(f"to-copy-{kills}"), tansu.make(f"copied-{kills}", 3)
     mock.produce(source, records)
-    offsets = tmp_path / "checkpoint" / "spark" / "offsets"
-    arguments = [mock.servers, source, tansu.servers, target, str(tmp_path / "checkpoint")]
+    arguments = [mock.servers, source, tansu.servers, target, str(checkpoint)]
     # Else the next run would wait until it is sure that the killed one is dead.
     arguments += ["--fast_start", "--take_over"]
-
-    def started() -> subprocess.Popen[bytes]:
-        program = [sys.executable, str(Path(__file__).parent / "copying.py"), *arguments]
-        return subprocess.Popen(program, start_new_session=True)
-
-    done = 0
     for _ in range(kills):
-        process = started()
         # Each run gets a little further, and none to the end.
-        goal = done + random.randint(0, 1) if kills > 1 else 3
-        until = time.monotonic() + 120
-        while process.poll() is None and done < goal:
-            assert time.monotonic() < until, "nothing happens"
-            done = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
-            time.sleep(0.01)
-        time.sleep(random.random() * 0.3)
-        assert process.poll() is None, "it has ended before it was killed"
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    assert started().wait(120) == 0
+        goal = micro_batches(checkpoint) + random.randint(0, 1) if kills > 1 else 4
+        with started(COPYING, *arguments, log=log) as process:
+            wait_until(lambda goal=goal: micro_batches(checkpoint) >= goal, process, log)  # type: ignore[misc]
+            time.sleep(random.random() * 0.3)
+            assert process.poll() is None, "it has ended before it was killed"
+    # The last run saves a start of Spark.
+    copying.main(*arguments)
     found = sorted((record.key(), record.value()) for record in tansu.consume(target, 3))
     assert found == sorted((key, b"%d" % (2 * int(value))) for _, key, value in records)

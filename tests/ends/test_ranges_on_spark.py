@@ -12,7 +12,7 @@ from numbered_files import Files, add, wait_for
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io import WriteToMemory
-from penstock.io.ranges import RangeSource, ReadFromSource
+from penstock.io.ranges import PartitionedSource, RangeSource, ReadFromSource
 from penstock.io.watermarks import BoundedDisorder, OrderedPartitions
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
@@ -262,3 +262,90 @@ def test_an_old_spark_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_workers_can_import_the_source() -> None:
     assert numbered_files.Files.__module__ == "numbered_files", "its module is not sent by value"
+
+
+class Interrupted(RangeSource[int]):
+    """Loses its connection in each method: `read` behind three elements, and then in parts of another size."""
+
+    poll_seconds = 0.01
+    connection_errors = (EOFError,)
+
+    def __init__(self, folder: Path, *, patience_seconds: float = 60.0, lost: int = 0) -> None:
+        self.folder, self.patience_seconds, self.lost = folder, patience_seconds, lost
+
+    def _fail_once(self, method: str) -> None:
+        mark = self.folder / method
+        if not mark.exists():
+            mark.touch()
+            raise EOFError(f"{method} has lost its connection")
+
+    def first_position(self) -> int:
+        return 0
+
+    def last_position(self, start: int, max_records: int | None) -> int:
+        return 10
+
+    def ranges(self, start: int, end: int, parallelism: int) -> Any:
+        if start != end:
+            self._fail_once("ranges")
+        return super().ranges(start, end, parallelism)
+
+    def read(self, piece: Any) -> Any:
+        is_first = not (self.folder / "read").exists()
+        step = 3 if is_first else 2
+        for number in range(piece.start, piece.end - (0 if is_first else self.lost), step):
+            yield list(range(number, min(number + step, piece.end)))
+            self._fail_once("read")
+            if self.patience_seconds < 1:
+                raise EOFError("no more")
+
+    def commit(self, position: int) -> None:
+        raise EOFError("commit has lost its connection")
+
+
+def test_a_range_is_read_on_where_the_connection_was_lost(folder: Path) -> None:
+    assert read_all(ReadFromSource(Interrupted(folder)).as_stream(ends=True), "streaming") == list(range(10))
+    (folder / "read").unlink()
+    assert read_all(ReadFromSource(Interrupted(folder))) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "text"),
+    [
+        ({"patience_seconds": 0.1}, EOFError, "no more"),
+        ({"lost": 9}, ValueError, "has yielded 3 elements, and fewer when the range was read again"),
+    ],
+)
+def test_a_range_that_cannot_be_read_again(folder: Path, source: Any, error: Any, text: str) -> None:
+    (folder / "ranges").touch()
+    with pytest.raises(error, match=text):
+        read_all(ReadFromSource(Interrupted(folder, **source)))
+
+
+class Letters(PartitionedSource[str]):
+    """Each partition begins with a letter of its own."""
+
+    def __init__(self, **ends: str) -> None:
+        self.ends = ends
+
+    def beginnings(self) -> dict[str, str]:
+        return {name: name for name in self.ends}
+
+    def next_position(self, partition: str, start: str, max_records: int | None) -> str:
+        end = self.ends[partition]
+        return end if max_records is None else min(end, chr(ord(start) + max_records))
+
+    def read(self, piece: Any) -> Any:
+        yield [chr(code) for code in range(ord(piece.start), ord(piece.end))]
+
+
+def test_partitions_with_positions_of_their_own(folder: Path) -> None:
+    source = Letters(a="d", q="s")
+    found: list[list[str]] = []
+    with beam.Pipeline(options=options("streaming")) as pipeline:
+        read = ReadFromSource(source).as_stream(max_records_per_batch=2, ends=True)
+        _ = pipeline | read | beam.io.ForEachBatch(lambda letters, number: found.append(letters))
+    assert list(map(sorted, found)) == [["a", "q"], ["b", "r"], ["c"]]
+    assert sorted(read_all(ReadFromSource(source))) == list("abcqr")
+    # A new partition is announced; one that is gone keeps its position.
+    assert Letters(a="d", x="z").last_position({"a": "b", "q": "r"}, 8) == {"a": "d", "q": "r", "x": "x"}

@@ -19,6 +19,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from scanned import WHERE, elements
 
+import penstock as beam
 from penstock.base.row import Row
 from penstock.coders import coders
 from penstock.io import (
@@ -143,10 +144,10 @@ def test_bytes_that_are_not_utf8_are_an_error_that_says_what_to_do(tmp_path: Pat
     assert "secret" not in str(caught.value)
 
 
-def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, read: Any) -> None:
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, spark: Any) -> None:
     (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\nb")[:-5])
-    with pytest.raises(PythonException, match=r"a\.xz is not a whole lzma file"):
-        read(ReadFromText(f"{tmp_path}/a.xz"))
+    with pytest.raises(ValueError, match=r"a\.xz is not a whole lzma file"), beam.Pipeline(spark=spark) as p:
+        _ = p | ReadFromText(f"{tmp_path}/a.xz") | beam.Map(len)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ block after the first such mark at or behind the start of a split is the split's
 from __future__ import annotations
 
 import io
-import os
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from penstock_spark.files.splits import BLOCK_BYTES, Split
+from penstock_spark.files.splits import BLOCK_BYTES, Split, open_bytes, size_of
 
 _MAGIC = b"Obj\x01"
 _MARK_BYTES = 16
@@ -22,10 +21,10 @@ class NotAvro(ValueError):
 
 def open_part(split: Split) -> BinaryIO:
     """The header of a file, and the blocks of a split; close it after use."""
-    file = open(split.path, "rb")  # noqa: SIM115 - the part closes it
+    file = cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, open_bytes(split.path))))
     try:
         header = _header(file)
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(cast(BinaryIO, file.raw))  # type: ignore[attr-defined]
         mark = header[-_MARK_BYTES:]
         start = len(header) if split.start == 0 else _after_mark(file, mark, split.start, len(header), size)
         end = size if split.end >= size else _after_mark(file, mark, split.end, len(header), size)

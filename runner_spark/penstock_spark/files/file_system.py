@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from penstock.base import clock
 from penstock.io.filesystems import FileSystems
+from penstock_spark.files.stores import StoreFiles, is_beyond_spark
 
 
 class LocalFiles:
@@ -186,10 +187,12 @@ class HadoopFiles:
         return self._system.globStatus(self._path(pattern)) or ()
 
 
-FileSystem = LocalFiles | HadoopFiles
+FileSystem = LocalFiles | HadoopFiles | StoreFiles
 
 
 def file_system_of(spark: SparkSession, path: str) -> FileSystem:
+    if is_beyond_spark(spark, path):
+        return StoreFiles()
     return LocalFiles() if FileSystems.get_scheme(path) is None else HadoopFiles(spark, path)
 
 

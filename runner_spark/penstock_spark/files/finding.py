@@ -5,19 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-from penstock.error import refusal, three_parts
+from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
+from penstock.io.object_stores import check_url, placed, store_of
 from penstock.io.paths import known_path
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
-from penstock_spark.files.splits import SHORTER
+from penstock_spark.files.splits import SHORTER, leaves_files_out
+from penstock_spark.files.store_frames import frame_of_store, unreadable_part
+from penstock_spark.files.stores import is_beyond_spark
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -27,9 +30,21 @@ class Files:
     pattern: str
     # The files, sorted, in the user's form: a pattern without a scheme gives local paths.
     paths: tuple[str, ...]
+    # The sizes of files on an object store that Spark does not reach; empty for all others.
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    where: str = ""  # The step that reads them, for errors of such files.
+
+    @property
+    def is_beyond_spark(self) -> bool:
+        return bool(self.sizes)
 
     def load(self, reader: DataFrameReader, format: str) -> DataFrame:
-        """The files through one of Spark's readers; there must be at least one."""
+        """The files through one of Spark's readers; there must be at least one.
+
+        On a store that Spark does not reach, tasks read the formats ``text`` and ``binaryFile``.
+        """
+        if self.is_beyond_spark:
+            return frame_of_store(reader._spark, self.sizes, format, self.where)
         return (
             reader.option("recursiveFileLookup", True)
             .format(format)
@@ -65,6 +80,8 @@ def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
 
 def unreadable(error: OSError, name: str, where: str) -> OSError:
     what = f"{name} cannot be read: {error.strerror}"
+    if store_of(name):
+        return unreadable_part(error, name, where)
     return OSError(
         error.errno, three_parts(what, where=where, hint="do not change files while the pipeline reads them")
     )
@@ -107,7 +124,12 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
     """
     pattern = pattern_of(path, where)
     pattern = pattern + "*" if pattern.endswith("/") else pattern
-    found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
+    sizes: dict[str, int] = {}
+    if is_beyond_spark(spark, pattern):
+        sizes = _on_store(spark, pattern, where)
+        found = list(sizes)
+    else:
+        found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
     visible = tuple(sorted(each for each in dict.fromkeys(found) if not is_hidden(each.rpartition("/")[2])))
     if found and not visible and not _WILDCARD.search(pattern):
         raise refusal(
@@ -120,7 +142,23 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
         raise refusal(
             OSError, f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
         )
-    return Files(pattern, visible)
+    return Files(pattern, visible, {path: sizes[path] for path in visible} if sizes else {}, where)
+
+
+def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
+    """The sizes of the files that a pattern matches; OSError if the store is away or refuses."""
+    check_url(pattern, where)
+    if leaves_files_out(spark):
+        raise UnsupportedByRunner(
+            f"spark.sql.files.ignoreMissingFiles and ignoreCorruptFiles do not work for {pattern}",
+            where=where,
+            hint="set both to false",
+        )
+    try:
+        found = FileSystems.match([pattern])[0].metadata_list
+    except OSError as error:
+        raise placed(error, where) from None
+    return {each.path: each.size_in_bytes for each in found}
 
 
 def local_paths(path: Any) -> tuple[str, ...]:

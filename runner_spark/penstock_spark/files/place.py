@@ -11,6 +11,7 @@ from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.stores import is_beyond_spark
 
 
 class Place:
@@ -23,6 +24,11 @@ class Place:
         text = os.fspath(location)
         self.location = text if FileSystems.get_scheme(text) else f"file://{os.path.abspath(text)}"
         self._spark = spark
+        if is_beyond_spark(spark, text):
+            scheme = FileSystems.get_scheme(text)
+            what = f"Spark does not reach the folder {text}: it has no file system for {scheme}"
+            hint = f"use a path on a disk, or add Hadoop's package for {scheme}: --spark_conf=spark.jars.packages=..."
+            raise refusal(ValueError, what, hint=hint)
         try:
             self._files = HadoopFiles(spark, self.location)
         except Exception as error:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import BinaryIO, NamedTuple, cast
 
 from pyspark.sql import SparkSession
+
+from penstock.io.object_stores import ObjectStore, store_of
 
 SHORTER = "it has become shorter since the pipeline has found it"
 
@@ -21,24 +23,29 @@ BLOCK_BYTES = 512 << 10
 class Split(NamedTuple):
     """A part of a file: the records that begin in it."""
 
-    path: str  # Absolute.
+    path: str  # Absolute, or the URL of a file on an object store.
     name: str  # The user's name of the file.
     start: int
     end: int  # The byte after the last one.
 
 
 def splits_of(
-    spark: SparkSession, paths: Iterable[str], delimiter: bytes, headers: int = 0
+    spark: SparkSession,
+    paths: Iterable[str],
+    delimiter: bytes,
+    headers: int = 0,
+    sizes: Mapping[str, int] | None = None,
 ) -> list[tuple[Split, ...]]:
     """The splits of files, grouped by task as Spark would group them, and of the size that Spark would choose.
 
-    A delimiter has one byte. The first `headers` records of each file belong to no split.
+    A delimiter has one byte. The first `headers` records of each file belong to no split. Files on object stores need
+    their `sizes`.
     """
     whole = []
     for name in paths:
-        path = os.path.abspath(name)
+        path = name if store_of(name) else os.path.abspath(name)
         start = _end_of_records(path, delimiter, headers) if headers else 0
-        whole.append(Split(path, name, start, os.path.getsize(path)))
+        whole.append(Split(path, name, start, sizes[name] if sizes else os.path.getsize(path)))
     opening_bytes = _size(spark, "openCostInBytes")
     parallelism = max(1, spark.sparkContext.defaultParallelism)
     share = sum(split.end - split.start + opening_bytes for split in whole) // parallelism
@@ -49,6 +56,18 @@ def splits_of(
         for start in range(split.start, split.end, limit)
     ]
     return _packed(cut, limit, opening_bytes)
+
+
+def open_bytes(path: str) -> BinaryIO:
+    """Opens the path of a split without a buffer."""
+    if store_of(path):
+        return ObjectStore().open_stored(path)
+    return cast(BinaryIO, open(path, "rb", buffering=0))
+
+
+def size_of(file: BinaryIO) -> int:
+    """The size of a file that `open_bytes` has opened."""
+    return int(file.size) if hasattr(file, "size") else os.fstat(file.fileno()).st_size
 
 
 def leaves_files_out(spark: SparkSession) -> bool:
@@ -79,7 +98,7 @@ def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[S
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
     """Where the first records of a file end, or the file's end."""
     end = 0
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         while block := file.read(BLOCK_BYTES):
             at = -1
             while count and (at := block.find(delimiter, at + 1)) >= 0:
@@ -92,7 +111,7 @@ def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
 
 def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
     """The records that begin in a split, with their delimiters, many at a time; a file's last one may have none."""
-    with open(split.path, "rb", buffering=0) as file:
+    with open_bytes(split.path) as file:
         # The first record begins behind a delimiter, which may be the last byte before the split.
         reached = file.seek(max(split.start - 1, 0))
         is_inside = split.start == 0

@@ -12,24 +12,28 @@ from penstock.graph import DriverList, Sink, Source, Step
 from penstock.io.avroio import AvroSink, AvroSource
 from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
-from penstock.io.database import DatabaseSink
-from penstock.io.delta import DeltaSink, DeltaSource
+from penstock.io.database import DatabaseSink, DatabaseSource
+from penstock.io.delta import DeltaChangesSource, DeltaSink, DeltaSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.iceberg import IcebergSink, IcebergSource
 from penstock.io.kafka import KafkaSink, KafkaSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
+from penstock.io.paths import known_path
 from penstock.io.query_source import QuerySource
 from penstock.io.ranges import RangesOfSource
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.text_sink import TextSink
 from penstock.io.text_source import TextSource
+from penstock_spark.files.stores import refuse_streams
 from penstock_spark.formats.avro import AVRO
 from penstock_spark.formats.csv import CSV
 from penstock_spark.formats.database import DATABASES
-from penstock_spark.formats.delta import DELTA
+from penstock_spark.formats.delta import DELTA, DELTA_CHANGES
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
+from penstock_spark.formats.iceberg import ICEBERG
 from penstock_spark.formats.json import JSON
 from penstock_spark.formats.kafka import KAFKA
 from penstock_spark.formats.parquet import PARQUET
@@ -53,6 +57,9 @@ FORMATS: dict[type[Source | Sink], Format] = {
     ParquetSource: PARQUET,
     AvroSource: AVRO,
     DeltaSource: DELTA,
+    DeltaChangesSource: DELTA_CHANGES,
+    IcebergSource: ICEBERG,
+    DatabaseSource: DATABASES,
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
@@ -65,6 +72,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     ParquetSink: PARQUET,
     AvroSink: AVRO,
     DeltaSink: DELTA,
+    IcebergSink: ICEBERG,
     SparkSink: TABLES,
     KafkaSink: KAFKA,
     DatabaseSink: DATABASES,
@@ -105,6 +113,8 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
             where=where,
             hint="read files of text, CSV, JSON or Parquet, or any streaming source of Spark's with ReadFromSpark",
         )
+    path = known_path(getattr(stream.source, "file_pattern", ""))
+    refuse_streams(spark, path or "", "a stream cannot read", where)
     return format.open_stream(stream.source, stream, spark, where)
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
 from penstock.options.spark import SparkOptions
+from penstock_spark.files.stores import hand_settings
 from penstock_spark.formats.registry import open_source, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_plan import Table
@@ -58,6 +59,7 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
             hint="name the SparkRunner, or leave out the runner",
         )
     check_workers_python(spark.sparkContext, local)
+    hand_settings(spark)
     return spark
 
 

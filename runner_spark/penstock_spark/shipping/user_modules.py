@@ -18,6 +18,7 @@ import cloudpickle
 import pyspark.cloudpickle
 
 from penstock.graph import Graph
+from penstock_spark.shipping.code_pickler import CachedFunction
 
 _PICKLERS = (cloudpickle, pyspark.cloudpickle)
 """PySpark pickles with its own copy of cloudpickle, and this runner with the installed one; each has its own list of
@@ -116,7 +117,7 @@ def _installed_folders() -> tuple[str, ...]:
 def _module_of(value: Any) -> types.ModuleType | None:
     if isinstance(value, types.ModuleType):
         return value
-    is_code = isinstance(value, type | types.FunctionType)
+    is_code = isinstance(value, type | types.FunctionType | CachedFunction)
     name = getattr(value if is_code else type(value), "__module__", None)
     return sys.modules.get(name) if isinstance(name, str) else None
 
@@ -126,7 +127,7 @@ def _code_in(module: types.ModuleType) -> list[Any]:
     return [
         value
         for value in vars(module).values()
-        if isinstance(value, types.ModuleType | types.FunctionType | type)
+        if isinstance(value, types.ModuleType | types.FunctionType | CachedFunction | type)
     ]
 
 
@@ -137,6 +138,8 @@ def _parts(value: Any) -> Iterable[Any]:
             return _function_parts(value)
         case types.MethodType():
             return (value.__self__, value.__func__)
+        case CachedFunction():
+            return (value.__wrapped__,)
         case functools.partial():
             return (value.func, *value.args, *value.keywords.values())
         case type():
@@ -179,7 +182,7 @@ def _class_parts(cls: type) -> Iterator[Any]:
     yield from cls.__bases__
     for member in vars(cls).values():
         inner = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-        if isinstance(inner, types.FunctionType | type):
+        if isinstance(inner, types.FunctionType | CachedFunction | type):
             yield inner
 
 

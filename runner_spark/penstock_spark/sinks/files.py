@@ -11,6 +11,7 @@ try has named. A micro-batch without elements writes no file, and each file has 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
@@ -27,9 +28,13 @@ from pyspark.sql.types import StructType
 from penstock.base.identifiers import identifier
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
+from penstock.io.object_stores import check_url, store_of
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
+from penstock_spark.files.store_shards import OpenInStore
+from penstock_spark.files.stores import StoreFiles, is_beyond_spark
 from penstock_spark.files.temporary import PREFIX, begin, new_name, remove_abandoned
+from penstock_spark.session.session import existing_session
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 
@@ -93,6 +98,12 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
         )
     files.names.refuse("WVU", where)
     writing = _Writing(files, _temporary_name(files.names) if is_stream else new_name())
+    # Without a session, nothing is written yet: the plan says the same for both ways, except for columns.
+    spark = existing_session() if store_of(files.names.place) else None
+    if is_beyond_spark(spark, files.names.place):
+        if spark is not None:
+            check_url(files.names.place, where)
+        return writing.by_tasks_on_store()
     plan = writing.by_tasks() if files.names.is_local else writing.by_spark(files.by_spark())
     columns = None if is_stream else files.columns()
     return plan if columns is None else replace(plan, columns=writing.by_spark(columns))
@@ -113,12 +124,21 @@ class _Writing:
     temporary: str  # The name of the temporary folder.
 
     def by_tasks(self) -> SinkPlan:
-        open_shard = self.files.open_shard
-        temporary = os.path.join(os.path.abspath(self.files.names.folder), self.temporary)
+        """On a disk that all workers share."""
+        return self._by_tasks(LocalFiles(), os.path.abspath(self.files.names.folder), self.files.open_shard)
+
+    def by_tasks_on_store(self) -> SinkPlan:
+        """As on a local disk, but the files are copied to their names: such stores do not rename."""
+        return self._by_tasks(StoreFiles(), self.files.names.folder, OpenInStore(self.files.open_shard))
+
+    def _by_tasks(
+        self, system: FileSystem, folder: str, open_shard: Callable[[str], ShardWriter]
+    ) -> SinkPlan:
+        temporary = os.path.join(folder, self.temporary)
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             return self._commit(
-                LocalFiles(),
+                system,
                 temporary,
                 batch,
                 lambda: sorted(row.file for row in frame.collect()),
@@ -192,8 +212,7 @@ class _Writing:
             folder = absolute(naming.folder)
             present = system.names(folder, naming.beginning) if batch.may_be_again else []
             stale = naming.stale(len(names), present)
-            for source, name in zip(written, names, strict=True):
-                system.replace(source, absolute(name))
+            _name_files(system, written, list(map(absolute, names)), present)
             for name in stale:
                 system.remove(f"{folder}/{name}")
             if stale:
@@ -204,6 +223,25 @@ class _Writing:
             return files.names.results(names, batch.name)
         finally:
             system.delete(temporary)
+
+
+def _name_files(
+    system: FileSystem, written: Sequence[str], names: Sequence[str], present: Iterable[str]
+) -> None:
+    """Gives files their names; if a store fails on the way, the new names go again as far as it lets them."""
+    old = set(present)
+    named: list[str] = []
+    try:
+        for source, name in zip(written, names, strict=True):
+            system.replace(source, name)
+            named.append(name)
+    except OSError:
+        if isinstance(system, StoreFiles):
+            for name in named:
+                if os.path.basename(name) not in old:
+                    with contextlib.suppress(OSError):
+                        system.remove(name)
+        raise
 
 
 def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:

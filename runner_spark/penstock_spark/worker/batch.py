@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import Any
 
-import cloudpickle
-
 from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
 from penstock.error import refusal
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+from penstock_spark.shipping.code_pickler import CodePickler
 
 CHUNK_ELEMENTS = 4096
 """The size of the batches that steps with many outputs cut: large enough to amortise, small enough to stay in cache."""
@@ -214,7 +213,7 @@ def dumps(value: Any) -> bytes:
 
 def dumps_with_code(value: Any) -> bytes:
     """Pickles a program with the functions and classes that a worker cannot import."""
-    return registered_pickles.dumps(value, cloudpickle.Pickler)
+    return registered_pickles.dumps(value, CodePickler)
 
 
 loads: Callable[[bytes], Any] = pickle.loads

@@ -6,6 +6,7 @@ import errno
 import os
 
 from penstock.error import three_parts
+from penstock.io.object_stores import is_told, placed
 
 _IN_THE_WAY = "write to another path, or move away what is in the way"
 _HINTS = {
@@ -30,6 +31,8 @@ def unwritable(error: OSError, where: str) -> OSError:
       at step 'Write' (game.py:9)
       hint: make room on that disk, or write to another
     """
+    if is_told(error):
+        return placed(error, where)
     if error.errno is None or error.strerror is None or "\n" in error.strerror:
         return error
     # Of a file that could not get its name, the name tells more than where it was written first.

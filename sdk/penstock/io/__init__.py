@@ -38,6 +38,7 @@ from penstock.io.range_trackers import OffsetRangeTracker as OffsetRangeTracker
 from penstock.io.range_trackers import OrderedPositionRangeTracker as OrderedPositionRangeTracker
 from penstock.io.range_trackers import UnsplittableRangeTracker as UnsplittableRangeTracker
 from penstock.io.ranges import NumberedSource as NumberedSource
+from penstock.io.ranges import PartitionedSource as PartitionedSource
 from penstock.io.ranges import RangeSource as RangeSource
 from penstock.io.ranges import ReadFromSource as ReadFromSource
 from penstock.io.ranges import SourceRange as SourceRange

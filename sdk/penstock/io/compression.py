@@ -7,7 +7,7 @@ import gzip
 import io
 import lzma
 import zlib
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from penstock.error import refusal
 
@@ -77,25 +77,27 @@ def resolve_compression(path: str, compression_type: str) -> str:
     return compression_type
 
 
-def open_compressed(path: str, mode: str, compression_type: str) -> BinaryIO:
-    """Opens a local file as plain bytes through its compression, with the mode ``"rb"`` or ``"wb"``.
+def open_compressed(path: str, mode: str, compression_type: str, stored: BinaryIO | None = None) -> BinaryIO:
+    """Opens a file as plain bytes through its compression, with the mode ``"rb"`` or ``"wb"``.
 
-    The standard library has no Zstandard, which raises a NotImplementedError.
+    The file is a local one, unless `stored` gives its bytes for reading. The standard library has no Zstandard, which
+    raises a NotImplementedError.
     """
     kind = resolve_compression(path, compression_type)
+    file: Any = path if stored is None else stored
     match kind:
         case CompressionTypes.UNCOMPRESSED:
-            return cast(BinaryIO, open(path, mode))
+            return cast(BinaryIO, open(path, mode) if stored is None else io.BufferedReader(file))
         case CompressionTypes.GZIP:
-            return cast(BinaryIO, gzip.open(path, mode))
+            return cast(BinaryIO, gzip.open(file, mode))
         case CompressionTypes.BZIP2:
-            return cast(BinaryIO, bz2.open(path, mode))
+            return cast(BinaryIO, bz2.open(file, mode))
         case CompressionTypes.LZMA:
-            return cast(BinaryIO, lzma.open(path, mode))
+            return cast(BinaryIO, lzma.open(file, mode))
         case CompressionTypes.DEFLATE:
-            return _open_deflate(path, mode)
+            return _open_deflate(path, mode) if stored is None else io.BytesIO(inflate(stored.read()))
     what = f"{kind} files cannot be opened one by one in Python"
-    hint = "ReadFromText reads them through Spark; elsewhere use gzip, bzip2 or lzma"
+    hint = "ReadFromText reads them; elsewhere use gzip, bzip2 or lzma"
     raise refusal(NotImplementedError, what, where=f"at file {path}", hint=hint)
 
 

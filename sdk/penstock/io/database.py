@@ -1,7 +1,8 @@
-"""Writing rows to a table of a database, exactly once, and keeping a table by key."""
+"""Tables of databases: rows read in parts, rows written exactly once, and tables kept by key."""
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,12 +13,13 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.columnar import field_names, type_of_records
-from penstock.io.primitive import SinkTransform
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 from penstock.transforms.upserts import Upsert
 from penstock.utils.windowed_value import ValueKind
 
-__all__ = ["DatabaseSink", "WriteToDatabase"]
+__all__ = ["DatabaseSink", "DatabaseSource", "ReadFromDatabase", "WriteToDatabase"]
 
 Url: TypeAlias = str | Callable[[], str]
 
@@ -25,6 +27,48 @@ _MODES = ("insert", "upsert")
 _RESERVED = "penstock_"
 _URL = re.compile(r"(?P<driver>[A-Za-z][\w+]*)://(?P<rest>.*)", re.DOTALL)
 _SCHEMA_HINT = "schema=Score with a NamedTuple Score that has the columns of the table"
+
+
+@dataclass(frozen=True)
+class DatabaseSource(Streamable):
+    """The rows of a table or a query; see `ReadFromDatabase`.
+
+    >>> DatabaseSource("postgresql://amy:secret@db.example/sales", "scores").describe()
+    'table scores of postgresql://db.example/sales'
+    """
+
+    # It may contain a password, so no text shows it.
+    url: Any = field(repr=False)
+    table: str | None = None
+    query: str | None = None
+    columns: tuple[str, ...] | None = None
+    partition_column: str | None = None
+    num_partitions: int | None = None
+    lower_bound: Any = None
+    upper_bound: Any = None
+    predicates: tuple[str, ...] = ()
+    fetch_size: int = 10_000
+
+    has_fields = True
+    reads_files = False
+
+    def describe(self) -> str:
+        return f"{self.what} of {shown_url(self.url)}"
+
+    @property
+    def what(self) -> str:
+        """What is read, in words; the text of a query may have values that nobody should see."""
+        return "a query" if self.table is None else f"table {self.table}"
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        return self.columns
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        what = "a table cannot be read as a stream: reading it again would miss rows that are committed late"
+        hint = (
+            "read its changes, for instance from a topic of Kafka that a tool for change data capture fills"
+        )
+        return what, hint
 
 
 @dataclass(frozen=True)
@@ -71,6 +115,91 @@ def shown_url(url: Any) -> str:
     # Nobody can tell which part of such a text is the password.
     is_clear = "@" not in options and (rest.startswith("/") or rest.count("@") < 2)
     return f"{found['driver']}://{place if is_clear else '...'}"
+
+
+class ReadFromDatabase(SourceTransform[Any]):
+    """The rows of a table, or of a query (penstock's own; Beam's ``ReadFromJdbc`` needs Java).
+
+    With `partition_column` or `predicates`, several tasks read at a time, each its part of the rows. On PostgreSQL all
+    of them see one state of the database. On others, each part is read at its own time: a row that moves
+    between parts meanwhile may be missing or come twice, so leave both arguments out to read one moment.
+
+    The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a text, JSON is what Python makes of it.
+    Types are known from the columns of a table, and on PostgreSQL from a query, too.
+
+    Args:
+        url: The URL of the database; see `WriteToDatabase`.
+        table: The name of the table, ``"scores"`` or ``"schema.scores"``; or, instead of it, `query`.
+        query: A ``SELECT``, which must not end with a semicolon.
+        columns: The columns to read; None reads all.
+        partition_column: A column of whole numbers, dates or times, by whose value the rows are divided. Rows with
+            null belong to the first part.
+        num_partitions: The number of parts; by default as many as tasks run at a time.
+        lower_bound: The smallest value of the column, to save the query that finds it; None asks the database. It only
+            says where to cut: smaller values belong to the first part.
+        upper_bound: The same for the largest value; larger ones belong to the last part.
+        predicates: Instead of a column: a condition in SQL for each part, such as ``"team < 'm'"``. Rows that none of
+            them fits are not read, and rows that fit several are read several times.
+        fetch_size: How many rows a task gets from the database at once.
+
+    Raises:
+        ValueError: An argument has a value that cannot be, or two do not fit together. Before the run starts: there is
+            no such table or column.
+        TypeError: An argument has the wrong type.
+
+    >>> read = ReadFromDatabase("postgresql://amy:secret@db/sales", "scores", partition_column="id", num_partitions=8)
+    >>> read.source.describe()
+    'table scores of postgresql://db/sales'
+    """
+
+    source: DatabaseSource
+
+    def __init__(
+        self,
+        url: Url,
+        table: str | None = None,
+        *,
+        query: str | None = None,
+        columns: list[str] | tuple[str, ...] | None = None,
+        partition_column: str | None = None,
+        num_partitions: int | None = None,
+        lower_bound: Any = None,
+        upper_bound: Any = None,
+        predicates: list[str] | tuple[str, ...] = (),
+        fetch_size: int = 10_000,
+    ) -> None:
+        _check_url(url)
+        if (table is None) == (query is None):
+            hint = 'pass table="scores", or query="SELECT ..."'
+            raise refusal(ValueError, "pass either a table or a query", where=here(), hint=hint)
+        if table is not None:
+            _check_table(table)
+        elif not isinstance(query, str) or not query.strip() or query.rstrip().endswith(";"):
+            what = "query must be a text with one SELECT, and without a semicolon at its end"
+            raise refusal(ValueError, what, where=here(), hint='pass query="SELECT team, points FROM scores"')
+        _check_names_in("columns", columns)
+        _check_names_in("predicates", predicates)
+        for name, number in (("num_partitions", num_partitions), ("fetch_size", fetch_size)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+                what = f"{name} must be a whole number, but is {number!r}"
+                raise refusal(TypeError, what, where=here(), hint=f"pass {name}=8")
+            if number is not None and number < 1:
+                raise refusal(ValueError, f"{name} is {number}", where=here(), hint="use one or more")
+        _check_partitions(partition_column, num_partitions, (lower_bound, upper_bound), predicates)
+        super().__init__(
+            DatabaseSource(
+                url,
+                table,
+                query,
+                None if columns is None else tuple(columns),
+                partition_column,
+                num_partitions,
+                lower_bound,
+                upper_bound,
+                tuple(predicates),
+                fetch_size,
+            )
+        )
 
 
 class WriteToDatabase(SinkTransform):
@@ -168,6 +297,45 @@ class WriteToDatabase(SinkTransform):
             if name.startswith(_RESERVED):
                 what = f"the name of the field {name} begins with {_RESERVED}, which is for columns of penstock's own"
                 raise refusal(ValueError, what, where=self._where(), hint="give the field another name")
+
+
+def _check_names_in(argument: str, names: Any) -> None:
+    """Refuses everything but a list of texts, or None."""
+    if names is None:
+        return
+    if isinstance(names, str) or not isinstance(names, list | tuple):
+        what = f"{argument} must be a list of texts, but is {names!r}"
+        raise refusal(TypeError, what, where=here(), hint=f"pass {argument}=[...]")
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        what = f"{argument} must be different texts, but is {names!r}"
+        raise refusal(TypeError, what, where=here(), hint=f"pass {argument}=[...]")
+    if argument == "columns" and not names:
+        raise refusal(ValueError, "columns is empty", where=here(), hint="leave it out to read all columns")
+
+
+def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predicates: Any) -> None:
+    if column is not None and (not isinstance(column, str) or not column):
+        what = f"partition_column must be the name of a column, but is {column!r}"
+        raise refusal(TypeError, what, where=here(), hint='pass partition_column="id"')
+    if predicates and (column, number, *bounds) != (None, None, None, None):
+        what = "predicates make the parts, and partition_column, num_partitions and bounds do, too"
+        raise refusal(ValueError, what, where=here(), hint="pass either the one or the others")
+    if column is None and (number, *bounds) != (None, None, None):
+        what = "num_partitions, lower_bound and upper_bound need a column by which to divide the rows"
+        raise refusal(ValueError, what, where=here(), hint='pass partition_column="id"')
+    for name, bound in zip(("lower_bound", "upper_bound"), bounds, strict=True):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | datetime.date)):
+            what = f"{name} must be a whole number, a date or a datetime, but is a {type(bound).__name__}"
+            raise refusal(TypeError, what, where=here(), hint=f"pass {name}=1_000, or leave it out")
+    if None in bounds:
+        return
+    try:
+        is_wrong = bounds[0] > bounds[1]
+    except TypeError:
+        is_wrong = True
+    if is_wrong or type(bounds[0]) is not type(bounds[1]):
+        what = f"lower_bound and upper_bound must be in order and of one type, but are {bounds!r}"
+        raise refusal(ValueError, what, where=here(), hint="pass the smaller one as lower_bound")
 
 
 def _elements_of(element_type: Any) -> tuple[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,13 +14,24 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.columnar import type_of_records
+from penstock.io.lake_tables import (
+    check_one_of,
+    column_names,
+    key_and_value,
+    moment_of,
+    number_from_zero,
+    text_pairs,
+    without_user,
+)
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
+from penstock.utils.windowed_value import ValueKind
 
-__all__ = ["ReadFromDelta", "WriteToDelta"]
+__all__ = ["ReadChangesFromDelta", "ReadFromDelta", "WriteToDelta"]
 
+_VERSIONS = "DeltaTable(path).history() lists the versions"
 _MODES = ("append", "overwrite", "error")
 
 
@@ -38,7 +49,7 @@ class TablePlace:
     @property
     def shown(self) -> str:
         """The path without a user or a password."""
-        return re.sub(r"(?<=://)[^/@]*@", "", self.path)
+        return without_user(self.path)
 
     def __repr__(self) -> str:
         return f"TablePlace({self.shown!r})"
@@ -53,21 +64,44 @@ class DeltaSource(Streamable):
     timestamp: str | None = None
     columns: tuple[str, ...] | None = None
     elements: str = "dict"  # Or ``"row"``.
+    starting_version: int | str | None = None  # Of a stream that leaves out what is in the table.
+    skips_changes: bool = False
 
     has_fields = True
     reads_files = False
+    limits_records = True
 
     def describe(self) -> str:
         version = self.timestamp if self.version is None else f"version {self.version}"
         columns = f" [{', '.join(self.columns)}]" if self.columns else ""
         return f"delta {self.place.shown}" + (f" at {version}" if version else "") + columns
 
-    def why_no_stream(self) -> tuple[str, str] | None:
-        hint = "read it in batch, or stream it with ReadFromSpark('delta', path) and Delta's own jar"
-        return "a Delta table cannot be read as a stream without Spark's connector", hint
-
     def known_fields(self) -> tuple[str, ...] | None:
         return self.columns
+
+
+@dataclass(frozen=True)
+class DeltaChangesSource(Streamable):
+    """The changes of a Delta table; see `ReadChangesFromDelta`."""
+
+    place: TablePlace
+    starting_version: int | None = None
+    ending_version: int | None = None
+    columns: tuple[str, ...] | None = None
+    elements: str = "dict"  # Or ``"row"``.
+
+    reads_files = False
+    limits_records = True
+
+    def describe(self) -> str:
+        start = "" if self.starting_version is None else f" from version {self.starting_version}"
+        end = "" if self.ending_version is None else f" to version {self.ending_version}"
+        return f"changes of delta {self.place.shown}{start}{end}"
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        if self.ending_version is None:
+            return None
+        return "a stream of changes does not end, but ending_version is given", "leave ending_version out"
 
 
 @dataclass(frozen=True)
@@ -123,26 +157,116 @@ class ReadFromDelta(SourceTransform[Any]):
         storage_options: Mapping[str, str] | None = None,
         as_rows: bool = False,
     ) -> None:
-        if version is not None and timestamp is not None:
-            raise refusal(
-                ValueError, "both version and timestamp are given", where=here(), hint="leave one of them out"
-            )
-        if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 0):
-            what = f"version must be a number from 0, but is {version!r}"
-            raise refusal(
-                ValueError, what, where=here(), hint="DeltaTable(path).history() lists the versions"
-            )
+        check_one_of(version=version, timestamp=timestamp)
         source = DeltaSource(
             _place(path, storage_options),
-            version,
-            _moment(timestamp),
-            None if columns is None else _names("columns", columns),
+            number_from_zero("version", version, _VERSIONS),
+            moment_of("timestamp", timestamp),
+            None if columns is None else column_names("columns", columns),
+            "row" if as_rows else "dict",
+        )
+        super().__init__(source)
+
+    def as_stream(
+        self,
+        event_time: Any = None,
+        watermark: Any = None,
+        *,
+        starting_version: int | str | None = None,
+        skip_change_commits: bool = False,
+        **arguments: Any,
+    ) -> Any:
+        """The rows of the table, and then the rows that are added to it; other arguments as in every ``as_stream``.
+
+        A commit that removes rows, or writes files again with other rows, stops the stream with an error, unless it is
+        left out. So does a version that is removed from the log before it is read, and a change of the columns; after
+        the latter, start the pipeline again. What only moves rows to other files, such as ``optimize``, is nothing new.
+
+        Example: ``ReadFromDelta("/lake/scores").as_stream(max_records_per_batch=100_000)``.
+
+        Args:
+            event_time: An element's event time: the name of a column, or a function of the element.
+            watermark: A policy of `penstock.io.watermarks`, which an event time needs.
+            starting_version: Leaves out what is in the table, and begins with what this version has added;
+                ``"latest"`` begins with the next version.
+            skip_change_commits: Whether to leave out commits that remove or change rows, with all that they add.
+            **arguments: The other arguments of ``as_stream``. Files are read whole, so a micro-batch may have more
+                than ``max_records_per_batch`` if a file has.
+
+        >>> ReadFromDelta("/lake/scores").as_stream(starting_version="latest").source.describe()
+        'stream of delta /lake/scores, IngressTime'
+        """
+        check_one_of(version=self.source.version, starting_version=starting_version)
+        check_one_of(timestamp=self.source.timestamp, starting_version=starting_version)
+        if starting_version != "latest":
+            number_from_zero("starting_version", starting_version, _VERSIONS)
+        read = copy.copy(self)
+        read.source = replace(
+            self.source, starting_version=starting_version, skips_changes=bool(skip_change_commits)
+        )
+        return super(ReadFromDelta, read).as_stream(event_time, watermark, **arguments)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return Row if self.source.elements == "row" else typehints.Dict[str, Any]
+
+
+class ReadChangesFromDelta(SourceTransform[Any]):
+    """The changes that were made to the rows of a Delta table (penstock's own).
+
+    The table must have the property ``delta.enableChangeDataFeed``. Elements are pairs of a `ValueKind` and a row, as
+    `Changelog` gives them and as `WriteToDatabase` takes them with ``mode="upsert"``: an INSERT, a DELETE, or an
+    UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new one. Of one version, the rows that go come before
+    those that come. With ``as_stream``, every later version follows; ``max_records_per_batch`` does not divide a
+    version. Rows have the columns of the newest version when the pipeline starts. Install ``penstock[delta]``.
+
+    Args:
+        path: The folder of the table, or its URL, such as ``s3://lake/scores``.
+        starting_version: The first version whose changes are read; None begins with the rows of the newest version when
+            the pipeline starts for the first time, each as an INSERT.
+        ending_version: The last version whose changes are read in batch; None is the newest when the pipeline starts.
+        columns: The columns to read; None reads all.
+        storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
+            shown anywhere.
+        as_rows: Whether rows are ``Row`` values, not dicts.
+
+    Raises:
+        ValueError: If the last version is before the first. When the pipeline starts: if the table does not record its
+            changes, or has no such version or column.
+        FileNotFoundError: When the pipeline starts, if there is no table.
+        LookupError: While a stream runs, if a version is removed from the log before it is read.
+
+    >>> ReadChangesFromDelta("/lake/scores", starting_version=3).source.describe()
+    'changes of delta /lake/scores from version 3'
+    """
+
+    source: DeltaChangesSource
+
+    def __init__(
+        self,
+        path: Any,
+        starting_version: int | None = None,
+        ending_version: int | None = None,
+        columns: Iterable[str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        as_rows: bool = False,
+    ) -> None:
+        first = number_from_zero("starting_version", starting_version, _VERSIONS)
+        last = number_from_zero("ending_version", ending_version, _VERSIONS)
+        if last is not None and (first is None or last < first):
+            what = "ending_version needs a starting_version that is not after it"
+            raise refusal(ValueError, what, where=here(), hint=_VERSIONS)
+        source = DeltaChangesSource(
+            _place(path, storage_options),
+            first,
+            last,
+            None if columns is None else column_names("columns", columns),
             "row" if as_rows else "dict",
         )
         super().__init__(source)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        return Row if self.source.elements == "row" else typehints.Dict[str, Any]
+        row = Row if self.source.elements == "row" else typehints.Dict[str, Any]
+        return typehints.Tuple[ValueKind, row]
 
 
 class WriteToDelta(SinkTransform[Any]):
@@ -204,14 +328,11 @@ class WriteToDelta(SinkTransform[Any]):
         if mode not in _MODES:
             what = f"{mode!r} is not a mode of WriteToDelta"
             raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_MODES)}")
-        keys = () if key is None else _names("key", key)
+        keys = key_and_value(key, value)
         if keys and mode != "append":
             what = f"a key merges elements into the table, but the mode is {mode!r}"
             raise refusal(ValueError, what, where=here(), hint="leave mode out, or delete the rows before")
-        if value is not None and not keys:
-            what = "value names the column beside a key, but there is no key"
-            raise refusal(ValueError, what, where=here(), hint="pass key=, or leave value out")
-        parts = () if partition_by is None else _names("partition_by", partition_by)
+        parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
         super().__init__(DeltaSink(_place(path, storage_options), mode, parts, keys, value, schema))
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
@@ -231,34 +352,4 @@ def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:
         raise refusal(
             TypeError, what, where=here(), hint="write path='/lake/scores' or path='s3://lake/scores'"
         )
-    pairs = dict(options or {}).items()
-    if not all(isinstance(part, str) for pair in pairs for part in pair):
-        what = "storage_options must have text as names and values"
-        raise refusal(
-            TypeError, what, where=here(), hint="write numbers and truth values as text, such as 'true'"
-        )
-    return TablePlace(path, tuple(sorted(pairs)))
-
-
-def _names(argument: str, given: Any) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
-    if not all(isinstance(name, str) for name in names):
-        what = f"{argument} must be the name of a column, or several names"
-        raise refusal(TypeError, what, where=here(), hint=f"write {argument}='team', for example")
-    if len(set(names)) < len(names) or (argument != "partition_by" and not names):
-        what = f"{argument} must name columns, each once"
-        raise refusal(ValueError, what, where=here(), hint=f"write {argument}='team', for example")
-    return names
-
-
-def _moment(timestamp: datetime.datetime | str | None) -> str | None:
-    if timestamp is None:
-        return None
-    try:
-        if isinstance(timestamp, str):
-            timestamp = datetime.datetime.fromisoformat(timestamp)
-        aware = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=datetime.UTC)
-        return aware.astimezone(datetime.UTC).isoformat()
-    except (AttributeError, TypeError, ValueError):
-        what = "timestamp must be a datetime, or text such as 2026-05-01T12:00:00Z"
-        raise refusal(ValueError, what, where=here(), hint="times without a zone are in UTC") from None
+    return TablePlace(path, text_pairs("storage_options", options))

@@ -282,10 +282,10 @@ class LocalFileSystem(FileSystem):
         return open_compressed(path, "rb", compression_type)
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
-        _for_each("Copy", _copy, source_file_names, destination_file_names)
+        for_each("Copy", _copy, source_file_names, destination_file_names)
 
     def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
-        _for_each("Rename", os.rename, source_file_names, destination_file_names)
+        for_each("Rename", os.rename, source_file_names, destination_file_names)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -320,9 +320,10 @@ def _copy(source: str, destination: str) -> None:
         shutil.copy2(source, destination)
 
 
-def _for_each(
+def for_each(
     operation: str, act: Callable[[str, str], object], sources: Sequence[str], destinations: Sequence[str]
 ) -> None:
+    """Does something with all pairs of files; then raises a BeamIOError with what has failed, if anything has."""
     failures: dict[Any, Exception] = {}
     for source, destination in zip(sources, destinations, strict=True):
         try:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from penstock.error import refusal, three_parts
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileSystem, MatchResult
+from penstock.io.object_stores import ObjectStore, check_url, store_of
 from penstock.metrics.lineage import Lineage
 
 _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
@@ -16,8 +17,9 @@ _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
 class FileSystems:
     """Beam's ``FileSystems``: each function selects the file system by the path's scheme.
 
-    Local paths always work; another scheme needs a `FileSystem` subclass with it. (Transforms that Spark reads and
-    writes, such as ``ReadFromText``, use Hadoop's file systems instead and need none.)
+    Local paths always work. The schemes of object stores (``s3``, ``gs``, ``abfs`` and their like) need the extra
+    ``s3``, ``gcs`` or ``azure`` of penstock; another scheme needs a `FileSystem` subclass with it. Transforms that
+    Spark reads and writes, such as ``ReadFromText``, use Hadoop's file systems instead where Hadoop has one.
 
     >>> FileSystems.get_scheme("hdfs://host/logs"), FileSystems.get_scheme("/logs")
     ('hdfs', None)
@@ -51,6 +53,9 @@ class FileSystems:
         for kind in FileSystem.get_all_subclasses():
             if kind.scheme() == scheme:
                 return kind(FileSystems._pipeline_options)
+        if store_of(path) is not None:
+            check_url(path)
+            return ObjectStore(FileSystems._pipeline_options)
         hint = f"define a subclass of penstock.io.filesystem.FileSystem whose scheme() is {scheme!r}"
         raise refusal(ValueError, f"Unable to get filesystem from specified path: {path}", hint=hint)
 

@@ -14,6 +14,7 @@ from penstock.io.streams import Streamable
 
 __all__ = [
     "NumberedSource",
+    "PartitionedSource",
     "RangeSource",
     "ReadFromSource",
     "SourceRange",
@@ -29,7 +30,8 @@ class SourceRange(NamedTuple):
 
     Attributes:
         partition: The name of the partition that it belongs to; watermarks may follow each partition on its own.
-        start: Where it begins. In one partition, starts have an order: numbers, texts, or tuples of these.
+        start: Where it begins. If a partition has several ranges at once, their starts have an order: numbers, texts,
+            or tuples of these.
         end: Where it ends.
     """
 
@@ -80,8 +82,10 @@ class RangeSource(abc.ABC, Generic[ElementT]):
     Attributes:
         has_times: Whether `read` yields `TimedElements`.
         poll_seconds: How long a stream waits before it asks for the last position again if there was nothing new.
-        patience_seconds: How long a stream goes on if `last_position` raises a ConnectionError or a TimeoutError;
-            until then, such an error means that there is nothing new.
+        connection_errors: The exceptions that mean that the source cannot be reached now. While a pipeline runs, it
+            waits for the source; a task reads its range again, and leaves out what it has read. What `commit` raises of
+            them is a warning. When a pipeline starts, each is an error.
+        patience_seconds: How long to wait for a source that cannot be reached.
 
     >>> class Squares(RangeSource[int]):
     ...     def first_position(self): return 0
@@ -95,6 +99,7 @@ class RangeSource(abc.ABC, Generic[ElementT]):
     has_times: bool = False
     poll_seconds: float = 0.1
     patience_seconds: float = 60.0
+    connection_errors: tuple[type[Exception], ...] = (ConnectionError, TimeoutError)
 
     def describe(self) -> str:
         """One line for ``explain`` and for errors, by default the name of the class; without passwords."""
@@ -139,6 +144,60 @@ class RangeSource(abc.ABC, Generic[ElementT]):
 
     def close(self) -> None:
         """Called on the driver when it asks no more; releases what the methods have opened there."""
+
+
+class PartitionedSource(RangeSource[ElementT]):
+    """A source whose partitions each have a position of any kind, such as an identifier or a time (penstock's own).
+
+    A subclass says where each partition begins and how far it goes, and reads a part of one. Partitions that appear
+    later and limits follow. Each partition is read by one task at a time.
+
+    >>> class Letters(PartitionedSource[str]):
+    ...     def beginnings(self): return {"vowels": "a", "others": "b"}
+    ...     def next_position(self, partition, start, max_records): return "j"
+    ...     def read(self, piece): yield [f"{piece.start}-{piece.end}"]
+    >>> letters = Letters()
+    >>> letters.last_position({"vowels": "a"}, max_records=None)
+    {'vowels': 'j', 'others': 'b'}
+    >>> [list(letters.read(piece)) for piece in letters.ranges({"vowels": "a"}, {"vowels": "j"}, parallelism=2)]
+    [[['a-j']]]
+    """
+
+    @abc.abstractmethod
+    def beginnings(self) -> Mapping[str, Any]:
+        """For each partition that exists now, the position of its first record."""
+
+    @abc.abstractmethod
+    def next_position(self, partition: str, start: Any, max_records: int | None) -> Any:
+        """Where the data of a partition ends now, or `start` itself if there is nothing new.
+
+        Raise an error here if what follows `start` has been removed.
+
+        Args:
+            partition: The name of the partition.
+            start: The position up to which it is read.
+            max_records: About how many records may lie between `start` and the answer; None for no limit.
+        """
+
+    def first_position(self) -> dict[str, Any]:
+        """The beginning of each partition."""
+        return dict(self.beginnings())
+
+    def last_position(self, start: Mapping[str, Any], max_records: int | None) -> dict[str, Any]:
+        """The end of each partition, or less if there are too many records.
+
+        A new partition is only announced: its records are read from the next position on. A partition that is gone
+        keeps its position, in case that it comes back.
+        """
+        beginnings = self.beginnings()
+        known = [partition for partition in beginnings if partition in start]
+        share = None if max_records is None else max(1, max_records // max(1, len(known)))
+        ends = {partition: self.next_position(partition, start[partition], share) for partition in known}
+        return {**start, **{name: ends.get(name, beginning) for name, beginning in beginnings.items()}}
+
+    def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
+        """A range for each partition, also without records."""
+        return [SourceRange(partition, start.get(partition, last), last) for partition, last in end.items()]
 
 
 class NumberedSource(RangeSource[ElementT]):

@@ -49,8 +49,9 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: lambda batch: [])
-    if FileSystems.get_scheme(files.pattern) is None and not leaves_files_out(spark):
-        parts = splits_of(spark, files.paths, b"\n")
+    is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
+    if is_reached and not leaves_files_out(spark):
+        parts = splits_of(spark, files.paths, b"\n", sizes=files.sizes)
         read = {split.name for part in parts for split in part}
         for name in files.paths:
             if name not in read:

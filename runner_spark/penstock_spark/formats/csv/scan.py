@@ -17,6 +17,7 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
+from penstock_spark.formats.csv import store
 from penstock_spark.sources.scan import Scan
 
 # The texts that pandas takes for a missing value unless keep_default_na=False.
@@ -84,6 +85,8 @@ def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict
     names: list[str] | None = options.get("names")
     if names is not None:
         return list(names)
+    if files.is_beyond_spark:
+        return store.names_of(files, options, has_header(options))
     reader = spark.read.options(**parser_options(options, not source.splittable))
     names = files.load(reader.option("header", has_header(options)), "csv").columns
     return names if has_header(options) else [str(number) for number in range(len(names))]
@@ -109,6 +112,9 @@ def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
 def _texts(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> DataFrame:
+    if files.is_beyond_spark:
+        found = store.records_of(spark, files, source, options, has_header=has_header(options))
+        return store.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
     reader = spark.read.options(**reader_options(options, not source.splittable))
     return files.load(reader.schema(text_schema(names)), "csv")
 

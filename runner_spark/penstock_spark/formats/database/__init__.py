@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from penstock_spark.formats.database.reader import open_database, type_of_database
 from penstock_spark.formats.database.writer import check_database, plan_database
 from penstock_spark.formats.format import Format
 
-DATABASES = Format(plan=plan_database, check=check_database)
+DATABASES = Format(open_database, element_type=type_of_database, plan=plan_database, check=check_database)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.io.database import DatabaseSink, shown_url
+from penstock.io.database import DatabaseSink, DatabaseSource, shown_url
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
@@ -27,8 +27,8 @@ class Address:
     where: str
 
     @staticmethod
-    def of(sink: DatabaseSink, where: str) -> Address:
-        return Address(sink.url, sink.table, shown_url(sink.url), where)
+    def of(place: DatabaseSink | DatabaseSource, where: str) -> Address:
+        return Address(place.url, place.table or "", shown_url(place.url), where)
 
     def __reduce__(self) -> Any:
         return Address, (self.text(), self.table, self.shown, self.where)
@@ -68,7 +68,7 @@ class Address:
         if not url.drivername.startswith("postgres"):
             return url
         if url.drivername not in _POSTGRES:
-            what = f"penstock writes PostgreSQL through psycopg, and not through {url.drivername}"
+            what = f"penstock reaches PostgreSQL through psycopg, and not through {url.drivername}"
             raise UnsupportedByRunner(what, where=self.where, hint="write the url as postgresql://...")
         _need("psycopg", "postgres", self.where)
         return url.set(drivername="postgresql+psycopg")
@@ -118,5 +118,5 @@ class Address:
 
 def _need(package: str, extra: str, where: str) -> None:
     if find_spec(package) is None:
-        what = f"to write to this database, penstock needs {package}, which is not installed"
+        what = f"for this database, penstock needs {package}, which is not installed"
         raise UnsupportedByRunner(what, where=where, hint=f"pip install 'penstock[{extra}]'")

@@ -76,7 +76,7 @@ class Layout:
         return [*self.names, *order, *([CHANGE] if self.has_changes else [])]
 
     def rows(self, values: list[Any], first: int) -> pa.RecordBatch:
-        """Elements as rows; those of an upsert carry their order, from `first` on."""
+        """Elements as rows; with mode="upsert", rows carry their order, from `first` on."""
         match self.elements:
             case "upserts":
                 records = [self._record(value) for value in values]

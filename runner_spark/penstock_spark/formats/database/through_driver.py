@@ -15,7 +15,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, Table, event
 from sqlalchemy.dialects import mysql, sqlite
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NoSuchTableError, SQLAlchemyError
 
 from penstock.base import clock
 from penstock.error import refusal
@@ -151,6 +151,11 @@ class DriverWriter:
         if not pages:
             return
         table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
+        lost = [each for each in self.layout.names if each not in table.c]
+        if lost:
+            # SQLAlchemy may leave out the values of columns that it does not know.
+            said = f"the table has lost the column {lost[0]}"
+            raise failure(self.address, said, "compare the table with the rows, and start again")
         rows = rows_of(pages, self.layout, table, connection.dialect.name)
         if self.layout.mode == "insert":
             for some in _cut(rows):
@@ -250,7 +255,7 @@ def _net(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[Ro
     kept: dict[str, Row] = {}
     for row in rows:
         change = row.pop(CHANGE)
-        # Lists and dicts are no keys.
+        # A list or a dict cannot be a key of a dict.
         text = repr(row)
         counts[text] += change
         kept[text] = row
@@ -294,7 +299,7 @@ def upsert(connection: Connection, table: Table, layout: Layout, rows: list[Row]
 
 
 def _update_or_insert(connection: Connection, table: Table, layout: Layout, rows: list[Row]) -> None:
-    """Row by row, for databases whose own words nobody has told."""
+    """Row by row, for databases without a known statement for upserts."""
     for row in rows:
         same = [table.c[name] == row[name] for name in layout.key]
         found = connection.execute(sa.select(sa.literal(1)).select_from(table).where(*same)).first()
@@ -320,7 +325,10 @@ def refused(error: Any, address: Address, dialect: str) -> Exception:
         f"the database refuses it ({type(original or error).__name__})",
         "see the log of the database",
     )
-    if isinstance(error, IntegrityError):
+    if isinstance(error, NoSuchTableError):
+        said = "there is no such table any more"
+        hint = "create it, or pass create=True, and start again"
+    elif isinstance(error, IntegrityError):
         said = "a row breaks a constraint"
         hint = "filter such rows, or pass mode='upsert' if a unique key is broken"
     elif isinstance(error, DataError):

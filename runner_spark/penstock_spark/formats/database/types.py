@@ -1,4 +1,4 @@
-"""What SQLAlchemy knows of columns: the types of a new table, and whether those of an existing one fit."""
+"""What SQLAlchemy knows about columns: the types of a new table, and whether the types of an existing one fit."""
 
 from __future__ import annotations
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from penstock_spark.formats.delta.scan import open_delta, schema_of_delta, type_of_delta
+from penstock_spark.formats.delta.stream import open_changes, open_changes_stream, open_delta_stream
 from penstock_spark.formats.delta.writer import plan_delta, prepare_delta
 from penstock_spark.formats.format import Format
 
 DELTA = Format(
     open_delta,
+    open_delta_stream,
     element_type=type_of_delta,
     records=lambda source: source.elements,
     schema=schema_of_delta,
     plan=plan_delta,
     prepare=prepare_delta,
 )
+
+DELTA_CHANGES = Format(open_changes, open_changes_stream)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -46,14 +47,27 @@ class DataFiles(Encoder):
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         if values:
             batch = to_batch(values, self._columns, self._where)
-            for key, rows in self._apart(batch):
-                self._file(key).write(rows)
+            with self._nothing_left_behind():
+                for key, rows in self._apart(batch):
+                    self._file(key).write(rows)
         return rows_of(())
 
     def finish(self) -> pa.RecordBatch | None:
-        for key in [*self._open]:
-            self._close(key)
+        with self._nothing_left_behind():
+            for key in [*self._open]:
+                self._close(key)
         return rows_of(self._written)
+
+    @contextmanager
+    def _nothing_left_behind(self) -> Iterator[None]:
+        """If the disk is full, half a file on it would keep the next try from writing."""
+        try:
+            yield
+        except OSError:
+            for file in self._open.values():
+                file.discard()
+            self._open.clear()
+            raise
 
     def _apart(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
         if not self._parts:
@@ -92,7 +106,8 @@ class DataFiles(Encoder):
         return self._open[key]
 
     def _close(self, key: PartitionKey) -> None:
-        self._written.append(self._open.pop(key).close())
+        self._written.append(self._open[key].close())
+        del self._open[key]
 
 
 class DataFile:
@@ -107,6 +122,7 @@ class DataFile:
     ) -> None:
         context = TaskContext.get()
         number = context.partitionId() if context else 0
+        self._files = files
         self._path = f"{prefix}-{number:05d}-{identifier()}.parquet"
         self._partition = dict(partition or {})
         self._columns = columns
@@ -142,6 +158,15 @@ class DataFile:
                 "statistics": statistics,
             }
         )
+
+    def discard(self) -> None:
+        """Deletes the file, as far as that is possible."""
+        # Else it would try to write its end when it is deleted.
+        self._writer.is_open = False
+        with suppress(OSError):
+            self._stream.close()
+        with suppress(OSError):
+            self._files.delete_file(self._path)
 
     def _flush(self) -> None:
         if self._batches:

@@ -15,15 +15,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.error import refusal
-from penstock.io.delta import DeltaSource
+from penstock.io.delta import DeltaSource, TablePlace
 from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.files.packing import SHARE_BYTES, packed
 from penstock_spark.formats.delta.table import deltalake, files_of, open_table, schema_of_table, told
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.scan import Scan
 
-_SHARE_BYTES = 64 << 20
 _BATCH_ROWS = 16_384
 
 
@@ -45,7 +45,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     shares = _shares(table, source, where)
     if not shares:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
-    tasks = _packed(shares, spark.sparkContext.defaultParallelism)
+    tasks = packed(shares, lambda share: share.bytes, spark.sparkContext.defaultParallelism)
     reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
     return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True)
 
@@ -67,36 +67,49 @@ def schema_of_delta(source: DeltaSource) -> StructType | None:
         return None
 
 
-def _table(source: DeltaSource, where: str) -> Any:
-    table = open_table(source.place, where)
+def table_at(place: TablePlace, version: int | None, timestamp: str | None, where: str) -> Any:
+    """A version of a table: the newest, or the one with a number, or as of a time."""
+    table = open_table(place, where)
     newest = table.version()
     package = deltalake(where)
-    if source.version is not None and source.version > newest:
-        raise _no_version(source, f"the newest is {newest}", where)
-    if source.version is None and source.timestamp is None:
+    if version is not None and version > newest:
+        raise no_version(place, str(version), f"the newest is {newest}", where)
+    if version is None and timestamp is None:
         return table
     try:
-        table.load_as_version(source.version if source.timestamp is None else source.timestamp)
+        table.load_as_version(version if timestamp is None else timestamp)
     except (package.exceptions.DeltaError, ValueError, OSError):
-        raise _no_version(source, f"the newest is {newest}, and old ones may be cleaned up", where) from None
+        known = f"the newest is {newest}, and old ones may be cleaned up"
+        raise no_version(
+            place, f"of {timestamp}" if version is None else str(version), known, where
+        ) from None
     return table
 
 
-def _no_version(source: DeltaSource, known: str, where: str) -> ValueError:
-    wanted = f"of {source.timestamp}" if source.version is None else str(source.version)
-    what = f"the Delta table {source.place.shown} has no version {wanted}: {known}"
+def no_version(place: TablePlace, wanted: str, known: str, where: str) -> ValueError:
+    what = f"the Delta table {place.shown} has no version {wanted}: {known}"
     return refusal(ValueError, what, where=where, hint="DeltaTable(path).history() lists the versions")
 
 
-def _columns(source: DeltaSource, table: Any, where: str) -> pa.Schema:
-    schema = schema_of_table(table)
-    if source.columns is None:
+def columns_to_read(
+    place: TablePlace, columns: tuple[str, ...] | None, schema: pa.Schema, where: str
+) -> pa.Schema:
+    """The columns, in the order of the table; ValueError if it lacks one."""
+    if columns is None:
         return schema
-    missing = [name for name in source.columns if name not in schema.names]
+    missing = [name for name in columns if name not in schema.names]
     if missing:
-        what = f"the Delta table {source.place.shown} has no columns {', '.join(missing)}"
+        what = f"the Delta table {place.shown} has no columns {', '.join(missing)}"
         raise refusal(ValueError, what, where=where, hint=f"it has {', '.join(schema.names)}")
-    return pa.schema([field for field in schema if field.name in source.columns])
+    return pa.schema([field for field in schema if field.name in columns])
+
+
+def _table(source: DeltaSource, where: str) -> Any:
+    return table_at(source.place, source.version, source.timestamp, where)
+
+
+def _columns(source: DeltaSource, table: Any, where: str) -> pa.Schema:
+    return columns_to_read(source.place, source.columns, schema_of_table(table), where)
 
 
 def _shares(table: Any, source: DeltaSource, where: str) -> list[Share]:
@@ -106,26 +119,13 @@ def _shares(table: Any, source: DeltaSource, where: str) -> list[Share]:
     sizes = dict(zip(log.column("path").to_pylist(), log.column("size_bytes").to_pylist(), strict=True))
     shares = []
     for each in fragments:
-        size = sizes.get(each.path) or _SHARE_BYTES
-        count = -(-size // _SHARE_BYTES)
+        size = sizes.get(each.path) or SHARE_BYTES
+        count = -(-size // SHARE_BYTES)
         shares += [
             Share(each.path, each.partition_expression, number, count, size // count)
             for number in range(count)
         ]
     return shares
-
-
-def _packed(shares: list[Share], parallelism: int) -> tuple[tuple[Share, ...], ...]:
-    """The shares of each task: about as many bytes in each, and not many more tasks than run at once."""
-    total = sum(share.bytes for share in shares)
-    count = min(len(shares), max(parallelism, total // _SHARE_BYTES))
-    tasks: list[list[Share]] = [[] for _ in range(count)]
-    weights = [0] * count
-    for share in sorted(shares, key=lambda each: -each.bytes):
-        lightest = weights.index(min(weights))
-        tasks[lightest].append(share)
-        weights[lightest] += share.bytes + 1
-    return tuple(map(tuple, tasks))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +16,7 @@ from pyarrow import fs
 from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.io.delta import TablePlace
 from penstock.io.filesystems import FileSystems
+from penstock_spark.reports.secrets import without_secrets
 
 _WITH_RULES = {
     "columnMapping": "names of columns that are not those of its files",
@@ -30,7 +30,6 @@ _WITH_RULES = {
 """Features of tables whose rules a writer has to keep, and this one does not know."""
 
 _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
-_SECRET = re.compile("key|secret|token|password|sas|credential|account", re.IGNORECASE)
 
 
 def deltalake(where: str) -> Any:
@@ -78,19 +77,15 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
     except (package.exceptions.DeltaError, OSError) as error:
         raise refusal(
             RuntimeError,
-            f"the Delta table {place.shown} {what}: {without_secrets(str(error), place)}",
+            f"the Delta table {place.shown} {what}: {shown_error(error, place)}",
             where=where,
             hint="check the path, the options of the store, and that it can be reached",
         ) from None
 
 
-def without_secrets(text: str, place: TablePlace) -> str:
+def shown_error(error: object, place: TablePlace) -> str:
     """The first line of a message of the package, without the secrets of the store."""
-    first = text.strip().partition("\n")[0].replace(place.path, place.shown)
-    for name, value in place.options:
-        if _SECRET.search(name) and value:
-            first = first.replace(value, "...")
-    return first
+    return without_secrets(str(error).replace(place.path, place.shown), place.options)
 
 
 def absolute(place: TablePlace) -> str:

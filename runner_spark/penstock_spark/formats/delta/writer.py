@@ -35,11 +35,12 @@ from penstock_spark.formats.delta.table import (
     make_folder,
     open_table,
     schema_of_table,
+    shown_error,
     told,
-    without_secrets,
 )
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+from penstock_spark.sinks.table_changes import change_schema
 
 _ATTEMPTS = 10
 """So many times a commit is tried again on the newest version, when others commit at the same time."""
@@ -168,7 +169,7 @@ class _Commit:
         sink = self._sink
         if sink.key:
             files = files_of(sink.place, self._where)
-            schema = changes.change_schema(sink, self._columns)
+            schema = change_schema(sink, self._columns)
             with local_copies(files, [file["path"] for file in written]) as paths:
                 changes.check_keys(sink, paths, self._where)
                 changes.merge_changes(table, sink, schema, paths, properties)
@@ -261,7 +262,7 @@ def _exists(sink: DeltaSink, where: str) -> FileExistsError:
 def _not_committed(sink: DeltaSink, reason: str, where: str) -> RuntimeError:
     return refusal(
         RuntimeError,
-        f"the Delta table {sink.place.shown} does not take a commit: {without_secrets(reason, sink.place)}",
+        f"the Delta table {sink.place.shown} does not take a commit: {shown_error(reason, sink.place)}",
         where=where,
         hint="start the pipeline again: nothing of this commit is in the table. Other programs may be changing it",
     )

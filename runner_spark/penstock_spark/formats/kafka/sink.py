@@ -9,6 +9,7 @@ whoever else wrote it before.
 from __future__ import annotations
 
 import hashlib
+import logging
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.worker.batch import dumps, dumps_with_code, loads
+
+_LOGGER = logging.getLogger(__name__)
 
 _FLUSH_SECONDS = 0.5
 _TRANSACTION_SECONDS = 60.0
@@ -192,12 +195,19 @@ def _writing_function(program: bytes, sys_path: tuple[str, ...]) -> Any:
 
 def write_all(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
     """Writes records at least once; returns how many."""
-    sink, written = writing.sink, 0
-    producer = _Producer.of(sink, None)
-    for batch in rows:
-        for page in batch.column("value").to_pylist():
-            written += producer.send(loads(page))
-    producer.flush()
+    written = 0
+    producer = _Producer.of(writing.sink, None)
+    try:
+        for batch in rows:
+            for page in batch.column("value").to_pylist():
+                written += producer.send(loads(page))
+        producer.flush()
+    except BaseException as error:
+        # After a fatal error, a producer never works again.
+        producer.drop()
+        if isinstance(error, _Failed):
+            raise producer.explained(error.error) from None
+        raise
     return written
 
 
@@ -215,27 +225,37 @@ def _write_part(writing: _Writing, part: int, pages: list[bytes]) -> int:
     known = _producers.get(name)
     if known is not None:
         try:
-            return _in_transaction(writing, name, known, pages)
-        except _Fenced:
-            # Another worker has written this part since, which the mark shows.
-            pass
+            return _in_transaction(writing, known, pages)
+        except _Failed as failed:
+            if not failed.ends_producer:
+                raise known.explained(failed.error) from None
+            # Another worker may have written this part since, or the commit has succeeded: the mark shows it.
+            _LOGGER.warning("%s: a new producer replaces %s: %s", writing.where, name, failed.error.str())
     producer = _Producer.of(writing.sink, name)
     producer.last_batch = _last_batch(writing.sink, name)
     try:
-        return _in_transaction(writing, name, producer, pages)
-    except _Fenced as fenced:
-        raise producer.explained(fenced.error) from None
+        return _in_transaction(writing, producer, pages)
+    except _Failed as failed:
+        raise producer.explained(failed.error) from None
 
 
-class _Fenced(Exception):
-    """Somebody else has begun to write with the same transactional identifier."""
+class _Failed(Exception):
+    """A producer could not do its work.
+
+    Attributes:
+        error: Kafka's error.
+        ends_producer: Whether a new producer may succeed: this one is shut out or in a state that it cannot leave, or
+            the transaction is void.
+    """
 
     def __init__(self, error: Any) -> None:
         super().__init__()
         self.error = error
+        shut_out = error.name() in FENCED or error.name() == "_FATAL"
+        self.ends_producer = shut_out or error.fatal() or error.txn_requires_abort()
 
 
-def _in_transaction(writing: _Writing, name: str, producer: _Producer, pages: list[bytes]) -> int:
+def _in_transaction(writing: _Writing, producer: _Producer, pages: list[bytes]) -> int:
     sink, package = writing.sink, client()
     if producer.last_batch >= writing.batch:
         return 0
@@ -243,18 +263,15 @@ def _in_transaction(writing: _Writing, name: str, producer: _Producer, pages: li
         producer.client.begin_transaction()
         written = sum(producer.send(loads(page)) for page in pages)
         mark = package.TopicPartition(sink.topic, 0, writing.batch + 1)
-        group = _group(sink, name).consumer_group_metadata()
+        group = _group(sink, producer.name).consumer_group_metadata()
         producer.client.send_offsets_to_transaction([mark], group, _TRANSACTION_SECONDS)
         producer.client.commit_transaction(_TRANSACTION_SECONDS)
         producer.check()
     except package.KafkaException as error:
-        _producers.pop(name, None)
-        failure = error.args[0]
-        if failure.name() in FENCED:
-            raise _Fenced(failure) from None
-        raise producer.explained(failure) from None
+        producer.drop()
+        raise producer.failed(error) from None
     except BaseException:
-        _producers.pop(name, None)
+        producer.drop()
         raise
     producer.last_batch = writing.batch
     return written
@@ -282,11 +299,12 @@ def _group(sink: KafkaSink, name: str) -> Any:
 
 
 class _Producer:
-    """A producer, and the first record that could not be delivered."""
+    """A producer, and the first error that ends it or keeps a record from being delivered."""
 
-    def __init__(self, sink: KafkaSink, transactional: str | None) -> None:
+    def __init__(self, sink: KafkaSink, name: str) -> None:
+        self.name = name
         self._sink = sink
-        self._failed: Any = None
+        self._error: Any = None
         # The last micro-batch that is known to be written, if it writes in transactions.
         self.last_batch = -1
         config: dict[str, Any] = {
@@ -294,12 +312,13 @@ class _Producer:
             "linger.ms": 5,
             **sink.config,
             "delivery.report.only.error": True,
-            "on_delivery": self._note,
+            "on_delivery": lambda error, message: self._note(error),
+            "error_cb": lambda error: self._note(error if error.fatal() else None),
         }
-        if transactional is not None:
-            config["transactional.id"] = transactional
+        if sink.is_exactly_once:
+            config["transactional.id"] = name
         self.client = make("Producer", config)
-        if transactional is not None:
+        if sink.is_exactly_once:
             asked(
                 lambda: self.client.init_transactions(_TRANSACTION_SECONDS),
                 "no transaction can begin",
@@ -308,12 +327,16 @@ class _Producer:
 
     @staticmethod
     def of(sink: KafkaSink, transactional: str | None) -> _Producer:
-        key = transactional or repr(sorted(sink.config.items()))
-        if key not in _producers:
-            _producers[key] = _Producer(sink, transactional)
-        found: _Producer = _producers[key]
-        found._failed = None
+        name = transactional or repr(sorted(sink.config.items()))
+        if name not in _producers:
+            _producers[name] = _Producer(sink, name)
+        found: _Producer = _producers[name]
+        found._error = None
         return found
+
+    def drop(self) -> None:
+        """Has the next micro-batch make another one."""
+        _producers.pop(self.name, None)
 
     def send(self, records: Sequence[Record]) -> int:
         """Hands records to the client; waits where its queue is full."""
@@ -327,7 +350,7 @@ class _Producer:
                     self.client.poll(_FLUSH_SECONDS)
                     self.check()
                 except package.KafkaException as error:
-                    raise self.explained(error.args[0]) from None
+                    raise self.failed(error) from None
         self.client.poll(0)
         self.check()
         return len(records)
@@ -339,13 +362,22 @@ class _Producer:
         self.check()
 
     def check(self) -> None:
-        """Raises an error if a record could not be delivered."""
-        if self._failed is not None:
-            raise self.explained(self._failed)
+        """Raises what keeps records from being delivered."""
+        if self._error is not None:
+            raise _Failed(self._error)
 
-    def _note(self, error: Any, message: Any) -> None:
-        if error is not None and self._failed is None:
-            self._failed = error
+    def failed(self, error: Any) -> _Failed:
+        """What an exception of the client means: after a fatal error, each call only says that there was one."""
+        found = error.args[0]
+        if found.name() == "_FATAL":
+            self.client.poll(0)
+            found = self._error or found
+        return _Failed(found)
+
+    def _note(self, error: Any) -> None:
+        # A fatal error is the cause of the errors of the records.
+        if error is not None and (self._error is None or error.fatal()):
+            self._error = error
 
     def explained(self, error: Any) -> Exception:
         """An error of Kafka's, as what it means for this topic."""

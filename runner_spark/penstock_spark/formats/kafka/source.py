@@ -64,6 +64,9 @@ def _check_packages(source: KafkaSource, where: str) -> None:
 class Topics(NumberedSource[Any]):
     """Partitions have names such as ``clicks/3``."""
 
+    # Its client reconnects on its own; when `read` raises a TimeoutError, the patience has ended.
+    connection_errors = (ConnectionError,)
+
     def __init__(self, source: KafkaSource) -> None:
         self._source = source
         self.has_times = source.has_times
@@ -193,6 +196,13 @@ class Topics(NumberedSource[Any]):
             }
 
         offsets: dict[str, int] = self._ask("the offsets cannot be read", question)
+        # -1 says that everything is older. A smaller number means that no answer came; the client raises no error then.
+        if any(offset < (-1 if which == "time" else 0) for offset in offsets.values()):
+            what = f"the offsets cannot be read: the brokers {self._brokers} cannot be reached"
+            hint = (
+                "check that the brokers run, and that this machine reaches the addresses that they advertise"
+            )
+            raise refusal(ConnectionError, what, hint=hint)
         return offsets
 
     def _at_millis(self, partitions: list[str], millis: int) -> dict[str, int]:

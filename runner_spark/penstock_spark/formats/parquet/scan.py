@@ -19,6 +19,7 @@ from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
 from penstock_spark.files.finding import find_files, local_paths
 from penstock_spark.formats.parquet.footers import Footers, merged_schema, read_footers
+from penstock_spark.formats.parquet.store import frame_of, read_stored
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
@@ -47,6 +48,10 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     decoder = _DECODERS[source.elements]
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: decoder)
+    if files.is_beyond_spark:
+        stored = read_stored(files.sizes, where)
+        wanted = stored.schema if source.columns is None else _pruned(stored.schema, source.columns, where)
+        return Scan(frame_of(spark, stored, wanted, where), lambda: decoder)
     footers = read_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
     frame = None
     if footers is None:

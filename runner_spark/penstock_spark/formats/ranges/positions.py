@@ -14,6 +14,7 @@ from penstock_spark.reports.failure import step_failed
 
 _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
+_WAIT_SECONDS = 0.5
 
 
 def asked(question: Callable[[], _Answer], where: str) -> _Answer:
@@ -42,13 +43,51 @@ def ranges_between(
     source: RangeSource[Any], start: Any, end: Any, parallelism: int, where: str
 ) -> Sequence[SourceRange]:
     """The ranges between two positions, each with a name for its partition."""
-    ranges = asked(lambda: list(source.ranges(start, end, parallelism)), where)
+    return checked(asked(lambda: list(source.ranges(start, end, parallelism)), where), where)
+
+
+def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
     for piece in ranges:
         if not isinstance(piece, SourceRange):
             what = f"ranges() has returned a {type(piece).__name__}"
             error = refusal(TypeError, what, where=where, hint="return a list of SourceRange values")
             step_failed(error, where)
     return ranges
+
+
+class Patience:
+    """How long to wait for a source that cannot be reached: counted from the first error after the last success."""
+
+    def __init__(self, source: RangeSource[Any], where: str) -> None:
+        self._source = source
+        self._where = where
+        self._away_since: float | None = None
+
+    def succeeded(self) -> None:
+        if self._away_since is not None:
+            _LOGGER.warning("%s can be reached again %s", self._source.describe(), self._where)
+        self._away_since = None
+
+    def failed(self, error: Exception) -> None:
+        """Raises the error if the patience has come to its end; says once that the source is away."""
+        now = clock.monotonic_seconds()
+        if self._away_since is None:
+            _LOGGER.warning("%s cannot be reached %s: %s", self._source.describe(), self._where, error)
+            self._away_since = now
+        if now - self._away_since >= self._source.patience_seconds:
+            raise error
+
+    def waited_for(self, question: Callable[[], _Answer]) -> _Answer:
+        """The answer to a question that is asked until the source can be reached."""
+        while True:
+            try:
+                answer = question()
+            except self._source.connection_errors as error:
+                self.failed(error)
+                clock.sleep(_WAIT_SECONDS)
+            else:
+                self.succeeded()
+                return answer
 
 
 class Positions:
@@ -62,7 +101,7 @@ class Positions:
         self._limit = limit
         self._parallelism = parallelism
         self._where = where
-        self._fails_since: float | None = None  # When the source could not be reached for the first time.
+        self._patience = Patience(source, where)
         # Until when there is no use in asking what lies beyond a position.
         self._rests_at: Any = None
         self._rests_until = 0.0
@@ -75,7 +114,7 @@ class Positions:
         now = clock.monotonic_seconds()
         if self._rests_at == start and now < self._rests_until:
             return start
-        end = self._end(start, self._limit if is_limited else None, now)
+        end = self._end(start, self._limit if is_limited else None)
         if end == start:
             self._rests_at, self._rests_until = start, now + self._source.poll_seconds
         return end
@@ -90,26 +129,34 @@ class Positions:
             # This is only for reports: the same error is raised where the stream needs the answer.
             return None
 
-    def _end(self, start: Any, limit: int | None, now: float) -> Any:
+    def _end(self, start: Any, limit: int | None) -> Any:
         def last_position() -> Any:
             try:
                 end = self._source.last_position(start, limit)
-            except (ConnectionError, TimeoutError) as error:
-                self._fails_since = now if self._fails_since is None else self._fails_since
-                if now - self._fails_since >= self._source.patience_seconds:
-                    raise
-                _LOGGER.warning("%s cannot be reached %s: %s", self._source.describe(), self._where, error)
+            except self._source.connection_errors as error:
+                self._patience.failed(error)
                 return start
-            self._fails_since = None
+            self._patience.succeeded()
             return end
 
         return position_of(last_position, self._where)
 
     def ranges(self, start: Any, end: Any) -> Sequence[SourceRange]:
-        return ranges_between(self._source, start, end, self._parallelism, self._where)
+        def cut() -> Sequence[SourceRange]:
+            return list(self._source.ranges(start, end, self._parallelism))
+
+        return checked(asked(lambda: self._patience.waited_for(cut), self._where), self._where)
 
     def commit(self, position: Any) -> None:
-        asked(lambda: self._source.commit(position), self._where)
+        """Tells the source; if it cannot be reached, the next micro-batch tells it more."""
+
+        def commit() -> None:
+            try:
+                self._source.commit(position)
+            except self._source.connection_errors as error:
+                _LOGGER.warning("%s cannot be told %s: %s", self._source.describe(), self._where, error)
+
+        asked(commit, self._where)
 
     def close(self) -> None:
         asked(self._source.close, self._where)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.error import refusal
 from penstock.io.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
 from penstock_spark.arrow.values import to_rows
+from penstock_spark.formats.ranges.positions import Patience
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch
@@ -21,13 +22,50 @@ def parts_of(
     source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str
 ) -> Iterator[tuple[list[Any], Sequence[int] | None]]:
     """The elements of a range with their event times, in parts; whatever the source raises is an error of the step."""
+    reading = _Reading(source, piece, has_rejects, where)
     try:
-        for part in source.read(piece):
-            yield _checked(source, part, has_rejects)
+        while (part := reading.next_part()) is not None:
+            yield part
     except GeneratorExit:
         raise
     except BaseException as error:
         step_failed(error, where)
+
+
+class _Reading:
+    """What `read` yields. If the connection is lost, the range is read again without what was given before."""
+
+    def __init__(self, source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str) -> None:
+        self._source = source
+        self._piece = piece
+        self._has_rejects = has_rejects
+        self._patience = Patience(source, where)
+        self._parts: Iterator[Any] | None = None
+        self._given = 0
+        self._to_leave_out = 0
+
+    def next_part(self) -> tuple[list[Any], Sequence[int] | None] | None:
+        """The next elements that were not given before; None at the end."""
+        return self._patience.waited_for(self._next_new)
+
+    def _next_new(self) -> tuple[list[Any], Sequence[int] | None] | None:
+        if self._parts is None:
+            self._parts, self._to_leave_out = iter(self._source.read(self._piece)), self._given
+        try:
+            for part in self._parts:
+                values, times_micros = _checked(self._source, part, self._has_rejects)
+                left_out = min(self._to_leave_out, len(values))
+                self._to_leave_out -= left_out
+                if left_out < len(values):
+                    self._given += len(values) - left_out
+                    return values[left_out:], None if times_micros is None else times_micros[left_out:]
+        except BaseException:
+            self._parts = None
+            raise
+        if self._to_leave_out:
+            what = f"read() has yielded {self._given} elements, and fewer when the range was read again"
+            raise refusal(ValueError, what, hint="let read() yield the same elements each time")
+        return None
 
 
 def _checked(

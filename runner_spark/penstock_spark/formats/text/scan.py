@@ -20,7 +20,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import decompress
-from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.finding import Files, Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.session import empty_frame
@@ -49,15 +49,20 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: _nothing)
-    if all(task_reads(source, path) for path in files.paths) and not leaves_files_out(spark):
-        parts = splits_of(spark, files.paths, source.delimiter or b"\n", source.skip_header_lines)
-        if sum(map(len, parts)) <= _SPLITS_MAX:
+    if all(task_reads(source, path, files) for path in files.paths) and not leaves_files_out(spark):
+        delimiter = source.delimiter or b"\n"
+        parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
+        if sum(map(len, parts)) <= _SPLITS_MAX or files.is_beyond_spark:
             reader = SplitReader(source, tuple(parts), where)
             return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
     check = files.unchanged(where)
     # A relative pattern is relative to the driver's folder, so the driver works the names out.
     namer = files.namer()
-    if cuts_as_spark(source) and all(spark_unpacks(source, path) for path in files.paths):
+    if (
+        not files.is_beyond_spark
+        and cuts_as_spark(source)
+        and all(spark_unpacks(source, path) for path in files.paths)
+    ):
         frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
         return Scan(
             frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check
@@ -70,10 +75,11 @@ def _nothing(batch: pa.RecordBatch) -> list[Any]:
     return []
 
 
-def task_reads(source: TextSource, path: str) -> bool:
+def task_reads(source: TextSource, path: str, files: Files | None = None) -> bool:
     """Whether a task can read splits of a file, without Spark."""
+    is_reached = FileSystems.get_scheme(path) is None or (files is not None and files.is_beyond_spark)
     return (
-        FileSystems.get_scheme(path) is None
+        is_reached
         and resolve_compression(path, source.compression_type) == CompressionTypes.UNCOMPRESSED
         and source.strip_trailing_newlines
         and source.escapechar is None
@@ -239,7 +245,10 @@ class FileDecoder:
     def _elements(self, file: str, content: bytes) -> Iterator[Any]:
         name = self.namer(file)
         source = self.source
-        plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
+        try:
+            plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
+        except ValueError as error:
+            step_failed(error, self.where)
         for record in records(
             [plain],
             delimiter=source.delimiter,

@@ -1,0 +1,169 @@
+"""Frames of files on object stores that Spark does not reach, with the columns of Spark's own readers."""
+
+from __future__ import annotations
+
+import abc
+import errno
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.io.compression import CompressionTypes
+from penstock.io.object_stores import ObjectStore, placed
+from penstock_spark.files.compressed import decompress
+from penstock_spark.files.packing import packed
+from penstock_spark.files.splits import Split, blocks_of, splits_of
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow
+
+_PLACE = pa.struct([("file_path", pa.string())])
+_LINES = "value string, _metadata struct<file_path: string>"
+_CONTENTS = "content binary, _metadata struct<file_path: string>"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+@dataclass(frozen=True)
+class ReadParts(abc.ABC):
+    """What tasks run: each reads the parts of files that are in the place of its number."""
+
+    parts: tuple[tuple[Any, ...], ...]
+    where: str
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        for batch in promptly(batches):
+            for number in batch.column(0).to_pylist():
+                for part in self.parts[number]:
+                    yield from self.read(part)
+
+    @abc.abstractmethod
+    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+
+
+def read_by_tasks(spark: SparkSession, read: ReadParts, schema: str | StructType) -> DataFrame:
+    """The rows of all parts."""
+    count = len(read.parts)
+    frame: DataFrame = map_in_arrow(spark.range(0, count, 1, max(1, count)), read, schema)
+    return frame
+
+
+def whole_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[Split, ...], ...]:
+    """Whole files by task."""
+    files = [Split(path, path, 0, size) for path, size in sizes.items()]
+    return packed(files, lambda file: file.end, spark.sparkContext.defaultParallelism)
+
+
+def frame_of_store(spark: SparkSession, sizes: Mapping[str, int], format: str, where: str) -> DataFrame:
+    """The lines, or the contents, of files, each with the file's name where Spark has it.
+
+    As with Spark's readers, ``text`` follows the compression that a file's name tells, and ``binaryFile`` does not.
+    """
+    assert format in ("text", "binaryFile")
+    if format == "binaryFile":
+        return read_by_tasks(spark, _Contents(whole_splits(spark, sizes), where), _CONTENTS)
+    return read_by_tasks(spark, _Lines(line_splits(spark, sizes), where), _LINES)
+
+
+def line_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[Split, ...], ...]:
+    """Parts of files by task, cut between lines: tasks share large files, unless these are compressed."""
+    compressed = {path: size for path, size in sizes.items() if is_compressed(path)}
+    plain = {path: size for path, size in sizes.items() if path not in compressed}
+    return (*splits_of(spark, plain, b"\n", sizes=plain), *whole_splits(spark, compressed))
+
+
+def is_compressed(path: str) -> bool:
+    return CompressionTypes.detect_compression_type(path) != CompressionTypes.UNCOMPRESSED
+
+
+class _Contents(ReadParts):
+    """The contents of files."""
+
+    def read(self, part: Split) -> Iterator[pa.RecordBatch]:
+        content = whole(part.path, part.end, self.where)
+        columns = [pa.array([content], pa.binary()), named(part.path, 1)]
+        yield pa.RecordBatch.from_arrays(columns, names=["content", "_metadata"])
+
+
+class _Lines(ReadParts):
+    """The lines of files without their ends, as text; whoever reads it looks whether it is UTF-8."""
+
+    def read(self, part: Split) -> Iterator[pa.RecordBatch]:
+        for lines in lines_of(part, self.where):
+            yield rows_of(part.path, pa.array(lines, pa.binary()).cast(pa.string(), safe=False))
+
+
+def rows_of(path: str, values: pa.Array) -> pa.RecordBatch:
+    """Texts of a file, each with the file's name."""
+    return pa.RecordBatch.from_arrays([values, named(path, len(values))], names=["value", "_metadata"])
+
+
+def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
+    """The lines of a split, many at a time."""
+    if is_compressed(split.path):
+        yield from in_lines([unpacked(split.path, split.end, where)])
+        return
+    try:
+        yield from in_lines(blocks_of(split, b"\n"))
+    except OSError as error:
+        step_failed(unreadable_part(error, split.path, where), where)
+
+
+def whole(path: str, size: int, where: str) -> bytes:
+    """The bytes of a file as they are stored; a failure of the step if they are not there any more."""
+    try:
+        with ObjectStore().open_stored(path) as file:
+            content = file.read()
+        if len(content) != size:
+            raise OSError(errno.EIO, "its size has changed since the pipeline has found it")
+    except OSError as error:
+        step_failed(unreadable_part(error, path, where), where)
+    return content
+
+
+def beginning(path: str, count: int, where: str) -> bytes:
+    """The first bytes of a file, for the driver."""
+    try:
+        with ObjectStore().open_stored(path) as file:
+            return file.read(count)
+    except OSError as error:
+        raise unreadable_part(error, path, where) from None
+
+
+def unpacked(path: str, size: int, where: str) -> bytes:
+    """The bytes of a file without the compression that its name tells."""
+    content = whole(path, size, where)
+    try:
+        return decompress(content, CompressionTypes.detect_compression_type(path), path, where)
+    except ValueError as error:
+        step_failed(error, where)
+
+
+def unreadable_part(error: OSError, path: str, where: str) -> OSError:
+    """The error with its place, and the hint that it has already, if it has one."""
+    return placed(error, where, f"{path} cannot be read: ")
+
+
+def in_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The lines of blocks that end where lines do, except the last one of a file."""
+    for block in blocks:
+        lines = _LINE_END.split(block) if b"\r" in block else block.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        yield lines
+
+
+def named(path: str, count: int) -> pa.Array:
+    """The column ``_metadata``: Spark escapes the names of files."""
+    names: Iterable[str] = [quote(path, safe=":/")]
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(names, pa.string()))
+    return pa.StructArray.from_arrays([column.cast(pa.string())], fields=list(_PLACE))

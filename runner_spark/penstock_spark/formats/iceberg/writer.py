@@ -1,0 +1,225 @@
+"""Rows and changes as commits of an Iceberg table.
+
+The tasks write files, and the driver commits them in one transaction, together with a property of the table: the
+number of the micro-batch, under a name for the stream. A try begins with the current state of the table. If that has
+the number, or a later one, the micro-batch is in the table. The catalog takes the commit only if the table has had no
+other one since; otherwise the driver looks again. (A property stays when snapshots expire, and cannot be overtaken by
+a second driver, since it changes together with the snapshot that the commit depends on.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import pickle
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.base import clock
+from penstock.base.identifiers import identifier
+from penstock.error import refusal
+from penstock.io.iceberg import IcebergSink
+from penstock_spark.formats.iceberg.data_files import ROWS_SCHEMA, ChangeRows, DataFiles, changes_of
+from penstock_spark.formats.iceberg.merge import merged
+from penstock_spark.formats.iceberg.table import (
+    Target,
+    catalog_of,
+    find_table,
+    new_table,
+    open_table,
+    refused_commits,
+    target_of,
+    told,
+)
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.secrets import without_secrets
+from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+from penstock_spark.sinks.table_changes import check_keys
+
+_ATTEMPTS = 10
+"""So many times a commit is tried again on the newest state, when others commit at the same time."""
+
+_LOST_ANSWERS = 3
+"""So many times a commit is tried if the catalog fails to answer."""
+
+_FIRST_PAUSE_SECONDS = 0.05
+_BEFORE_ALL = -1
+"""The number that stands for the start of a stream."""
+
+_COMMIT = "penstock.commit"
+"""The property of a snapshot that tells whether a commit without an answer is in the table."""
+
+
+def plan_iceberg(sink: IcebergSink, is_stream: bool, where: str) -> SinkPlan:
+    """Looks at the table, if there is one, for what the elements have to fit; the step's output is empty."""
+    with catalog_of(sink.place, where) as catalog:
+        target = target_of(sink, catalog, find_table(catalog, sink.place, where), where)
+    make: Callable[[], Encoder] = partial(DataFiles, target, where)
+    if sink.key:
+        make = partial(ChangeRows, sink, target.columns, where)
+    return SinkPlan(ROWS_SCHEMA, make, None, _Commit(sink, target, where))
+
+
+def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: str) -> None:
+    """Makes the table for a stream that starts for the first time."""
+    with catalog_of(sink.place, where) as catalog:
+        table = find_table(catalog, sink.place, where)
+        target = target_of(sink, catalog, table, where)
+        if table is None:
+            mark = {property_of(stream): str(_BEFORE_ALL)}
+            with told(sink.place, "cannot be made", where), contextlib.suppress(*refused_commits(where)):
+                _made(sink, catalog, target, where, mark).commit_transaction()
+        elif _last(table, stream) > _BEFORE_ALL:
+            what = f"the Iceberg table {sink.place.shown} has micro-batches of this stream, whose checkpoint is gone"
+            hint = "write to another table, or use another checkpoint"
+            raise refusal(ValueError, what, where=where, hint=hint)
+
+
+def property_of(stream: str) -> str:
+    """The property of a table with the number of the last micro-batch of a stream; it shows neither paths nor labels.
+
+    >>> property_of("a stream") == property_of("a stream") != property_of("another stream")
+    True
+    """
+    return f"penstock.stream-{hashlib.sha256(stream.encode()).hexdigest()[:24]}"
+
+
+def _made(
+    sink: IcebergSink, catalog: Any, target: Target, where: str, properties: Mapping[str, str] | None = None
+) -> Any:
+    """A transaction that makes the table as it was planned."""
+    planned = target.metadata
+    return new_table(sink, catalog, planned.schema(), where, planned.location, properties)
+
+
+def _last(table: Any, stream: str) -> int:
+    return int(table.properties.get(property_of(stream), _BEFORE_ALL))
+
+
+class _Commit:
+    """Lets the tasks write the rows of a micro-batch, and makes them part of the table; called on the driver."""
+
+    def __init__(self, sink: IcebergSink, target: Target, where: str) -> None:
+        self._sink = sink
+        self._target = target
+        self._where = where
+
+    def __call__(self, frame: DataFrame, batch: MicroBatch) -> list[Any]:
+        sink, where = self._sink, self._where
+        try:
+            # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
+            written = [bytes(row.written) for row in frame.collect()]
+            with catalog_of(sink.place, where) as catalog:
+                if batch.stream:
+                    open_table(catalog, sink.place, where)
+                if not self._commit(catalog, written, batch) and not sink.key:
+                    self._delete(map(pickle.loads, written))
+        except (ValueError, TypeError, OSError, LookupError, RuntimeError) as error:
+            if not batch.stream:
+                raise
+            step_failed(error, where)
+        return []
+
+    def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
+        """Commits what the tasks have written; False if the table certainly names none of it."""
+        sink, where = self._sink, self._where
+        mark = identifier()
+        reason, lost = "", 0
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                clock.sleep(_FIRST_PAUSE_SECONDS * 2 ** min(attempt, 5) * random.random())
+            table = find_table(catalog, sink.place, where)
+            if batch.stream:
+                if table is None:
+                    table = open_table(catalog, sink.place, where)
+                if _last(table, batch.stream) >= batch.number:
+                    # A commit that seemed to fail may have succeeded.
+                    return attempt > 0
+            if table is not None and (not written or _has_commit(table, mark)):
+                return True
+            transaction, added = self._transaction(catalog, table, written, batch, mark)
+            if transaction is None:
+                return True
+            try:
+                transaction.commit_transaction()
+                return True
+            except refused_commits(where) as error:
+                reason = str(error)
+                self._delete(added)
+            except Exception as error:
+                # It may be in the table, or come late. The next try depends on the same snapshot, or finds it.
+                reason, lost = str(error), lost + 1
+                if lost == _LOST_ANSWERS:
+                    break
+        raise self._not_committed(reason)
+
+    def _transaction(
+        self, catalog: Any, table: Any, written: Sequence[bytes], batch: MicroBatch, mark: str
+    ) -> tuple[Any, list[Any]]:
+        """A transaction with everything, or None if there is nothing to change; and files for this try alone."""
+        sink, target, where = self._sink, self._target, self._where
+        made = None if table is not None else _made(sink, catalog, target, where)
+        transaction = made or table.transaction()
+        if not target.has_layout_of(transaction.table_metadata):
+            what = (
+                f"the columns of the Iceberg table {sink.place.shown} have changed since the pipeline started"
+            )
+            raise refusal(ValueError, what, where=where, hint="start the pipeline again")
+        properties = {_COMMIT: mark}
+        if batch.stream:
+            properties["penstock.micro-batch"] = str(batch.number)
+        added: list[Any] = []
+        if sink.key:
+            changes = [changes_of(each) for each in written]
+            check_keys(sink, changes, where)
+            with told(sink.place, "cannot take the changes", where):
+                added, removed = merged(table, sink, target, changes, where)
+                if not added and not removed and table is not None:
+                    return None, []
+                _overwrite(transaction, added, removed, properties)
+        elif written:
+            with told(sink.place, "cannot take the files", where):
+                _append(transaction, map(pickle.loads, written), properties)
+        if batch.stream:
+            transaction.set_properties({property_of(batch.stream): str(batch.number)})
+        return transaction, added
+
+    def _not_committed(self, reason: str) -> Exception:
+        place = self._sink.place
+        what = f"the Iceberg table {place.shown} does not take a commit: {without_secrets(reason, place.properties)}"
+        hint = "start the pipeline again; other programs may be changing the table"
+        return refusal(RuntimeError, what, where=self._where, hint=hint)
+
+    def _delete(self, files: Iterable[Any]) -> None:
+        """Deletes files that the table does not name."""
+        with contextlib.suppress(Exception):
+            for each in files:
+                self._target.io.delete(each.file_path)
+
+
+def _has_commit(table: Any, mark: str) -> bool:
+    """Whether a commit whose answer was an error is in the table nevertheless."""
+    summaries = [snapshot.summary for snapshot in table.snapshots()]
+    return any(summary is not None and summary.get(_COMMIT) == mark for summary in summaries)
+
+
+def _append(transaction: Any, files: Iterable[Any], properties: dict[str, str]) -> None:
+    update = transaction.update_snapshot(snapshot_properties=properties)
+    merges = transaction.table_metadata.properties.get("commit.manifest-merge.enabled", "false")
+    with update.merge_append() if merges.lower() == "true" else update.fast_append() as snapshot:
+        for file in files:
+            snapshot.append_data_file(file)
+
+
+def _overwrite(
+    transaction: Any, added: Iterable[Any], removed: Iterable[Any], properties: dict[str, str]
+) -> None:
+    with transaction.update_snapshot(snapshot_properties=properties).overwrite() as snapshot:
+        for file in removed:
+            snapshot.delete_data_file(file)
+        for file in added:
+            snapshot.append_data_file(file)

@@ -1,0 +1,23 @@
+"""Texts of packages without the secrets of a store or a catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from penstock.io.lake_tables import without_user
+
+_SECRET = re.compile("key|secret|token|password|sas|credential|account|oauth", re.IGNORECASE)
+
+
+def without_secrets(text: str, options: Iterable[tuple[str, str]]) -> str:
+    """The first line of a text, in which nothing shows the value of an option with a telling name.
+
+    >>> without_secrets("no, hush, at db://me:hush@host", [("password", "hush"), ("uri", "db://me:hush@host")])
+    'no, ..., at db://host'
+    """
+    first = without_user(text.strip().partition("\n")[0])
+    for name, value in options:
+        if _SECRET.search(name) and value:
+            first = first.replace(value, "...")
+    return first

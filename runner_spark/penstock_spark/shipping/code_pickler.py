@@ -1,0 +1,81 @@
+"""Pickles code that a worker cannot import: cloudpickle, and functions with ``functools.cache`` or ``lru_cache``.
+
+cloudpickle sends such a function as a name to import, which does not exist in a worker if it is one of the main
+program, or of a module that travels by value. Here it travels whole, with an empty cache. A ``cached_property`` has a
+lock in Python 3.11, which stays behind.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import ChainMap
+from typing import Any
+
+import cloudpickle
+
+CachedFunction: Any = functools._lru_cache_wrapper
+
+
+def _reduced(cached: Any) -> Any:
+    if _is_importable(cached):
+        return cached.__qualname__
+    parameters = cached.cache_parameters()
+    # What it calls may be the function itself, so it is filled when it is there.
+    return _empty, (parameters["maxsize"], parameters["typed"]), cached.__wrapped__, None, None, _fill
+
+
+def _is_importable(cached: Any) -> bool:
+    """Whether a worker finds the function by its name."""
+    name = cached.__module__
+    if name == "__main__" or any(
+        name == by_value or name.startswith(f"{by_value}.")
+        for by_value in cloudpickle.list_registry_pickle_by_value()
+    ):
+        return False
+    found: Any = sys.modules.get(name)
+    for part in cached.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is cached
+
+
+class _Later:
+    """Calls a function that is known later."""
+
+    function: Any
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.function(*arguments, **named)
+
+
+def _empty(maxsize: int | None, typed: bool) -> Any:
+    return functools.lru_cache(maxsize, typed)(_Later())
+
+
+def _fill(cached: Any, function: Any) -> None:
+    cached.__wrapped__.function = function
+    functools.update_wrapper(cached, function)
+
+
+def _reduced_property(found: Any) -> Any:
+    return _property, (found.attrname,), found.func, None, None, _fill_property
+
+
+def _property(name: str) -> Any:
+    made: Any = functools.cached_property(_Later())
+    # The class, which would tell it its name, is not made in the usual way.
+    made.attrname = name
+    return made
+
+
+def _fill_property(found: Any, function: Any) -> None:
+    found.func, found.__doc__ = function, function.__doc__
+
+
+class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Sends functions and classes that a worker cannot import along."""
+
+    dispatch_table = ChainMap(
+        {CachedFunction: _reduced, functools.cached_property: _reduced_property},
+        cloudpickle.Pickler.dispatch_table,
+    )

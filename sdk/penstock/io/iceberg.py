@@ -1,0 +1,288 @@
+"""Tables of Apache Iceberg, read and written by the package ``pyiceberg``: neither a jar nor a connector of Spark's."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.base.row import Row
+from penstock.base.where import here
+from penstock.construction.pvalue import PCollection
+from penstock.error import refusal
+from penstock.graph import Sink
+from penstock.io.columnar import type_of_records
+from penstock.io.lake_tables import (
+    check_one_of,
+    column_names,
+    key_and_value,
+    moment_of,
+    number_from_zero,
+    text_pairs,
+)
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
+from penstock.transforms.field_checks import check_field_names
+from penstock.typehints import typehints
+
+__all__ = ["ReadFromIceberg", "WriteToIceberg"]
+
+_NAMED = re.compile(r"\s*(\w+)\s*(?:\[\s*(\d+)\s*\])?\s*\(\s*([^()]+?)\s*\)\s*")
+_NUMBERED = ("bucket", "truncate")
+_PLAIN = ("identity", "year", "month", "day", "hour")
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    """A table of a catalog; the properties of the catalog may hold secrets, and are never shown.
+
+    >>> CatalogTable("lake.scores", "prod", (("uri", "http://me:secret@catalog"),))
+    CatalogTable('prod.lake.scores')
+    """
+
+    name: str
+    catalog: str = "default"
+    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The name of the table, and before it the name of its catalog unless that is the default."""
+        return self.name if self.catalog == "default" else f"{self.catalog}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"CatalogTable({self.shown!r})"
+
+
+@dataclass(frozen=True)
+class PartitionPart:
+    """A column, and how its values tell the partition of a row."""
+
+    column: str
+    transform: str = "identity"
+
+    def __str__(self) -> str:
+        return self.column if self.transform == "identity" else f"{self.transform}({self.column})"
+
+
+@dataclass(frozen=True)
+class IcebergSource(Streamable):
+    """The rows of an Iceberg table; see `ReadFromIceberg`."""
+
+    place: CatalogTable
+    snapshot_id: int | None = None
+    as_of: str | None = None
+    columns: tuple[str, ...] | None = None
+    filter: str | None = None
+    elements: str = "dict"  # Or ``"row"``.
+
+    has_fields = True
+    reads_files = False
+
+    def describe(self) -> str:
+        at = self.as_of if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
+        columns = f" [{', '.join(self.columns)}]" if self.columns else ""
+        where = f" where {self.filter}" if self.filter else ""
+        return f"iceberg {self.place.shown}" + (f" at {at}" if at else "") + columns + where
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        hint = "read it in batch, or stream it with ReadFromSpark('iceberg', table) and Iceberg's own jar"
+        return "an Iceberg table cannot be read as a stream without Spark's connector", hint
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        return self.columns
+
+
+@dataclass(frozen=True)
+class IcebergSink(Sink):
+    """Rows added to an Iceberg table, or changes merged into it by key; see `WriteToIceberg`."""
+
+    place: CatalogTable
+    partition_by: tuple[PartitionPart, ...] = ()
+    key: tuple[str, ...] = ()
+    value: str | None = None
+    schema: Any = None
+    element_type: Any = None
+
+    def describe(self) -> str:
+        return f"iceberg {self.place.shown}" + (f" by {', '.join(self.key)}" if self.key else "")
+
+
+class ReadFromIceberg(SourceTransform[Any]):
+    """The rows of an Iceberg table, as of one snapshot (penstock's own; Beam's is a Java transform).
+
+    Each task reads data files of the table, and leaves out the rows that its delete files name; none of them goes
+    through Java. Columns are found by their identifiers, so files from before a column was renamed or added are read
+    correctly. Elements are dicts: nested columns are dicts and lists, maps lists of pairs, instants ``datetime`` in
+    UTC, decimals ``Decimal``, null None. Install ``penstock[iceberg]``.
+
+    Args:
+        table: The name of the table with its namespace, such as ``"lake.scores"``.
+        catalog: The properties of the catalog, as ``pyiceberg.catalog.load_catalog`` takes them, with its name as
+            ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are not shown anywhere.
+        snapshot_id: The snapshot to read; None is the current one when the pipeline starts.
+        as_of: Reads the snapshot that was current at that moment instead: a ``datetime``, or text of the form
+            ``2026-05-01T12:00:00Z``.
+        columns: The columns to read; None reads all.
+        filter: Which rows to read, in pyiceberg's form, such as ``"points > 3 and team = 'red'"``. Files without
+            such rows are not opened.
+        as_rows: Whether the elements are ``Row`` values, not dicts.
+
+    Raises:
+        ValueError: If both a snapshot and a moment are given. When the pipeline starts: if the table has no such
+            snapshot or column, or the filter cannot be understood.
+        LookupError: When the pipeline starts, if there is no such table.
+        UnsupportedByRunner: When the pipeline starts, if the table has delete files that name rows by values.
+
+    >>> ReadFromIceberg("lake.scores", snapshot_id=3, columns=["team"]).source.describe()
+    'iceberg lake.scores at snapshot 3 [team]'
+    """
+
+    source: IcebergSource
+
+    def __init__(
+        self,
+        table: str,
+        catalog: Mapping[str, str] | str = "default",
+        snapshot_id: int | None = None,
+        as_of: datetime.datetime | str | None = None,
+        columns: Iterable[str] | None = None,
+        filter: str | None = None,
+        as_rows: bool = False,
+    ) -> None:
+        check_one_of(snapshot_id=snapshot_id, as_of=as_of)
+        if filter is not None and (not isinstance(filter, str) or not filter.strip()):
+            what = f"filter must be text such as 'points > 3', but is {filter!r}"
+            raise refusal(TypeError, what, where=here(), hint="leave it out to read all rows")
+        source = IcebergSource(
+            _place(table, catalog),
+            number_from_zero("snapshot_id", snapshot_id, "table.history() lists the snapshots"),
+            moment_of("as_of", as_of),
+            None if columns is None else column_names("columns", columns),
+            filter,
+            "row" if as_rows else "dict",
+        )
+        super().__init__(source)
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return Row if self.source.elements == "row" else typehints.Dict[str, Any]
+
+
+class WriteToIceberg(SinkTransform[Any]):
+    """Adds rows to an Iceberg table, or merges changes into it by key (penstock's own); no output.
+
+    The tasks write data files into the folder of the table; then the driver makes them part of the table in one
+    commit. A stream notes its name and the number of the micro-batch as a property of the table in the same commit, so
+    each element is in the table exactly once after any crash, and also if an old driver is still alive. A micro-batch
+    without elements makes no commit. In batch, one commit adds everything, or nothing if the run fails. Files of
+    attempts that have failed are no part of the table; the maintenance of Iceberg removes such orphans. Install
+    ``penstock[iceberg]``.
+
+    The table gives the columns if it exists: fields that the elements lack become null. Otherwise the schema, or the
+    element type, gives them, and the first commit makes the table; its namespace must exist.
+
+    With a key, the elements are the changes that ``Upserts()`` gives: a row that replaces those with the same key, or
+    a deletion. A key of ``Upserts(by_window=True)`` fills a column for each of its parts, then one for the start and
+    one for the end of the window. The elements that only the key tells apart must not be shuffled in between. The
+    driver writes each data file again that has rows with these keys.
+
+    Args:
+        table: The name of the table with its namespace, such as ``"lake.scores"``.
+        catalog: The properties of the catalog, as ``pyiceberg.catalog.load_catalog`` takes them, with its name as
+            ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are not shown anywhere.
+        partition_by: The columns by whose values files are kept apart, or transforms of columns: ``"team"``,
+            ``"bucket[16](team)"``, ``"truncate[3](team)"``, ``"day(at)"``, and likewise hour, month and year. None
+            takes those of the table.
+        key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
+        value: With a key: the column of the upsert's value, if the value is no record.
+        schema: A ``pyarrow.Schema`` of the table to make.
+
+    Raises:
+        ValueError: For arguments that do not fit together. When it is applied: if nothing gives the columns. Before
+            the pipeline starts: if the elements do not fit the table.
+        LookupError: Before the pipeline starts, if there is neither the table nor its namespace.
+        UnsupportedByRunner: Before the pipeline starts, if the table has a format newer than 2.
+
+    >>> WriteToIceberg("lake.totals", {"uri": "sqlite:////lake.db"}, key="team", value="points").sink.describe()
+    'iceberg lake.totals by team'
+    >>> WriteToIceberg("lake.totals", partition_by="bucket(team)")
+    Traceback (most recent call last):
+    ...
+    ValueError: partition_by has 'bucket(team)', but bucket needs a number
+      at ...
+      hint: write 'bucket[16](team)', for example
+    """
+
+    sink: IcebergSink
+
+    def __init__(
+        self,
+        table: str,
+        catalog: Mapping[str, str] | str = "default",
+        partition_by: Any = (),
+        key: Any = None,
+        *,
+        value: str | None = None,
+        schema: Any = None,
+    ) -> None:
+        parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
+        super().__init__(
+            IcebergSink(
+                _place(table, catalog),
+                tuple(map(_part, parts)),
+                key_and_value(key, value),
+                value,
+                schema,
+            )
+        )
+
+    def expand(self, pcoll: Any) -> PCollection[Any]:
+        if not self.sink.key and self.sink.schema is None:
+            what = "WriteToIceberg does not know the columns"
+            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
+            self.sink = replace(self.sink, element_type=element_type)
+            check_field_names([part.column for part in self.sink.partition_by], element_type, self._where())
+        result: PCollection[Any] = super().expand(pcoll)
+        return result
+
+
+def _place(table: Any, catalog: Any) -> CatalogTable:
+    if not isinstance(table, str) or not all(table.split(".")) or "." not in table:
+        what = f"table must be a name with its namespace, but is {table!r}"
+        raise refusal(
+            ValueError if isinstance(table, str) else TypeError,
+            what,
+            where=here(),
+            hint="write table='lake.scores', for example",
+        )
+    if isinstance(catalog, str) and catalog:
+        return CatalogTable(table, catalog)
+    if not isinstance(catalog, Mapping):
+        what = f"catalog must have properties or be a name, but is a {type(catalog).__name__}"
+        raise refusal(TypeError, what, where=here(), hint="write catalog={'type': 'rest', 'uri': ...}")
+    properties = dict(text_pairs("catalog", catalog))
+    name = properties.pop("name", "default")
+    return CatalogTable(table, name, tuple(properties.items()))
+
+
+def _part(text: str) -> PartitionPart:
+    """A partition field.
+
+    >>> _part("bucket[16](team)"), _part("team")
+    (PartitionPart(column='team', transform='bucket[16]'), PartitionPart(column='team', transform='identity'))
+    """
+    found = _NAMED.fullmatch(text)
+    if found is None:
+        return PartitionPart(text)
+    name, number, column = found.groups()
+    if name not in _NUMBERED + _PLAIN:
+        what = f"partition_by has {text!r}, but {name} is not a transform"
+        hint = f"use one of {', '.join(_PLAIN)}, bucket[16] and truncate[3]"
+        raise refusal(ValueError, what, where=here(), hint=hint)
+    if (name in _NUMBERED) != (number is not None and int(number) > 0):
+        needs = "needs a number" if name in _NUMBERED else "takes no number"
+        example = f"{name}[16]({column})" if name in _NUMBERED else f"{name}({column})"
+        what = f"partition_by has {text!r}, but {name} {needs}"
+        raise refusal(ValueError, what, where=here(), hint=f"write {example!r}, for example")
+    return PartitionPart(column, name if number is None else f"{name}[{int(number)}]")

@@ -1,0 +1,93 @@
+"""What the tables of lakes share: the checks of names, moments and keys that users give."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.base.where import here
+from penstock.error import refusal
+
+
+def without_user(url: str) -> str:
+    """A URL without a user or a password.
+
+    >>> without_user("postgresql://me:secret@db/lake")
+    'postgresql://db/lake'
+    """
+    return re.sub(r"(?<=://)[^/@]*@", "", url)
+
+
+def text_pairs(argument: str, given: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    """Options as pairs in order; TypeError for what is not text."""
+    pairs = dict(given or {}).items()
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        what = f"{argument} must have text as names and values"
+        raise refusal(
+            TypeError, what, where=here(), hint="write numbers and truth values as text, such as 'true'"
+        )
+    return tuple(sorted(pairs))
+
+
+def column_names(argument: str, given: Any, *, may_be_empty: bool = False) -> tuple[str, ...]:
+    """The names of columns, each once.
+
+    >>> column_names("key", "team"), column_names("key", ["team", "day"])
+    (('team',), ('team', 'day'))
+    """
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(name, str) for name in names):
+        what = f"{argument} must be the name of a column, or several names"
+        raise refusal(TypeError, what, where=here(), hint=f"write {argument}='team', for example")
+    if len(set(names)) < len(names) or (not may_be_empty and not names):
+        what = f"{argument} must name columns, each once"
+        raise refusal(ValueError, what, where=here(), hint=f"write {argument}='team', for example")
+    return names
+
+
+def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str | None:
+    """A time as text in UTC.
+
+    >>> moment_of("timestamp", "2026-05-01T12:00:00+02:00")
+    '2026-05-01T10:00:00+00:00'
+    """
+    if timestamp is None:
+        return None
+    try:
+        if isinstance(timestamp, str):
+            timestamp = datetime.datetime.fromisoformat(timestamp)
+        aware = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=datetime.UTC)
+        return aware.astimezone(datetime.UTC).isoformat()
+    except (AttributeError, TypeError, ValueError):
+        what = f"{argument} must be a datetime, or text such as 2026-05-01T12:00:00Z"
+        raise refusal(ValueError, what, where=here(), hint="times without a zone are in UTC") from None
+
+
+def number_from_zero(argument: str, given: Any, hint: str) -> int | None:
+    """A number that the user gives, or None."""
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
+        return given
+    what = f"{argument} must be a number from 0, but is {given!r}"
+    raise refusal(ValueError, what, where=here(), hint=hint)
+
+
+def check_one_of(**given: Any) -> None:
+    """Refuses two arguments that say the same thing."""
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        what = f"both {names[0]} and {names[1]} are given"
+        raise refusal(ValueError, what, where=here(), hint="leave one of them out")
+
+
+def key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
+    """The columns of a key, beside which `value` may name one more."""
+    keys = () if key is None else column_names("key", key)
+    if value is not None and not keys:
+        what = "value names the column beside a key, but there is no key"
+        raise refusal(ValueError, what, where=here(), hint="pass key=, or leave value out")
+    if value is not None and not isinstance(value, str):
+        what = f"value must be the name of a column, but is {value!r}"
+        raise refusal(TypeError, what, where=here(), hint="write value='points', for example")
+    return keys

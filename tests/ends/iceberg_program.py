@@ -1,0 +1,59 @@
+"""A program that tests kill and start again: scores of files, one in each micro-batch, into an Iceberg table.
+
+Arguments: ``append`` or ``merge``, the folders of the input, the catalog and the checkpoint; then the number of the
+micro-batch and the moment, ``before`` or ``after`` its commit, at which the program kills itself and all that it has
+started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+from iceberg_tables import TABLE, properties
+from pyiceberg.table import Transaction
+from scores import HIGHEST, highest_of, pipeline_of, scores_of
+
+from penstock.io.iceberg import WriteToIceberg
+from penstock_spark.formats.iceberg import writer
+
+
+def kill_at(number: int, moment: str) -> None:
+    """Lets the driver die as by a power cut when it commits a micro-batch."""
+    now = [-1]
+    transaction_of = writer._Commit._transaction
+    commit = Transaction.commit_transaction
+
+    def noting(self: Any, catalog: Any, table: Any, written: Any, batch: Any, mark: str) -> Any:
+        now[0] = batch.number
+        return transaction_of(self, catalog, table, written, batch, mark)
+
+    def dying(self: Any) -> Any:
+        if now[0] == number and moment == "before":
+            os.killpg(0, signal.SIGKILL)
+        result = commit(self)
+        if now[0] == number and moment == "after":
+            os.killpg(0, signal.SIGKILL)
+        return result
+
+    writer._Commit._transaction = noting  # type: ignore[method-assign]
+    Transaction.commit_transaction = dying  # type: ignore[method-assign]
+
+
+def run(how: str, source: str, target: str, checkpoint: str) -> None:
+    """Runs the pipeline to its end, or until it dies."""
+    with pipeline_of(checkpoint, "--fast_start") as pipeline:
+        scores = scores_of(pipeline, source)
+        if how == "append":
+            _ = scores | WriteToIceberg(TABLE, properties(target), partition_by="team")
+        else:
+            _ = highest_of(scores) | WriteToIceberg(
+                TABLE, properties(target), key="team", value="highest", schema=HIGHEST
+            )
+
+
+if __name__ == "__main__":
+    kill_at(int(sys.argv[5]), sys.argv[6])
+    run(*sys.argv[1:5])

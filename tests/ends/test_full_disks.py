@@ -1,0 +1,106 @@
+"""Disks that are full under the writers of files, of Delta tables, and of checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numbered_files import Files, add, wait_for
+
+import penstock as beam
+from penstock.io import ReadFromSource, WriteToMemory
+from penstock.options.pipeline_options import PipelineOptions
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of its own, with room for half a megabyte."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("this user may not mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def writer(kind: str, folder: Path) -> Any:
+    if kind == "text":
+        return beam.Map(lambda row: row.name) | beam.io.WriteToText(f"{folder}/out/names")
+    if kind == "parquet":
+        return beam.io.WriteToParquet(f"{folder}/out/names")
+    pytest.importorskip("deltalake")
+    from penstock.io.delta import WriteToDelta
+
+    return WriteToDelta(f"{folder}/out")
+
+
+def fill(file: Path) -> None:
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as stuffing:
+        while True:
+            stuffing.write(bytes(4096))
+
+
+def names(count: int) -> list[str]:
+    # Nothing makes them smaller.
+    return [f"{number * 2654435761 % 2**32:x}" * 4 for number in range(count)]
+
+
+@pytest.mark.parametrize("kind", ["text", "parquet", "delta"])
+def test_a_full_disk_under_a_batch(full: Path, kind: str) -> None:
+    def run(count: int) -> None:
+        with beam.Pipeline() as pipeline:
+            rows = pipeline | beam.Create(names(count)) | beam.Map(lambda name: beam.Row(name=name))
+            _ = rows | "Write" >> writer(kind, full)
+
+    with pytest.raises(Exception, match=r"(?i)no space left|disk is full") as caught:
+        run(60_000)
+    assert "at step 'Write" in str(caught.value)
+    run(100)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["checkpoint", "text"])
+def test_a_full_disk_under_a_stream(full: Path, tmp_path: Path, kind: str) -> None:
+    checkpoint = (full if kind == "checkpoint" else tmp_path) / "checkpoint"
+    source = tmp_path / "in"
+    source.mkdir()
+    into: list[Any] = []
+
+    def run() -> Any:
+        options = ["--mode=streaming", "--shuffle_partitions=2", f"--checkpoint_location={checkpoint}"]
+        pipeline = beam.Pipeline(options=PipelineOptions(options))
+        pairs = pipeline | ReadFromSource(Files(source)).as_stream(max_records_per_batch=2)
+        _ = pairs | WriteToMemory(into)
+        if kind == "text":
+            _ = pairs | beam.MapTuple(lambda number, word: word) | beam.io.WriteToText(f"{full}/out/names")
+        return pipeline.run()
+
+    add(source, "a", "1 a")
+    stream = run()
+    wait_for(lambda: len(into) == 1, stream)
+    stuffing = full / "stuffing"
+    fill(stuffing)
+    add(source, "a", "2 b")
+    with pytest.raises(Exception, match=r"(?i)no space left|disk is full"):
+        stream.wait_until_finish(duration=60_000)
+    stuffing.unlink()
+    stream = run()
+    add(source, "a", "3 c")
+
+    def lines() -> list[str]:
+        return sorted(line for file in full.glob("out/names*") for line in file.read_text().splitlines())
+
+    if kind == "text":
+        wait_for(lambda: lines() == ["a", "b", "c"], stream)
+    else:
+        wait_for(lambda: into == [(1, "a"), (2, "b"), (3, "c")], stream)
+    stream.cancel()

@@ -1,0 +1,307 @@
+"""Kafka on bad days: topics that are made again, removed records, silent partitions, brokers that go away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from brokers import Mock, Tansu
+from numbered_files import wait_for
+
+import penstock as beam
+from penstock.io import WriteToMemory
+from penstock.io.kafka import ReadFromKafka, WriteToKafka
+from penstock.io.ranges import SourceRange
+from penstock.io.watermarks import BoundedDisorder, IdleTimeout
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.window import FixedWindows
+from penstock_spark.formats.kafka.source import Topics
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def stream_of(transform: Any, into: list[Any], *flags: str) -> Any:
+    pipeline = beam.Pipeline(options=PipelineOptions(["--mode=streaming", "--shuffle_partitions=2", *flags]))
+    _ = pipeline | transform | WriteToMemory(into)
+    return pipeline.run()
+
+
+def topics(read: ReadFromKafka) -> Topics:
+    return Topics(read.source)  # type: ignore[arg-type]
+
+
+def make_again(tansu: Tansu, topic: str, partitions: int) -> None:
+    for removed in tansu._admin.delete_topics([topic]).values():
+        removed.result(20)
+    tansu.make(topic, partitions)
+
+
+# --- By time: no broker for tests knows times, so the client's answer is replaced.
+
+
+def test_where_to_begin_and_end_by_time(mock: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    from confluent_kafka.admin import AdminClient
+
+    topic = mock.make("by-time")
+    for second in range(10):
+        mock.produce(topic, [(0, None, b"%d" % second)], timestamp=second * 1000)
+    mock.produce(topic, [(1, None, b"old")], timestamp=1)
+    original, asked = AdminClient.list_offsets, []
+
+    def list_offsets(self: Any, wanted: Any, **more: Any) -> Any:
+        times = {part: getattr(spec, "timestamp", None) for part, spec in wanted.items()}
+        if None in times.values():
+            return original(self, wanted, **more)
+        answers = {}
+        for part, millis in times.items():
+            asked.append(millis)
+            # As Kafka: the first record that is not older, or -1 if all are older.
+            first = -(-millis // 1000)
+            answers[part] = Future[Any]()
+            answers[part].set_result(
+                SimpleNamespace(offset=first if part.partition == 0 and first < 10 else -1)
+            )
+        return answers
+
+    monkeypatch.setattr(AdminClient, "list_offsets", list_offsets)
+
+    def read(**arguments: Any) -> list[bytes]:
+        into: list[Any] = []
+        with beam.Pipeline() as pipeline:
+            _ = pipeline | ReadFromKafka(mock.config, [topic], **arguments) | WriteToMemory(into)
+        return sorted(value for _, value in into)
+
+    assert read(start_read_time=6500) == [b"7", b"8", b"9"]
+    assert read(start_read_time=2000, end_read_time=4000) == [b"2", b"3"]
+    assert read(end_read_time=99_000) == [*(b"%d" % second for second in range(10)), b"old"]
+    assert read(start_read_time=99_000) == []
+    assert set(asked) == {6500, 2000, 4000, 99_000}
+
+
+# --- What is removed, made again or added.
+
+
+def test_records_that_retention_has_removed(mock: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = mock.make("retention")
+    mock.produce(topic, [(0, None, b"%d" % number) for number in range(5)])
+    source = topics(ReadFromKafka(mock.config, [topic]))
+    start = source.first_position()
+    original = Topics._offsets
+
+    def offsets(self: Topics, partitions: list[str], which: str, millis: int = 0) -> dict[str, int]:
+        found = original(self, partitions, which, millis)
+        return {**found, f"{topic}/0": 3} if which == "earliest" else found
+
+    monkeypatch.setattr(Topics, "_offsets", offsets)
+    with pytest.raises(
+        ValueError, match="begins at record 3, but the stream has read it only up to record 0"
+    ):
+        source.last_position(start, None)
+    # Removed between planning and reading: the task finds out.
+    with pytest.raises(LookupError, match=r"records of retention/0 from offset 50 on are no longer there"):
+        list(source.read(SourceRange(f"{topic}/0", 50, 60)))
+    source.close()
+
+
+def test_a_topic_that_gains_partitions(mock: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = mock.make("grows")
+    mock.produce(topic, [(number, None, b"%d" % number) for number in range(4)])
+    source = topics(ReadFromKafka(mock.config, [topic], dynamic_read_poll_interval_seconds=0))
+    original = Topics._look_up
+    monkeypatch.setattr(Topics, "_look_up", lambda self: original(self)[:2])
+    start = source.first_position()
+    assert start == {"grows/0": 0, "grows/1": 0}
+    monkeypatch.setattr(Topics, "_look_up", original)
+    announced = source.last_position(start, None)
+    assert announced == {"grows/0": 1, "grows/1": 1, "grows/2": 0, "grows/3": 0}
+    assert source.last_position(announced, None) == dict.fromkeys(announced, 1)
+    source.close()
+
+
+def test_a_topic_that_begins_later_and_offsets_for_tools(mock: Mock) -> None:
+    from confluent_kafka import Consumer, TopicPartition
+
+    mock.produce(mock.make("later-a"), [(0, None, b"a")])
+    into: list[Any] = []
+    config = {**mock.config, "group.id": "tools"}
+    read = ReadFromKafka(
+        config,
+        topic_pattern="later-.*",
+        commit_offset_in_finalize=True,
+        dynamic_read_poll_interval_seconds=0.1,
+    )
+    stream = stream_of(read.as_stream(), into)
+    wait_for(lambda: len(into) == 1, stream)
+    mock.produce(mock.make("later-b"), [(3, None, b"b")])
+    wait_for(lambda: len(into) == 2, stream)
+    consumer = Consumer(config)
+    parts = [TopicPartition("later-a", 0), TopicPartition("later-b", 3)]
+
+    def committed() -> list[int]:
+        # Spark tells a source about a micro-batch once the next one begins.
+        mock.produce("later-a", [(1, None, b"more")])
+        return [part.offset for part in consumer.committed(parts, 10)]
+
+    wait_for(lambda: committed() == [1, 1], stream)
+    consumer.close()
+    stream.cancel()
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_topic_that_is_made_again(tansu: Tansu, tmp_path: Path, is_running: bool) -> None:
+    topic = tansu.make(f"again-{is_running}", 2)
+    for number in range(3):
+        # This broker names a wrong end after a batch of several records.
+        tansu.produce(topic, [(0, None, b"%d" % number)])
+    into: list[Any] = []
+    checkpoint = f"--checkpoint_location={tmp_path}/checkpoint"
+    read = ReadFromKafka(tansu.config, [topic], dynamic_read_poll_interval_seconds=0.1).as_stream()
+    stream = stream_of(read, into, checkpoint)
+    wait_for(lambda: len(into) == 3, stream)
+    if not is_running:
+        stream.cancel()
+    make_again(tansu, topic, 2)
+    if not is_running:
+        stream = stream_of(read, into, checkpoint)
+    with pytest.raises(
+        (ValueError, LookupError),
+        match=r"(?s)(ends before record 0, but .* up to record 3|there is no topic)",
+    ) as caught:
+        stream.wait_until_finish(duration=60_000)
+    assert "test_kafka_troubles.py:" in str(caught.value)
+    assert len(into) == 3
+
+
+# --- Silence.
+
+
+@pytest.mark.soak
+def test_silent_partitions_no_longer_delay_the_others(mock: Mock) -> None:
+    topic = mock.make("idle")
+    for second in (1, 2, 200):
+        mock.produce(topic, [(0, b"k", b"")], timestamp=second * 1000)
+    policy = IdleTimeout(BoundedDisorder(1, per_partition=True), 1)
+    into: list[Any] = []
+    pipeline = beam.Pipeline(options=PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"]))
+    read = ReadFromKafka(mock.config, [topic], timestamp_policy="CreateTime").as_stream(watermark=policy)
+    windows = pipeline | read | beam.MapTuple(lambda key, value: (key, 1)) | beam.WindowInto(FixedWindows(10))
+    _ = windows | beam.CombinePerKey(sum) | WriteToMemory(into)
+    stream = pipeline.run()
+    # Partitions 1 to 3 are empty, and would hold the watermark for good.
+    wait_for(lambda: (b"k", 2) in into, stream)
+    stream.cancel()
+
+
+# --- Brokers that go away.
+
+
+def test_offsets_without_an_answer(mock: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client answers -1001, and no error, if a broker hangs at the wrong moment."""
+    from confluent_kafka.admin import AdminClient
+
+    topic = mock.make("no-answer")
+    source = topics(ReadFromKafka(mock.config, [topic]))
+    start = source.first_position()
+
+    def list_offsets(self: Any, wanted: Any, **more: Any) -> Any:
+        answer = Future[Any]()
+        answer.set_result(SimpleNamespace(offset=-1001))
+        return dict.fromkeys(wanted, answer)
+
+    monkeypatch.setattr(AdminClient, "list_offsets", list_offsets)
+    with pytest.raises(ConnectionError, match="cannot be reached"):
+        source.last_position(start, None)
+    with pytest.raises(ConnectionError, match="cannot be reached"):
+        source._at_millis([f"{topic}/0"], 1)
+    source.close()
+
+
+KEEP = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from brokers import Mock
+mock = Mock()
+mock.make("away")
+print(mock.servers, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("patience_seconds", [2.0, 60.0])
+def test_brokers_that_hang_while_a_stream_reads(tmp_path: Path, patience_seconds: float) -> None:
+    program = [sys.executable, "-c", KEEP, str(Path(__file__).parent)]
+    keeper = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert keeper.stdout is not None
+        mock = Mock.__new__(Mock)
+        mock.servers = keeper.stdout.readline().strip()
+        mock.produce("away", [(0, None, b"0")])
+        into: list[Any] = []
+        checkpoint = f"--checkpoint_location={tmp_path}/checkpoint"
+        topic = ReadFromKafka(mock.config, ["away"], patience_seconds=patience_seconds)
+        stream = stream_of(topic.as_stream(), into, checkpoint)
+        wait_for(lambda: len(into) == 1, stream)
+        os.kill(keeper.pid, signal.SIGSTOP)
+        if patience_seconds < 60:
+            with pytest.raises(ConnectionError, match="cannot be reached") as caught:
+                stream.wait_until_finish(duration=60_000)
+            assert "while running 'ReadFromKafka'" in str(caught.value)
+        else:
+            stream.wait_until_finish(duration=15_000)
+        os.kill(keeper.pid, signal.SIGCONT)
+        mock.produce("away", [(1, None, b"1")])
+        if patience_seconds < 60:
+            stream = stream_of(topic.as_stream(), into, checkpoint)
+        wait_for(lambda: len(into) == 2, stream)
+        stream.cancel()
+        assert sorted(value for _, value in into) == [b"0", b"1"]
+    finally:
+        keeper.kill()
+        keeper.wait()
+        if keeper.stdout is not None:
+            keeper.stdout.close()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_a_broker_that_hangs_while_a_stream_writes(mock: Mock, tmp_path: Path, exactly_once: bool) -> None:
+    broker = Tansu()
+    try:
+        source, target = mock.make(f"hangs-{exactly_once}"), broker.make("target", 2)
+        mock.produce(source, [(0, b"0", b"0")])
+        config = {**broker.config, "transaction.timeout.ms": 5_000, "message.timeout.ms": 4_000}
+        flags = ["--mode=streaming", "--shuffle_partitions=2", f"--checkpoint_location={tmp_path}/checkpoint"]
+
+        def run() -> Any:
+            pipeline = beam.Pipeline(options=PipelineOptions(flags))
+            records = pipeline | ReadFromKafka(mock.config, [source]).as_stream()
+            _ = records | WriteToKafka(config, target, exactly_once=exactly_once)
+            return pipeline.run()
+
+        def values() -> list[bytes]:
+            return sorted(record.value() for record in broker.consume(target, 2))
+
+        stream = run()
+        wait_for(lambda: values() == [b"0"], stream)
+        assert broker._process.poll() is None
+        os.kill(broker._process.pid, signal.SIGSTOP)
+        mock.produce(source, [(1, b"1", b"1")])
+        with pytest.raises(Exception, match=r"cannot be (written|reached)") as caught:
+            stream.wait_until_finish(duration=120_000)
+        assert "while running 'WriteToKafka'" in str(caught.value)
+        os.kill(broker._process.pid, signal.SIGCONT)
+        stream = run()
+        wait_for(lambda: b"1" in values(), stream)
+        stream.cancel()
+        # At least once may write again what was not acknowledged.
+        assert (values() if exactly_once else sorted(set(values()))) == [b"0", b"1"]
+    finally:
+        broker.stop()

@@ -1,0 +1,485 @@
+"""Files on object stores without Hadoop: what goes wrong with a store, and what is read and written there."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.server
+import io
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as beam
+from penstock.error import UnsupportedByRunner
+from penstock.io import fileio
+from penstock.io.filesystem import BeamIOError
+from penstock.io.filesystems import FileSystems
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.testing.util import assert_that, equal_to
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest.importorskip("s3fs", reason="needs the package s3fs")
+server = pytest.importorskip("moto.server", reason="needs the package moto")
+
+pytestmark = pytest.mark.spark
+
+SECRET = "hush-hush"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store(spark: SparkSession) -> Iterator[str]:
+    """The address of a server of S3 that has the bucket ``lake``; the environment tells all where it is."""
+    running = server.ThreadedMotoServer(port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "somebody",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_MAX_ATTEMPTS": "1",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        import boto3
+
+        boto3.client("s3").create_bucket(Bucket="lake")
+        yield settings["AWS_ENDPOINT_URL"]
+    for name in settings:
+        spark.sparkContext.environment.pop(name, None)
+    running.stop()
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """A folder for one test."""
+    return f"s3://lake/{request.node.name.partition('[')[0]}"
+
+
+def put(path: str, content: bytes) -> None:
+    with FileSystems.create(path, compression_type="uncompressed") as file:
+        file.write(content)
+
+
+def names(place: str) -> list[str]:
+    """The names of all files below a folder."""
+    return [each.path[len(place) + 1 :] for each in FileSystems.match([f"{place}/**"])[0].metadata_list]
+
+
+def get(path: str) -> bytes:
+    with FileSystems.open(path, compression_type="uncompressed") as file:
+        return file.read()
+
+
+def check(read: Any, expected: list[Any]) -> None:
+    with beam.Pipeline() as pipeline:
+        assert_that(pipeline | read, equal_to(expected))
+
+
+def write(values: list[Any], sink: Any) -> None:
+    with beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create(values) | sink
+
+
+def refused(transform: Any, kind: Any, words: str) -> str:
+    """The text of the error of a pipeline with a source, in three parts and without secrets."""
+    pipeline = beam.Pipeline()
+    _ = pipeline | "ReadIt" >> transform | beam.Map(print)
+    with pytest.raises(kind, match=words) as caught:
+        pipeline.run()
+    text = str(caught.value)
+    assert "ReadIt" in text
+    assert "hint: " in text
+    assert SECRET not in text
+    assert "java" not in text
+    return text
+
+
+@contextmanager
+def other_server(status: int | None) -> Iterator[None]:
+    """A server that answers everything with one status; None for a server that is away."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            body = b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
+            self.send_response(status or 500)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
+
+        def log_message(self, *arguments: Any) -> None:
+            """Nothing is said."""
+
+    with (
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as other,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{other.server_port}")
+        if status is None:
+            other.server_close()
+            yield
+            return
+        thread = threading.Thread(target=other.serve_forever, daemon=True)
+        thread.start()
+        yield
+        other.shutdown()
+        thread.join()
+
+
+READS = {
+    "text": beam.io.ReadFromText,
+    "json": beam.io.ReadFromJson,
+    "csv": beam.io.ReadFromCsv,
+    "parquet": beam.io.ReadFromParquet,
+}
+
+# What goes wrong.
+
+
+@pytest.mark.parametrize("format", ["text", "parquet"])
+def test_an_empty_match_a_server_that_is_away_and_one_that_denies_are_told_before_anything_runs(
+    format: str, place: str
+) -> None:
+    read = READS[format]
+    refused(read(f"{place}/none*"), OSError, "No files found based on the file pattern s3://")
+    with other_server(None):
+        refused(read(f"{place}/a*"), OSError, "the store of .* does not answer")
+    with other_server(403):
+        refused(read(f"{place}/a*"), PermissionError, "the store refuses access to")
+    assert names(place) == [], "the right address is used again"
+
+
+def test_writing_to_a_server_that_is_away_or_denies_is_told(place: str) -> None:
+    for status, kind, words in ((None, OSError, "does not answer"), (403, PermissionError, "refuses access")):
+        with other_server(status), pytest.raises(kind, match=words) as caught:
+            write(["a"], "WriteIt" >> beam.io.WriteToText(f"{place}/a"))
+        assert "WriteIt" in str(caught.value)
+        assert SECRET not in str(caught.value)
+    assert names(place) == []
+
+
+@pytest.mark.parametrize("package", ["s3fs", "fsspec"])
+def test_without_the_package_the_error_says_what_to_install(
+    package: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    words = r"need the package s3fs(.|\n)*pip install 'penstock\[s3\]'"
+    with pytest.raises(ModuleNotFoundError, match=words):
+        FileSystems.match([f"{place}/*"])
+    refused(beam.io.ReadFromText(f"{place}/*"), ModuleNotFoundError, words)
+    with pytest.raises(ModuleNotFoundError, match=words):
+        write(["a"], beam.io.WriteToText(f"{place}/a"))
+
+
+def test_a_url_with_credentials_is_refused_and_they_are_not_shown() -> None:
+    for act in (
+        lambda: FileSystems.open(f"s3://me:{SECRET}@lake/a"),
+        lambda: write(["a"], beam.io.WriteToText(f"s3://me:{SECRET}@lake/a")),
+    ):
+        with pytest.raises(ValueError, match="has credentials in it") as caught:
+            act()
+        assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["text", "parquet", "json"])
+def test_a_file_that_disappears_or_becomes_shorter_fails_the_run(
+    format: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock_spark.files import finding
+
+    table = io.BytesIO()
+    pq.write_table(pa.table({"a": list(range(100))}), table)
+    content = {"text": b"a\n" * 100, "parquet": table.getvalue(), "json": b'{"a": 1}\n' * 100}[format]
+    put(f"{place}/a", content)
+    put(f"{place}/b", content)
+    found = finding._on_store
+
+    def then_gone(*arguments: Any) -> dict[str, int]:
+        put(f"{place}/b", content)
+        sizes = found(*arguments)
+        FileSystems.delete([f"{place}/b"])
+        return sizes
+
+    def then_shorter(*arguments: Any) -> dict[str, int]:
+        put(f"{place}/b", content)
+        sizes = found(*arguments)
+        put(f"{place}/b", content[:20])
+        return sizes
+
+    acts = [(then_gone, "No such file"), (then_shorter, "shorter|changed|not a Parquet file")]
+    for act, words in acts[: 1 if format == "json" else 2]:
+        monkeypatch.setattr(finding, "_on_store", act)
+        refused(READS[format](f"{place}/*"), (OSError, ValueError), f"/b .*({words})")
+
+
+def test_files_that_are_damaged_or_of_another_kind_are_named(place: str) -> None:
+    put(f"{place}/a.txt.gz", gzip.compress(b"a\n" * 1000)[:-20])
+    put(f"{place}/a.json.gz", gzip.compress(b'{"a": 1}\n' * 1000)[:-20])
+    put(f"{place}/a.parquet", b"PAR1 or not")
+    put(f"{place}/1.csv", b"a,b\n1,2\n")
+    put(f"{place}/2.csv", b"a,c\n1,2\n")
+    refused(beam.io.ReadFromText(f"{place}/a.txt.gz"), ValueError, "is not a whole gzip file")
+    refused(beam.io.ReadFromJson(f"{place}/a.json.gz"), ValueError, "is not a whole gzip file")
+    refused(beam.io.ReadFromParquet(f"{place}/a.parquet"), ValueError, "a.parquet is not a Parquet file")
+    refused(beam.io.ReadFromCsv(f"{place}/*.csv"), ValueError, "the header of .*2.csv names other columns")
+
+
+def test_a_file_is_stored_whole_or_not_at_all(place: str) -> None:
+    file = FileSystems.create(f"{place}/b")
+    file.write(b"half")
+    del file
+    with contextlib.suppress(ZeroDivisionError), FileSystems.create(f"{place}/a") as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert names(place) == []
+
+
+def test_a_run_that_fails_leaves_the_files_of_the_run_before(place: str) -> None:
+    write(["a", "b"], beam.io.WriteToText(f"{place}/out", num_shards=2))
+    before = {name: get(f"{place}/{name}") for name in names(place)}
+    pipeline = beam.Pipeline()
+    divided = pipeline | beam.Create([1, 2, 0]) | beam.Reshuffle() | beam.Map(lambda n: str(1 // n))
+    _ = divided | beam.io.WriteToText(f"{place}/out", num_shards=3)
+    with pytest.raises(ZeroDivisionError):
+        pipeline.run()
+    assert {name: get(f"{place}/{name}") for name in names(place)} == before
+
+
+def test_a_store_that_fails_while_files_get_their_names_leaves_none_of_the_new_names(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock_spark.files.stores import StoreFiles
+
+    replace = StoreFiles.replace
+    calls = iter([True, True, False])
+
+    def failing(self: Any, source: str, target: str) -> None:
+        if not next(calls):
+            raise OSError(5, "the store is full")
+        replace(self, source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreFiles, "replace", failing)
+        with pytest.raises(OSError, match="the store is full"):
+            write(["a", "b", "c"], beam.io.WriteToText(f"{place}/out", num_shards=3))
+    assert names(place) == []
+
+
+def test_streams_from_a_store_and_checkpoints_there_are_refused_before_the_start(
+    place: str, tmp_path: Path
+) -> None:
+    put(f"{place}/a", b"a\n")
+    text = refused(
+        beam.io.ReadFromText(f"{place}/*").as_stream(ends=True), UnsupportedByRunner, "no file system for s3"
+    )
+    assert "spark.jars.packages" in text
+    (tmp_path / "a").write_text("a\n")
+    options = PipelineOptions([f"--checkpoint_location={place}/checkpoint"])
+    pipeline = beam.Pipeline(options=options)
+    _ = pipeline | beam.io.ReadFromText(f"{tmp_path}/*").as_stream(ends=True) | beam.Map(print)
+    with pytest.raises(ValueError, match=r"does not reach the folder(.|\n)*hint: use a path on a disk"):
+        pipeline.run()
+
+
+# What goes right.
+
+
+def test_the_file_systems_find_read_copy_and_delete(place: str) -> None:
+    with FileSystems.create(f"{place}/a.txt.gz") as file:
+        file.write(b"hello")
+    put(f"{place}/deep/b 1%20.txt", b"b")
+    assert names(place) == ["a.txt.gz", "deep/b 1%20.txt"]
+    for pattern, count in {
+        "*": 1,
+        "**": 2,
+        "a*": 1,
+        "*/b*": 1,
+        "[ab].*": 1,
+        "?.txt*": 1,
+        "": 1,
+        "c": 0,
+    }.items():
+        assert len(FileSystems.match([f"{place}/{pattern}"])[0].metadata_list) == count, pattern
+    with FileSystems.open(f"{place}/a.txt.gz") as file:
+        assert file.read() == b"hello"
+    assert FileSystems.exists(place)
+    assert FileSystems.last_updated(f"{place}/a.txt.gz") > 1e9
+    FileSystems.rename([f"{place}/a.txt.gz"], [f"{place}/c.gz"])
+    assert FileSystems.checksum(f"{place}/c.gz")
+    FileSystems.copy([f"{place}/deep"], [f"{place}/copy"])
+    assert names(place) == ["c.gz", "copy/b 1%20.txt", "deep/b 1%20.txt"]
+    FileSystems.delete([f"{place}/c.gz", f"{place}/*/b*"])
+    assert names(place) == []
+    with pytest.raises(BeamIOError, match="Delete operation failed"):
+        FileSystems.delete([f"{place}/c.gz"])
+    with pytest.raises(FileNotFoundError):
+        FileSystems.open(f"{place}/c.gz")
+
+
+def test_matched_files_are_read_in_tasks(place: str) -> None:
+    put(f"{place}/a.txt", b"a")
+    put(f"{place}/b.txt", b"b")
+    with beam.Pipeline() as pipeline:
+        files = pipeline | fileio.MatchFiles(f"{place}/*.txt") | fileio.ReadMatches()
+        assert_that(files | beam.Map(lambda file: file.read_utf8()), equal_to(["a", "b"]))
+
+
+def test_text_is_read_plain_compressed_in_splits_and_with_names(place: str, spark: SparkSession) -> None:
+    put(f"{place}/a b.txt", b"head\r\na\r\nb\n\nc")
+    put(f"{place}/d.txt.gz", gzip.compress(b"head\nd\n"))
+    put(f"{place}/_hidden.txt", b"head\nhidden\n")
+    put(f"{place}/empty.txt", b"")
+    check(beam.io.ReadFromText(f"{place}/*.txt*", skip_header_lines=1), ["a", "b", "", "c", "d"])
+    check(beam.io.ReadFromTextWithFilename(f"{place}/d*", skip_header_lines=1), [(f"{place}/d.txt.gz", "d")])
+    put(f"{place}/many", b"".join(b"%d\n" % number for number in range(20_000)))
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "10001")
+    try:
+        check(beam.io.ReadFromText(f"{place}/many"), [str(number) for number in range(20_000)])
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", str(before))
+
+
+def test_json_and_csv_are_read(place: str) -> None:
+    put(f"{place}/a.json", '{"a": 1}\n{"a": 2, "b": "ü"}\n'.encode())
+    put(f"{place}/b.json.gz", gzip.compress(b'{"a": 3}\n'))
+    rows = [beam.Row(a=1, b=None), beam.Row(a=2, b="ü"), beam.Row(a=3, b=None)]
+    check(beam.io.ReadFromJson(f"{place}/*.json*"), rows)
+    put(f"{place}/list", b'[{"a": 1}, {"a": 2}]')
+    check(beam.io.ReadFromJson(f"{place}/list", lines=False), [beam.Row(a=1), beam.Row(a=2)])
+    put(f"{place}/a.csv", '\ufeffn,s\n1,"x, ü"\n\n2,\n'.encode())
+    put(f"{place}/b.csv.gz", gzip.compress(b"n,s\r\n3,z\r\n"))
+    table = [beam.Row(n=1, s="x, ü"), beam.Row(n=2, s=None), beam.Row(n=3, s="z")]
+    check(beam.io.ReadFromCsv(f"{place}/*.csv*"), table)
+    put(f"{place}/quoted", b'n,s\n1,"x\ny"\n2,"q""r"\n')
+    quoted = [beam.Row(n=1, s="x\ny"), beam.Row(n=2, s='q"r')]
+    check(beam.io.ReadFromCsv(f"{place}/quoted", splittable=False), quoted)
+    put(f"{place}/latin", "1;ü\n2;3\n".encode("latin-1"))
+    read = beam.io.ReadFromCsv(f"{place}/latin", sep=";", encoding="latin-1", names=["n", "s"])
+    check(read, [beam.Row(n=1, s="ü"), beam.Row(n=2, s="3")])
+    put(f"{place}/open", b'n,s\n1,"x\n2,y\n')
+    refused(beam.io.ReadFromCsv(f"{place}/open"), ValueError, "malformed lines of CSV.*open")
+
+
+def test_avro_is_read_in_splits_and_written(place: str, spark: SparkSession) -> None:
+    fastavro = pytest.importorskip("fastavro", reason="needs the package fastavro")
+    schema = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]}
+    content = io.BytesIO()
+    records = [{"n": number} for number in range(5_000)]
+    fastavro.writer(content, schema, records, sync_interval=1000)
+    put(f"{place}/a.avro", content.getvalue())
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "3001")
+    try:
+        check(beam.io.ReadFromAvro(f"{place}/*.avro"), records)
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", str(before))
+    write(records[:3], beam.io.WriteToAvro(f"{place}/out", schema, num_shards=1))
+    assert list(fastavro.reader(io.BytesIO(get(f"{place}/out-00000-of-00001")))) == records[:3]
+
+
+def test_parquet_is_read_with_the_columns_of_all_files_and_written(place: str) -> None:
+    for number, table in enumerate([{"n": [1, 2], "s": [{"x": 1, "y": 2}] * 2}, {"n": [3], "z": ["u"]}]):
+        content = io.BytesIO()
+        pq.write_table(pa.table(table), content, row_group_size=1)
+        put(f"{place}/{number}.parquet", content.getvalue())
+    inner = {"x": 1, "y": 2}
+    expected = [
+        {"n": 1, "s": inner, "z": None},
+        {"n": 2, "s": inner, "z": None},
+        {"n": 3, "s": None, "z": "u"},
+    ]
+    check(beam.io.ReadFromParquet(f"{place}/*"), expected)
+    check(beam.io.ReadFromParquet(f"{place}/0*", columns=["s.y"]), [{"s": {"y": 2}}] * 2)
+    refused(beam.io.ReadFromParquet(f"{place}/*", columns=["q"]), ValueError, "the files have no columns q")
+    write([{"n": 7}], beam.io.WriteToParquet(f"{place}/out", pa.schema([("n", pa.int64())])))
+    assert pq.read_table(io.BytesIO(get(f"{place}/out-00000-of-00001"))).to_pylist() == [{"n": 7}]
+    with beam.Pipeline() as pipeline:
+        read = pipeline | beam.io.ReadFromParquet(f"{place}/out*", as_rows=True)
+        _ = read | "again" >> beam.io.WriteToParquet(f"{place}/again")
+    assert pq.read_table(io.BytesIO(get(f"{place}/again-00000-of-00001"))).to_pylist() == [{"n": 7}]
+
+
+def test_a_run_replaces_the_files_of_a_run_before_and_no_others(place: str) -> None:
+    put(f"{place}/out-notes", b"mine")
+    write(["a", "b", "c"], beam.io.WriteToText(f"{place}/out", num_shards=3, header="h"))
+    write(["d"], beam.io.WriteToText(f"{place}/out", num_shards=1, header="h"))
+    assert names(place) == ["out-00000-of-00001", "out-notes"]
+    assert get(f"{place}/out-00000-of-00001") == b"h\nd\n"
+    write([beam.Row(a=1)], beam.io.WriteToJson(f"{place}/j"))
+    write([beam.Row(a=1)], beam.io.WriteToCsv(f"{place}/c"))
+    assert get(f"{place}/j-00000-of-00001") == b'{"a":1}\n'
+    assert get(f"{place}/c-00000-of-00001") == b"a\n1\n"
+
+
+def test_a_stream_that_dies_while_it_names_files_writes_each_element_once(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock_spark.files.stores import StoreFiles
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("".join(f"{number}\n" for number in range(9)))
+
+    def run() -> None:
+        options = PipelineOptions([f"--checkpoint_location={tmp_path}/checkpoint", "--shuffle_partitions=2"])
+        with beam.Pipeline(options=options) as pipeline:
+            lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*").as_stream(ends=True)
+            _ = lines | beam.io.WriteToText(f"{place}/out", num_shards=3)
+
+    replace, remove, delete = StoreFiles.replace, StoreFiles.remove, StoreFiles.delete
+    calls = iter([True, False])
+
+    def dying(self: Any, source: str, target: str) -> None:
+        if not next(calls):
+            raise OSError(5, "the driver dies")
+        replace(self, source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreFiles, "replace", dying)
+        # A driver that dies tidies nothing up.
+        patch.setattr(StoreFiles, "remove", lambda self, path: None)
+        patch.setattr(StoreFiles, "delete", lambda self, path: None)
+        with pytest.raises(Exception, match="the driver dies"):
+            run()
+    assert (remove, delete) == (StoreFiles.remove, StoreFiles.delete)
+    assert len(names(place)) > 1
+    run()
+    left = names(place)
+    assert left == [f"out-batch-000000-0000{number}-of-00003" for number in range(3)]
+    lines = b"".join(get(f"{place}/{name}") for name in left).split()
+    assert sorted(map(int, lines)) == list(range(9))
+
+
+def test_a_file_that_the_store_does_not_delete_is_an_error(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the files of an earlier run would be read beside the new ones."""
+    from penstock_spark.files.stores import StoreFiles
+
+    files = StoreFiles()
+    files.remove(f"{place}/absent")
+    put(f"{place}/old", b"1")
+
+    def denied(self: object, pattern: str) -> None:
+        raise PermissionError(13, "Access Denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("penstock.io.object_stores.ObjectStore._delete", denied)
+        with pytest.raises(BeamIOError):
+            files.remove(f"{place}/old")
+    files.remove(f"{place}/old")
+    assert names(place) == []

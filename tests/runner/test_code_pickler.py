@@ -1,0 +1,68 @@
+"""Functions with a cache travel to workers, also those of the main program."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+from penstock_spark.shipping.code_pickler import CodePickler
+from penstock_spark.shipping.user_modules import pickle_by_value_modules
+from penstock_spark.worker.batch import dumps_with_code
+
+PROGRAM = """
+import functools, sys
+from penstock_spark.worker.batch import dumps_with_code
+
+@functools.cache
+def doubled(number):
+    return 2 * number
+
+@functools.lru_cache(maxsize=5, typed=True)
+def sum_up_to(number):
+    "Adds numbers."
+    return number + sum_up_to(number - 1) if number else 0
+
+class Sums:
+    @functools.cached_property
+    def ten(self): return sum_up_to(10)
+
+    @staticmethod
+    @functools.cache
+    def of(number): return sum_up_to(number)
+
+sys.stdout.buffer.write(dumps_with_code(lambda: (doubled, sum_up_to, Sums)))
+"""
+
+
+def test_functions_of_the_main_program(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    written = subprocess.run(
+        [sys.executable, tmp_path / "program.py"], capture_output=True, check=True
+    ).stdout
+    doubled, sum_up_to, sums = pickle.loads(written)()
+    assert (doubled(4), doubled(4), doubled.cache_info().hits) == (8, 8, 1)
+    assert (sum_up_to(10), sums.of(4), sums().ten) == (55, 10, 55)
+    assert sum_up_to.cache_parameters() == {"maxsize": 5, "typed": True}
+    assert (sum_up_to.__name__, sum_up_to.__doc__) == ("sum_up_to", "Adds numbers.")
+    # What has arrived can be sent on.
+    assert pickle.loads(dumps_with_code(sum_up_to))(4) == 10
+
+
+@functools.cache
+def of_this_module(number: int) -> str:
+    return json.dumps(number)
+
+
+def test_functions_that_workers_can_import_travel_as_names() -> None:
+    written = dumps_with_code(of_this_module)
+    assert pickle.loads(written) is of_this_module
+    assert len(written) < 100
+
+
+def test_modules_of_cached_functions_are_found() -> None:
+    assert [module.__name__ for module in pickle_by_value_modules([of_this_module])] == [__name__]
+    assert CodePickler.dispatch_table[type(of_this_module)] is not None
