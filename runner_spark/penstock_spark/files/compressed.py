@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import zlib
-from typing import BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
@@ -21,7 +24,7 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
     >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
     b'a'
     """
-    try:
+    with unpacking(compression, name, where):
         match compression:
             case CompressionTypes.BZIP2:
                 return bz2.decompress(content)
@@ -32,8 +35,26 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
             case CompressionTypes.GZIP | CompressionTypes.ZSTD:
                 with pa.input_stream(pa.py_buffer(content), compression=compression) as stream:
                     return bytes(stream.read())
-        return content
+    return content
+
+
+@contextmanager
+def unpacking(compression: str, name: str, where: str) -> Iterator[None]:
+    """Raises one ValueError for what each compression raises about content that is damaged or of another kind.
+
+    >>> with unpacking("gzip", "a.gz", ""):
+    ...     open_for_reading(io.BytesIO(b"no gzip"), "gzip").read()
+    Traceback (most recent call last):
+    ...
+    ValueError: a.gz is not a whole gzip file
+      hint: check the file, or compression_type
+    """
+    try:
+        yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # The disk or the store has failed, and not the content.
+            raise
         raise refusal(
             ValueError,
             f"{name} is not a whole {compression} file",
@@ -45,6 +66,14 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
 def compressed(content: bytes, compression: str) -> bytes:
     data = compress(content, compression)
     return content if data is None else data
+
+
+def open_for_reading(stored: BinaryIO, compression: str) -> BinaryIO:
+    """The content of an open file without its compression, which must not be AUTO."""
+    if compression in _ARROW_CODECS:
+        stream = pa.input_stream(stored, compression=_ARROW_CODECS[compression])
+        return cast(BinaryIO, io.BufferedReader(stream))
+    return open_compressed("", "rb", compression, stored)
 
 
 def open_for_writing(path: str, compression: str) -> BinaryIO:

@@ -41,11 +41,9 @@ def splits_of(
     A delimiter has one byte. The first `headers` records of each file belong to no split. Files on object stores need
     their `sizes`.
     """
-    whole = []
-    for name in paths:
-        path = name if store_of(name) else os.path.abspath(name)
-        start = _end_of_records(path, delimiter, headers) if headers else 0
-        whole.append(Split(path, name, start, sizes[name] if sizes else os.path.getsize(path)))
+    whole = whole_files(paths, sizes)
+    if headers:
+        whole = [split._replace(start=_end_of_records(split.path, delimiter, headers)) for split in whole]
     opening_bytes = _size(spark, "openCostInBytes")
     parallelism = max(1, spark.sparkContext.defaultParallelism)
     share = sum(split.end - split.start + opening_bytes for split in whole) // parallelism
@@ -56,6 +54,12 @@ def splits_of(
         for start in range(split.start, split.end, limit)
     ]
     return _packed(cut, limit, opening_bytes)
+
+
+def whole_files(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[Split]:
+    """Each file as one split; files on object stores need their `sizes`."""
+    places = [(name if store_of(name) else os.path.abspath(name), name) for name in paths]
+    return [Split(path, name, 0, sizes[name] if sizes else os.path.getsize(path)) for path, name in places]
 
 
 def open_bytes(path: str) -> BinaryIO:
