@@ -44,6 +44,7 @@ EXCEPTIONS = {
     "sdk/penstock/coders/": {"cloudpickle"},
     # Optional packages, each in the folder of the format that it reads and writes.
     "runner_spark/penstock_spark/formats/avro/": {"fastavro"},
+    "runner_spark/penstock_spark/formats/tfrecord/": {"google_crc32c"},
     "runner_spark/penstock_spark/formats/delta/": {"deltalake"},
     "runner_spark/penstock_spark/files/store_clients.py": {"fsspec"},
     # Protocol messages, imported where a time becomes one or is made of one.

@@ -49,9 +49,9 @@ def _hint(name: str) -> str | None:
 def no_attribute(module: str, name: str) -> AttributeError:
     """The error about a name that a module does not have, with a hint if Beam has the name.
 
-    >>> print(no_attribute("penstock.io", "ReadFromTFRecord"))
-    module 'penstock.io' has no attribute 'ReadFromTFRecord'
-      hint: Beam has it, and penstock does not; not yet: `fileio.ReadMatches` ...
+    >>> print(no_attribute("penstock.io", "ReadFromMongoDB"))
+    module 'penstock.io' has no attribute 'ReadFromMongoDB'
+      hint: Beam has it, and penstock does not; not our business: Spark reads ...
     """
     what = f"module {module!r} has no attribute {name!r}"
     return AttributeError(

@@ -47,10 +47,6 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "`penstock.io.kafka`, which needs no expansion service",
     ),
     (
-        "io.tfrecordio",
-        "not yet: `fileio.ReadMatches` and a library",
-    ),
-    (
         "io.filebasedsource io.filebasedsink io.concat_source",
         "not yet: `fileio.ReadMatches` and `fileio.WriteToFiles` with a `FileSink` of your own, or "
         "`iobase.BoundedSource` and `iobase.Sink`",
@@ -94,7 +90,6 @@ _MODULES: tuple[tuple[str, str], ...] = (
 )
 
 _NAMES_IN_IO = {
-    "io.tfrecordio": "ReadFromTFRecord ReadAllFromTFRecord WriteToTFRecord",
     "io.filebasedsink": "FileBasedSink",
     "io.mongodbio": "ReadFromMongoDB WriteToMongoDB",
     "io.gcp": "BigQueryDisposition BigQueryQueryPriority BigQuerySchemaUpdateOption BigQuerySink BigQuerySource "

@@ -269,6 +269,7 @@ BEAM_MODULES = [
     "textio",
     "parquetio",
     "avroio",
+    "tfrecordio",
     "fileio",
     "iobase",
     "range_trackers",

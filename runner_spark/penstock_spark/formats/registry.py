@@ -26,6 +26,7 @@ from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSour
 from penstock.io.streams import StreamSource
 from penstock.io.text_sink import TextSink
 from penstock.io.text_source import TextSource
+from penstock.io.tfrecordio import TFRecordSink, TFRecordSource
 from penstock_spark.files.stores import refuse_streams
 from penstock_spark.formats.avro import AVRO
 from penstock_spark.formats.csv import CSV
@@ -43,6 +44,7 @@ from penstock_spark.formats.ranges import RANGES
 from penstock_spark.formats.sequences import SEQUENCES
 from penstock_spark.formats.tables import TABLES
 from penstock_spark.formats.text import TEXT
+from penstock_spark.formats.tfrecord import TFRECORD
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.sinks.files import plan_files, prepare_files
@@ -56,6 +58,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     JsonSource: JSON,
     ParquetSource: PARQUET,
     AvroSource: AVRO,
+    TFRecordSource: TFRECORD,
     DeltaSource: DELTA,
     DeltaChangesSource: DELTA_CHANGES,
     IcebergSource: ICEBERG,
@@ -71,6 +74,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     JsonSink: JSON,
     ParquetSink: PARQUET,
     AvroSink: AVRO,
+    TFRecordSink: TFRECORD,
     DeltaSink: DELTA,
     IcebergSink: ICEBERG,
     SparkSink: TABLES,

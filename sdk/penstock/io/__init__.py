@@ -57,6 +57,9 @@ from penstock.io.textio import ReadFromTextWithFilename as ReadFromTextWithFilen
 from penstock.io.textio import WriteToCsv as WriteToCsv
 from penstock.io.textio import WriteToJson as WriteToJson
 from penstock.io.textio import WriteToText as WriteToText
+from penstock.io.tfrecordio import ReadAllFromTFRecord as ReadAllFromTFRecord
+from penstock.io.tfrecordio import ReadFromTFRecord as ReadFromTFRecord
+from penstock.io.tfrecordio import WriteToTFRecord as WriteToTFRecord
 
 if not TYPE_CHECKING:
 

@@ -49,7 +49,7 @@ class TextSource(Streamable):
 
     def element_type(self) -> Any:
         """The type hint of the elements: the coder's, in a pair with the file name if `with_filename` is set."""
-        line = str if self.coder is None else _type_hint(self.coder)
+        line = str if self.coder is None else type_hint_of(self.coder)
         return typehints.KV[str, line] if self.with_filename else line
 
     def read_file(self, path: str) -> Iterator[Any]:
@@ -76,7 +76,8 @@ def plain_coder(coder: Any) -> Any:
     return None if coder is None or type(coder).__name__ == "StrUtf8Coder" else coder
 
 
-def _type_hint(coder: Any) -> Any:
+def type_hint_of(coder: Any) -> Any:
+    """The type that a coder decodes to; ``Any`` if the coder does not say it."""
     try:
         return coder.to_type_hint()
     except NotImplementedError:

@@ -1,0 +1,146 @@
+"""TFRecord files: tasks read whole files, and open those themselves that are on their disks or on stores."""
+
+from __future__ import annotations
+
+import errno
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.error import refusal
+from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.filesystems import FileSystems
+from penstock.io.streams import StreamSource
+from penstock.io.tfrecordio import TFRecordSource, provide_records
+from penstock_spark.files.compressed import open_for_reading, unpacking
+from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.packing import packed
+from penstock_spark.files.splits import SHORTER, Split, leaves_files_out, open_bytes, size_of, whole_files
+from penstock_spark.formats.text.scan import content_columns
+from penstock_spark.formats.tfrecord.package import masked_crc32c
+from penstock_spark.formats.tfrecord.records import Damaged, records_in
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.session import empty_frame
+from penstock_spark.sources.decoding import ByFile, Careful, PartDecoder
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import place_columns, stream_files
+
+_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
+_BATCH_RECORDS = 2_000
+_BATCH_BYTES = 8 << 20
+
+
+def records_of_file(file: BinaryIO, name: str, compression: str) -> Iterator[bytes]:
+    """The records of an open file, as stored, for ``ReadAllFromTFRecord``."""
+    return _records(file, name, compression, "")
+
+
+provide_records(records_of_file)
+
+
+def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:
+    """Bytes, or what the coder makes of them."""
+    masked_crc32c(where)
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: lambda batch: [])
+    check = files.unchanged(where)
+    is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
+    if is_reached and not leaves_files_out(spark):
+        parallelism = max(1, spark.sparkContext.defaultParallelism)
+        tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
+        reader = FileReader(source, tasks, where)
+        return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True, check=check)
+    decode = _content_decoder(source, files.namer(), False, where)
+    frame = files.load(spark.read, "binaryFile").select(*content_columns())
+    return Scan(frame, lambda: lambda batch: decode(batch, ""), check=check)
+
+
+def open_tfrecord_stream(
+    source: TFRecordSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    """The records of files that arrive; a file must fit into a task's memory. Damaged files are rejects."""
+    masked_crc32c(where)
+    files = stream_files(stream, source.file_pattern, where)
+    naming = files.naming()
+    decode = _content_decoder(source, naming.namer, stream.has_rejects, where)
+    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+    contents = frame.select(*content_columns(), *place_columns(stream))
+    return StreamScan(contents, lambda: ByFile(decode, naming))
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """Reads the files of the tasks whose numbers are in a batch."""
+
+    source: TFRecordSource
+    tasks: tuple[tuple[Split, ...], ...]  # The files of each task.
+    where: str
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+        for number in batch.column(0).to_pylist():
+            for split in self.tasks[number]:
+                yield from self._batches(split)
+
+    def _batches(self, split: Split) -> Iterator[list[Any]]:
+        try:
+            with open_bytes(split.path) as file:
+                if size_of(file) < split.end:
+                    # Whole records may be missing, which nobody would notice.
+                    raise OSError(errno.EIO, SHORTER)
+                yield from _batches(file, split.name, self.source, self.where)
+        except OSError as error:
+            step_failed(unreadable(error, split.name, self.where), self.where)
+        except Exception as error:
+            step_failed(error, self.where)
+
+
+def _content_decoder(source: TFRecordSource, namer: Namer, has_rejects: bool, where: str) -> PartDecoder:
+    """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
+
+    def decode(batch: pa.RecordBatch, file: str) -> list[Any]:
+        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
+        return [
+            element
+            for name, content in rows
+            for elements in _batches(io.BytesIO(content), namer(name), source, where)
+            for element in elements
+        ]
+
+    return Careful(decode, "content", has_rejects, where)
+
+
+def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> Iterator[list[Any]]:
+    """The elements of some records of a file at a time."""
+    decode = (lambda record: record) if source.coder is None else source.coder.decode
+    batch: list[Any] = []
+    size = 0
+    for record in _records(file, name, resolve_compression(name, source.compression_type), where):
+        batch.append(decode(record))
+        size += len(record)
+        if len(batch) == _BATCH_RECORDS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterator[bytes]:
+    """The records of a file as stored; ValueError if it is damaged, without what is in it."""
+    checksum = masked_crc32c(where)
+    try:
+        with unpacking(compression, name, where):
+            yield from records_in(open_for_reading(file, compression), checksum)
+    except Damaged as error:
+        is_plain = compression == CompressionTypes.UNCOMPRESSED
+        place = f"byte {error.offset}" if is_plain else f"byte {error.offset} of the uncompressed content"
+        what = f"{name} is not a TFRecord file, or it is damaged: the record at {place} {error.what}"
+        hint = "write the file again, or give a pattern without it"
+        if is_plain and error.offset == 0:
+            hint = "pass compression_type if the file is compressed, or give a pattern without it"
+        raise refusal(ValueError, what, where=where, hint=hint) from None

@@ -1,0 +1,215 @@
+"""Reading and writing TFRecord files (Beam's ``apache_beam.io.tfrecordio``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from penstock.coders import coders
+from penstock.construction.ptransform import PTransform
+from penstock.error import RunnerError
+from penstock.functions.dofn import DoFn
+from penstock.graph import Sink
+from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
+from penstock.io.filesystem import FileMetadata
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import Path, check_path, files_of
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
+from penstock.io.text_sink import Shards
+from penstock.io.text_source import type_hint_of
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
+from penstock.typehints import typehints
+
+__all__ = ["ReadAllFromTFRecord", "ReadFromTFRecord", "WriteToTFRecord"]
+
+
+@dataclass(frozen=True)
+class TFRecordSource(Streamable):
+    """Records of TFRecord files; see `ReadFromTFRecord`.
+
+    >>> TFRecordSource("/data/*.tfrecord").describe()
+    'tfrecord /data/*.tfrecord'
+    """
+
+    file_pattern: Path
+    coder: Any = None  # None leaves the bytes as they are.
+    compression_type: str = CompressionTypes.AUTO
+    validate: bool = True
+
+    def describe(self) -> str:
+        return f"tfrecord {self.file_pattern}"
+
+
+@dataclass(frozen=True)
+class TFRecordSink(Sink):
+    """Records in TFRecord files; see `WriteToTFRecord`."""
+
+    shards: Shards
+    coder: Any = None  # None takes bytes as they are, and nothing else.
+    compression_type: str = CompressionTypes.AUTO
+    triggering_frequency: float | None = None
+
+    def describe(self) -> str:
+        return self.shards.describe("tfrecord")
+
+
+def _plain(coder: Any) -> Any:
+    """None for the default coder, so that the runner need not call it; any other coder unchanged."""
+    # A subclass may do something else with the bytes.
+    return None if type(coder) is coders.BytesCoder else coder
+
+
+def _type_of(coder: Any) -> Any:
+    return bytes if coder is None else type_hint_of(coder)
+
+
+class ReadFromTFRecord(SourceTransform[Any]):
+    """The records of TFRecord files, as bytes (Beam's ``ReadFromTFRecord``).
+
+    A task reads whole files, because only the record before it tells where a record begins. Checksums are compared.
+    Install ``penstock[tfrecord]``.
+
+    Args:
+        file_pattern: The path, with wildcards as in ``ReadFromText``.
+        coder: Decodes the bytes of a record.
+        compression_type: A name of ``CompressionTypes``; by default the file's name decides.
+        validate: Whether a pattern that matches nothing is an error.
+
+    Raises:
+        OSError: If no file matches.
+        ModuleNotFoundError: When the pipeline starts, if ``google-crc32c`` is not installed.
+        ValueError: When the pipeline runs, if a file is damaged; the error names the file, and the byte where the
+            damaged record begins.
+
+    >>> ReadFromTFRecord("/data/*", validate=False).source.describe()
+    'tfrecord /data/*'
+    """
+
+    source: TFRecordSource
+
+    def __init__(
+        self,
+        file_pattern: Any,
+        coder: Any = coders.BytesCoder(),
+        compression_type: str = CompressionTypes.AUTO,
+        validate: bool = True,
+    ) -> None:
+        check_path(file_pattern, "file_pattern")
+        check_compression(compression_type)
+        super().__init__(TFRecordSource(file_pattern, _plain(coder), compression_type, validate))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return _type_of(self.source.coder)
+
+
+class _MatchFiles(DoFn):
+    def process(self, element: str | FileMetadata) -> list[FileMetadata]:
+        return files_of(element)
+
+
+class _ReadFiles(DoFn):
+    """Reads each file that an element names, with the runner's reader of TFRecord files.
+
+    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
+    """
+
+    def __init__(self, coder: Any, compression_type: str, with_filename: bool) -> None:
+        self._coder = coder
+        self._compression_type = compression_type
+        self._with_filename = with_filename
+        self._records: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_records": self._records or _provided.get("records")}
+
+    def process(self, element: FileMetadata) -> Iterator[Any]:
+        records = self._records or _provided.get("records")
+        if records is None:
+            raise RunnerError(
+                "the runner cannot read TFRecord files", hint="run the pipeline with SparkRunner"
+            )
+        path = element.path
+        compression = resolve_compression(path, self._compression_type)
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            for record in records(file, path, compression):
+                value = record if self._coder is None else self._coder.decode(record)
+                yield (path, value) if self._with_filename else value
+
+
+_provided: dict[str, Any] = {}
+
+
+def provide_records(records: Callable[[BinaryIO, str, str], Iterator[bytes]]) -> None:
+    """Called by the runner with its reader of TFRecord files, a function that the workers can import.
+
+    It takes an open file as it is stored, its name and its compression, and gives the records.
+    """
+    _provided["records"] = records
+
+
+class ReadAllFromTFRecord(PTransform[Any, Any]):
+    """The records of the TFRecord files that the elements name: paths or patterns (Beam's ``ReadAllFromTFRecord``).
+
+    A pattern may match nothing. Install ``penstock[tfrecord]``.
+
+    Args:
+        coder: Decodes the bytes of a record.
+        compression_type: A name of ``CompressionTypes``; by default a file's name decides.
+        with_filename: Whether the elements are (file name, record).
+    """
+
+    def __init__(
+        self,
+        coder: Any = coders.BytesCoder(),
+        compression_type: str = CompressionTypes.AUTO,
+        with_filename: bool = False,
+    ) -> None:
+        super().__init__()
+        record = _type_of(_plain(coder))
+        self._element_type = typehints.KV[str, record] if with_filename else record
+        self._read = _ReadFiles(_plain(coder), check_compression(compression_type), with_filename)
+
+    def expand(self, pcoll: Any) -> Any:
+        files = pcoll | "Match" >> ParDo(_MatchFiles()) | "Spread" >> Reshuffle()
+        return files | "ReadAllFiles" >> ParDo(self._read).with_output_types(self._element_type)
+
+
+class WriteToTFRecord(SinkTransform[str]):
+    """Writes elements to TFRecord files, and returns the files' names (Beam's ``WriteToTFRecord``).
+
+    An element must be bytes, unless `coder` makes bytes of it. Install ``penstock[tfrecord]``.
+
+    Args:
+        file_path_prefix: The beginning of every file's path; a path on a disk that all workers share.
+        coder: Encodes an element.
+        file_name_suffix: The end of every file's path.
+        num_shards: The number of files; 0 leaves it to Spark.
+        shard_name_template: The middle of a file's name, see `penstock.io.text_sink.Shards`.
+        compression_type: A name of ``CompressionTypes``; by default the end of the path decides.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+
+    >>> WriteToTFRecord("/out/scores", file_name_suffix=".gz").sink.describe()
+    'tfrecord /out/scores-SSSSS-of-NNNNN.gz'
+    """
+
+    sink: TFRecordSink
+
+    def __init__(
+        self,
+        file_path_prefix: Any,
+        coder: Any = coders.BytesCoder(),
+        file_name_suffix: Any = "",
+        num_shards: int = 0,
+        shard_name_template: str | None = None,
+        compression_type: str = CompressionTypes.AUTO,
+        triggering_frequency: float | None = None,
+    ) -> None:
+        shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
+        check_compression(compression_type)
+        super().__init__(TFRecordSink(shards, _plain(coder), compression_type, triggering_frequency))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return str
