@@ -35,6 +35,9 @@ pytestmark = pytest.mark.spark
 
 SECRET = "hush-hush"
 
+# The record "four": its length, a checksum, the data, and a checksum.
+TWENTY_BYTES_OF_TFRECORD = bytes.fromhex("040000000000000042455204666f7572bebc6017")
+
 
 @pytest.fixture(scope="module", autouse=True)
 def store(spark: SparkSession) -> Iterator[str]:
@@ -145,6 +148,7 @@ READS = {
     "json": beam.io.ReadFromJson,
     "csv": beam.io.ReadFromCsv,
     "parquet": beam.io.ReadFromParquet,
+    "tfrecord": beam.io.ReadFromTFRecord,
 }
 
 # What goes wrong.
@@ -195,15 +199,22 @@ def test_a_url_with_credentials_is_refused_and_they_are_not_shown() -> None:
         assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("format", ["text", "parquet", "json"])
+@pytest.mark.parametrize("format", ["text", "parquet", "json", "tfrecord"])
 def test_a_file_that_disappears_or_becomes_shorter_fails_the_run(
     format: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if format == "tfrecord":
+        pytest.importorskip("google_crc32c", reason="needs the package google-crc32c")
     from penstock_spark.files import finding
 
     table = io.BytesIO()
     pq.write_table(pa.table({"a": list(range(100))}), table)
-    content = {"text": b"a\n" * 100, "parquet": table.getvalue(), "json": b'{"a": 1}\n' * 100}[format]
+    content = {
+        "text": b"a\n" * 100,
+        "parquet": table.getvalue(),
+        "json": b'{"a": 1}\n' * 100,
+        "tfrecord": TWENTY_BYTES_OF_TFRECORD * 100,
+    }[format]
     put(f"{place}/a", content)
     put(f"{place}/b", content)
     found = finding._on_store
@@ -390,6 +401,23 @@ def test_avro_is_read_in_splits_and_written(place: str, spark: SparkSession) -> 
         spark.conf.set("spark.sql.files.maxPartitionBytes", str(before))
     write(records[:3], beam.io.WriteToAvro(f"{place}/out", schema, num_shards=1))
     assert list(fastavro.reader(io.BytesIO(get(f"{place}/out-00000-of-00001")))) == records[:3]
+
+
+def test_tfrecord_files_are_read_and_written(place: str) -> None:
+    pytest.importorskip("google_crc32c", reason="needs the package google-crc32c")
+    records = [b"%d" % number for number in range(5_000)]
+    for shards, suffix in ((3, ""), (1, ".gz")):
+        write(records, beam.io.WriteToTFRecord(f"{place}/out", file_name_suffix=suffix, num_shards=shards))
+    put(f"{place}/out-empty", b"")
+    names = [f"{place}/out-0000{number}-of-00003" for number in range(3)]
+    check(beam.io.ReadFromTFRecord(f"{place}/out*"), records * 2)
+    with beam.Pipeline() as pipeline:
+        read = pipeline | beam.Create(names) | beam.io.ReadAllFromTFRecord(with_filename=True)
+        assert_that(read | beam.Values(), equal_to(records), "records")
+        assert_that(read | beam.Keys() | beam.Distinct(), equal_to(names), "names")
+    put(f"{place}/cut", get(names[0])[:-1])
+    about = r"/cut is not a TFRecord file, or it is damaged: the record at byte \d+ is cut off"
+    refused(beam.io.ReadFromTFRecord(f"{place}/*"), ValueError, about)
 
 
 def test_parquet_is_read_with_the_columns_of_all_files_and_written(place: str) -> None:
