@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
+from penstock_spark.sources.partition_values import partition_values
 
 
 class UnknownType(T.DataType):
@@ -100,8 +101,9 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
         return None
     try:
         paths = local_paths(source.file_pattern)
-        return from_arrow_schema(pq.read_schema(paths[0])) if paths else None
-    except (OSError, pa.ArrowException, PySparkException, TypeError):
+        values = partition_values(source.partition_by, source.schema, "")
+        return values.with_columns(from_arrow_schema(pq.read_schema(paths[0]))) if paths else None
+    except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):
         return None
 
 
