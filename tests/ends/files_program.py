@@ -15,10 +15,10 @@ from typing import Any
 
 from scores import pipeline_of, scores_of
 
-from penstock.io import WriteToParquet
+from penstock.io import WriteToOrc, WriteToParquet
 from penstock_spark.sinks import files
 
-WRITERS = {"parquet": WriteToParquet}
+WRITERS = {"parquet": WriteToParquet, "orc": WriteToOrc}
 
 
 def kill_at(number: int, moment: str) -> None:

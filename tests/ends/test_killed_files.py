@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from scores import FILES, Score, expected_of, put
 
 import penstock as beam
@@ -29,12 +30,12 @@ def rows_of(how: str, target: Path) -> list[dict[str, Any]]:
     """What pyarrow reads in the files, and the names of the folders tell."""
     found = []
     for path in target.glob("team=*/*"):
-        rows = pq.ParquetFile(path).read().to_pylist()
+        rows = (pq.ParquetFile(path) if how == "parquet" else orc.ORCFile(path)).read().to_pylist()
         found += [{"team": path.parent.name.partition("=")[2], **row} for row in rows]
     return sorted(found, key=repr)
 
 
-@pytest.mark.parametrize("how", ["parquet"])
+@pytest.mark.parametrize("how", ["parquet", "orc"])
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, SOAK_SEEDS))]
 )

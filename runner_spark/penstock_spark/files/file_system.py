@@ -177,6 +177,11 @@ class HadoopFiles:
         finally:
             stream.close()
 
+    def open(self, path: str) -> tuple[Any, int]:
+        """Java's stream of a file's bytes, and their number."""
+        where = self._path(path)
+        return self._system.open(where), int(self._system.getFileStatus(where).getLen())
+
     def write(self, path: str, content: bytes, replaces: bool = True) -> None:
         stream = self._system.create(self._path(path), replaces)
         try:

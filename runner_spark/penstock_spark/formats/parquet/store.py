@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks, unreadable_part
-from penstock_spark.formats.parquet.footers import UnknownType, _merged, _schema_of
+from penstock_spark.formats.parquet.footers import UnknownType, merged, schema_of_footer
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sources.partition_values import PartitionValues
@@ -44,7 +44,7 @@ def read_stored(sizes: Mapping[str, int], where: str) -> StoredParquet:
     """Reads the footers; a ValueError for a file that is not Parquet."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         footers = list(threads.map(lambda path: _footer(path, where), sizes))
-    schema = reduce(_merged, map(_schema_of, footers))
+    schema = reduce(merged, map(schema_of_footer, footers))
     groups = (
         RowGroup(path, number, sizes[path])
         for path, footer in zip(sizes, footers, strict=True)
