@@ -37,6 +37,8 @@ def writer(kind: str, folder: Path) -> Any:
         return beam.Map(lambda row: row.name) | beam.io.WriteToText(f"{folder}/out/names")
     if kind == "parquet":
         return beam.io.WriteToParquet(f"{folder}/out/names")
+    if kind == "orc":
+        return beam.io.WriteToOrc(f"{folder}/out/names")
     pytest.importorskip("deltalake")
     from penstock.io.delta import WriteToDelta
 
@@ -54,7 +56,7 @@ def names(count: int) -> list[str]:
     return [f"{number * 2654435761 % 2**32:x}" * 4 for number in range(count)]
 
 
-@pytest.mark.parametrize("kind", ["text", "parquet", "delta"])
+@pytest.mark.parametrize("kind", ["text", "parquet", "orc", "delta"])
 def test_a_full_disk_under_a_batch(full: Path, kind: str) -> None:
     def run(count: int) -> None:
         with beam.Pipeline() as pipeline:

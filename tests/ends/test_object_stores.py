@@ -511,3 +511,56 @@ def test_a_file_that_the_store_does_not_delete_is_an_error(
             files.remove(f"{place}/old")
     files.remove(f"{place}/old")
     assert names(place) == []
+
+
+def test_parquet_in_folders_of_partitions_is_written_replaced_and_read(place: str) -> None:
+    schema = pa.schema([("team", pa.string()), ("year", pa.int64()), ("n", pa.int64())])
+    rows = [
+        {"team": "a/b", "year": 7, "n": 1},
+        {"team": None, "year": None, "n": 2},
+        {"team": "c", "year": 7, "n": 3},
+    ]
+    sink = beam.io.WriteToParquet(f"{place}/out", schema, partition_by=("team", "year"), num_shards=1)
+    write(rows, sink)
+    put(f"{place}/team=c/year=7/out-notes", b"mine")
+    nothing = "__HIVE_DEFAULT_PARTITION__"
+    folders = {"team=a%2Fb/year=7", "team=c/year=7", f"team={nothing}/year={nothing}"}
+    files = {f"{folder}/out-00000-of-00001" for folder in folders}
+    assert set(names(place)) == {*files, "team=c/year=7/out-notes"}
+    read = beam.io.ReadFromParquet(f"{place}/out-0*", partition_by=("team", "year"), schema=schema)
+    check(read, rows)
+    only = beam.io.ReadFromParquet(f"{place}/out-0*", partition_by=("team", "year"), columns=["year"])
+    check(only, [{"year": "7"}, {"year": None}, {"year": "7"}])
+    wrong = pa.schema([("team", pa.int64()), ("year", pa.int64())])
+    read = beam.io.ReadFromParquet(f"{place}/out-0*", partition_by=("team", "year"), schema=wrong)
+    refused(read, ValueError, "the column team of .* has no value of the type int64 there")
+    with pytest.raises(ValueError, match="has an empty text"):
+        write([*rows, {"team": "", "year": 1, "n": 1}], sink)
+    assert set(names(place)) == {*files, "team=c/year=7/out-notes"}
+    write(rows[:1], sink)
+    assert set(names(place)) == {"team=a%2Fb/year=7/out-00000-of-00001", "team=c/year=7/out-notes"}
+
+
+def test_orc_is_read_by_stripes_with_the_columns_of_all_files_and_written(place: str) -> None:
+    from pyarrow import orc
+
+    rows = [{"n": number, "text": f"{number * 2654435761 % 2**32:x}" * 9} for number in range(20_000)]
+    for number, table in enumerate([pa.Table.from_pylist(rows), pa.table({"n": [-1], "z": ["u"]})]):
+        content = io.BytesIO()
+        orc.write_table(table, content, stripe_size=1 << 16)
+        put(f"{place}/{number}.orc", content.getvalue())
+    assert orc.ORCFile(io.BytesIO(get(f"{place}/0.orc"))).nstripes > 1
+    check(
+        beam.io.ReadFromOrc(f"{place}/*.orc", columns=["n", "z"]),
+        [*({"n": row["n"], "z": None} for row in rows), {"n": -1, "z": "u"}],
+    )
+    put(f"{place}/cut.orc", get(f"{place}/0.orc")[:-9])
+    refused(
+        beam.io.ReadFromOrc(f"{place}/cut.orc"), ValueError, "cut.orc is not an ORC file, or it is damaged"
+    )
+    schema = pa.schema([("team", pa.string()), ("n", pa.int64())])
+    values = [{"team": "a/b", "n": 1}, {"team": None, "n": 2}]
+    sink = beam.io.WriteToOrc(f"{place}/out/o", schema, partition_by="team", codec="zstd")
+    write([{"team": "gone", "n": 3}], sink)
+    write(values, sink)
+    check(beam.io.ReadFromOrc(f"{place}/out", partition_by="team"), values)

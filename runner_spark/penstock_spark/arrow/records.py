@@ -45,7 +45,7 @@ def schema_of(element_type: Any, where: str) -> pa.Schema:
     team: string not null
     points: int64
     """
-    fields = _fields(element_type)
+    fields = fields_of(element_type)
     if not fields:
         raise refusal(
             ValueError,
@@ -56,7 +56,7 @@ def schema_of(element_type: Any, where: str) -> pa.Schema:
     return pa.schema([field_of(name, hint, where) for name, hint in fields])
 
 
-def _fields(element_type: Any) -> list[tuple[str, Any]]:
+def fields_of(element_type: Any) -> list[tuple[str, Any]]:
     if isinstance(element_type, type) and (
         dataclasses.is_dataclass(element_type) or hasattr(element_type, "_fields")
     ):
@@ -114,7 +114,7 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
         return kind
     if isinstance(hint, PairsConstraint):
         hint = typehints.Dict[hint.inner_type.tuple_types]
-    fields = _fields(hint)
+    fields = fields_of(hint)
     if fields:
         return pa.struct([field_of(inner, each, where) for inner, each in fields])
     origin = typing.get_origin(hint)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -27,6 +27,36 @@ class LocalFiles:
             return sorted(filter(lambda name: name.startswith(beginnings or ""), os.listdir(folder or ".")))
         except (FileNotFoundError, NotADirectoryError):
             return []
+
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        """The sorted names of files by their folders, as paths below the given one.
+
+        The names in such a path, and of the file, begin with the texts, in order.
+
+        >>> LocalFiles().names_below("/no such folder", ["day=", "visits-"])
+        {}
+        """
+        *levels, last = beginnings
+        folders = [""]
+        for beginning in levels:
+            folders = [
+                os.path.join(outer, name)
+                for outer in folders
+                for name in self.names(os.path.join(folder, outer), beginning)
+            ]
+        # In what is no folder, there are no names.
+        found = {below: self.names(os.path.join(folder, below), last) for below in folders}
+        return {below: names for below, names in found.items() if names}
+
+    def make(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+
+    def make_inside(self, folder: str, inside: str) -> None:
+        """Makes folders below one that exists: a task that outlives its run does not make the run's folder again."""
+        for name in inside.split("/"):
+            folder = os.path.join(folder, name)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
 
     def is_folder(self, path: str) -> bool:
         return os.path.isdir(path)
@@ -91,6 +121,14 @@ class HadoopFiles:
         found = [str(each.getPath().getName()) for pattern in patterns for each in self._glob(pattern)]
         return sorted(found)
 
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        levels = "/".join(f"{escaped(beginning)}*" for beginning in beginnings)
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.matching(f"{escaped(folder.rstrip('/'))}/{levels}")):
+            *below, name = path.split("/")[-len(beginnings) :]
+            found.setdefault("/".join(below), []).append(name)
+        return found
+
     def files(self, folder: str) -> list[tuple[str, int]]:
         statuses = self._system.listStatus(self._path(folder))
         return sorted(
@@ -138,6 +176,11 @@ class HadoopFiles:
             return bytes(stream.readAllBytes())
         finally:
             stream.close()
+
+    def open(self, path: str) -> tuple[Any, int]:
+        """Java's stream of a file's bytes, and their number."""
+        where = self._path(path)
+        return self._system.open(where), int(self._system.getFileStatus(where).getLen())
 
     def write(self, path: str, content: bytes, replaces: bool = True) -> None:
         stream = self._system.create(self._path(path), replaces)

@@ -38,18 +38,19 @@ class Files:
     def is_beyond_spark(self) -> bool:
         return bool(self.sizes)
 
-    def load(self, reader: DataFrameReader, format: str) -> DataFrame:
+    def load(self, reader: DataFrameReader, format: str, table: str | None = None) -> DataFrame:
         """The files through one of Spark's readers; there must be at least one.
 
-        On a store that Spark does not reach, tasks read the formats ``text`` and ``binaryFile``.
+        On a store that Spark does not reach, tasks read the formats ``text`` and ``binaryFile``. With the folder of a
+        table, names of folders below it are values of columns.
         """
         if self.is_beyond_spark:
             return frame_of_store(reader._spark, self.sizes, format, self.where)
-        return (
-            reader.option("recursiveFileLookup", True)
-            .format(format)
-            .load([_for_spark(path) for path in self.paths])
-        )
+        if table is None:
+            reader = reader.option("recursiveFileLookup", True)
+        else:
+            reader = reader.option("basePath", _absolute(table))
+        return reader.format(format).load([_for_spark(path) for path in self.paths])
 
     def unchanged(self, where: str) -> Callable[[], None]:
         """Gives a function that raises OSError if one of the files, on this machine's disks, has become shorter."""
@@ -201,5 +202,8 @@ def _with_authority(path: str) -> str:
 
 def _for_spark(path: str) -> str:
     """A path that Spark takes literally: with its scheme, and with wildcard characters escaped."""
-    absolute = path if FileSystems.get_scheme(path) else "file://" + os.path.abspath(path)
-    return escaped(absolute)
+    return escaped(_absolute(path))
+
+
+def _absolute(path: str) -> str:
+    return path if FileSystems.get_scheme(path) else "file://" + os.path.abspath(path)

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from penstock.io.object_stores import upload
 
 
 class _Shard(Protocol):
-    def write(self, values: Sequence[Any]) -> int: ...
+    def write(self, values: Any) -> Any: ...
 
     def close(self) -> None: ...
 
@@ -38,7 +38,7 @@ class StoreShard:
         self._url = url
         self._writer = open_shard(self._local)
 
-    def write(self, values: Sequence[Any]) -> int:
+    def write(self, values: Any) -> Any:
         return self._writer.write(values)
 
     def close(self) -> None:

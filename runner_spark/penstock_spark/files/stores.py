@@ -6,6 +6,7 @@ PySpark from a wheel brings none for S3, Google Cloud Storage or Azure. There, t
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -78,6 +79,19 @@ class StoreFiles:
             for each in self._store._list(top + beginning)
         }
         return sorted(found)
+
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        """The sorted names of files by their folders; the parts of their paths begin with the texts, in order."""
+        top = folder.rstrip("/") + "/"
+        found: dict[str, list[str]] = {}
+        for path in sorted(each.path for each in self._store._list(top + beginnings[0])):
+            *below, name = parts = path[len(top) :].split("/")
+            if len(parts) == len(beginnings) and all(map(str.startswith, parts, beginnings)):
+                found.setdefault("/".join(below), []).append(name)
+        return found
+
+    def make(self, folder: str) -> None:
+        """Nothing: a store has no folders."""
 
     def is_folder(self, path: str) -> bool:
         return any(True for _ in self._store._list(path.rstrip("/") + "/"))

@@ -18,6 +18,7 @@ from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.iceberg import IcebergSink, IcebergSource
 from penstock.io.kafka import KafkaSink, KafkaSource
+from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
 from penstock.io.paths import known_path
 from penstock.io.query_source import QuerySource
@@ -37,6 +38,7 @@ from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.iceberg import ICEBERG
 from penstock_spark.formats.json import JSON
 from penstock_spark.formats.kafka import KAFKA
+from penstock_spark.formats.orc import ORC
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
 from penstock_spark.formats.query import QUERIES
@@ -57,6 +59,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     CsvSource: CSV,
     JsonSource: JSON,
     ParquetSource: PARQUET,
+    OrcSource: ORC,
     AvroSource: AVRO,
     TFRecordSource: TFRECORD,
     DeltaSource: DELTA,
@@ -73,6 +76,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     CsvSink: CSV,
     JsonSink: JSON,
     ParquetSink: PARQUET,
+    OrcSink: ORC,
     AvroSink: AVRO,
     TFRecordSink: TFRECORD,
     DeltaSink: DELTA,
@@ -115,7 +119,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
         raise UnsupportedByRunner(
             f"the source {stream.source.describe()} cannot be read as a stream",
             where=where,
-            hint="read files of text, CSV, JSON or Parquet, or any streaming source of Spark's with ReadFromSpark",
+            hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark's with ReadFromSpark",
         )
     path = known_path(getattr(stream.source, "file_pattern", ""))
     refuse_streams(spark, path or "", "a stream cannot read", where)

@@ -7,6 +7,9 @@ and deletes the folder with the rest. On any other file system, Spark's own writ
 In batch mode, a run deletes the files of an earlier run with such names, even if it writes fewer. In a stream, each
 micro-batch has its own files, whose names contain its number. Exactly once: a retry replaces all files that an earlier
 try has named. A micro-batch without elements writes no file, and each file has its own header and footer.
+
+If rows are kept apart by the values of columns, this holds for the folders of all values together: what an earlier run,
+or an earlier try, has left in the folder of a value that does not come any more is removed, too.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -29,6 +32,7 @@ from penstock.base.identifiers import identifier
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
 from penstock.io.object_stores import check_url, store_of
+from penstock.io.partition_folders import escaped, in_folders
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
 from penstock_spark.files.store_shards import OpenInStore
@@ -36,6 +40,7 @@ from penstock_spark.files.stores import StoreFiles, is_beyond_spark
 from penstock_spark.files.temporary import PREFIX, begin, new_name, remove_abandoned
 from penstock_spark.session.session import existing_session
 from penstock_spark.sinks.file_names import Names
+from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 
 # A file of Spark's that is larger than this has elements in it, whatever its compression.
@@ -89,6 +94,8 @@ class FileSink:
     columns: Callable[[], SparkFiles | None] = _not_in_columns
     # The requested limits of a file; with them, there may be more files than shards.
     limits: tuple[str, ...] = ()
+    # How rows are kept apart in folders; with it, `shards` is the most files that a folder gets, and no file is empty.
+    partitions: Partitions | None = None
 
 
 def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> SinkPlan:
@@ -125,29 +132,36 @@ class _Writing:
 
     def by_tasks(self) -> SinkPlan:
         """On a disk that all workers share."""
-        return self._by_tasks(LocalFiles(), os.path.abspath(self.files.names.folder), self.files.open_shard)
+        return self._by_tasks(
+            LocalFiles(), os.path.abspath(self.files.names.folder), lambda open_file: open_file
+        )
 
     def by_tasks_on_store(self) -> SinkPlan:
         """As on a local disk, but the files are copied to their names: such stores do not rename."""
-        return self._by_tasks(StoreFiles(), self.files.names.folder, OpenInStore(self.files.open_shard))
+        return self._by_tasks(StoreFiles(), self.files.names.folder, OpenInStore)
 
     def _by_tasks(
-        self, system: FileSystem, folder: str, open_shard: Callable[[str], ShardWriter]
+        self, system: FileSystem, folder: str, opening: Callable[[Callable[[str], Any]], Callable[[str], Any]]
     ) -> SinkPlan:
+        """`opening` makes of a function that opens files on a local disk the one that tasks open files with."""
         temporary = os.path.join(folder, self.temporary)
+        open_shard, partitions = opening(self.files.open_shard), self.files.partitions
+        make_inside = system.make_inside if isinstance(system, LocalFiles) else None
+
+        def make_encoder() -> Encoder:
+            if partitions is None:
+                return _FileEncoder(temporary, open_shard)
+            return _PartitionEncoder(temporary, partitions, opening(partitions.open_file), make_inside)
+
+        def write(frame: DataFrame) -> list[_Written]:
+            return [_written(row.file, temporary) for row in frame.collect()]
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             return self._commit(
-                system,
-                temporary,
-                batch,
-                lambda: sorted(row.file for row in frame.collect()),
-                lambda path: open_shard(path).close(),
+                system, temporary, batch, lambda: write(frame), lambda path: open_shard(path).close()
             )
 
-        return SinkPlan(
-            "file string", lambda: _FileEncoder(temporary, open_shard), self.files.shards or None, commit
-        )
+        return SinkPlan("file string", make_encoder, self.files.shards or None, commit)
 
     def by_spark(self, spark_files: SparkFiles) -> SinkPlan:
         folder = self.files.names.folder
@@ -159,16 +173,20 @@ class _Writing:
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             system = HadoopFiles(frame.sparkSession, folder)
 
-            def write() -> list[str]:
+            def write() -> list[_Written]:
                 # Spark makes the folder that it writes to.
                 spark_files.write(frame, f"{temporary}/files")
+                if self.files.partitions is not None:
+                    # Spark writes no empty file into the folder of a partition.
+                    inner = system.below(f"{temporary}/files")
+                    return [_Written(inside, f"{temporary}/files/{inside}/{name}") for inside, name in inner]
                 found = [
                     (f"{temporary}/files/{name}", size)
                     for name, size in system.files(f"{temporary}/files")
                     if not name.startswith(("_", "."))
                 ]
                 return [
-                    path
+                    _Written("", path)
                     for path, size in found
                     if size > _LARGE_BYTES or spark_files.has_elements(system.read(path) or b"")
                 ]
@@ -183,7 +201,7 @@ class _Writing:
         system: FileSystem,
         temporary: str,
         batch: MicroBatch,
-        write: Callable[[], list[str]],
+        write: Callable[[], list[_Written]],
         make_empty: Callable[[str], None],
     ) -> list[Any]:
         """Lets files be written to a temporary folder, renames them, and then deletes the stale ones.
@@ -196,40 +214,92 @@ class _Writing:
         def absolute(path: str) -> str:
             return os.path.abspath(path) if files.names.is_local else path
 
-        naming = Naming(functools.partial(files.names.path, batch.name))
+        def naming_in(inside: str) -> Naming:
+            return Naming(
+                lambda shard, shards: in_folders(files.names.path(batch.name, shard, shards), inside)
+            )
+
         if not batch.stream:
             remove_abandoned(system, folder_of(temporary))
         try:
             begin(system, temporary)
-            written = write()
-            empty_shards = 0 if batch.stream else files.empty_shards
-            wanted = max(files.shards, 1) if written else empty_shards
-            for _ in range(wanted - len(written)):
-                written.append(f"{temporary}/empty-{identifier()}")
-                make_empty(written[-1])
-            names = naming.names(len(written))
+            written = self._by_folder(write(), batch, temporary, make_empty)
+            names = {inside: naming_in(inside).names(len(paths)) for inside, paths in written.items()}
             # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
-            folder = absolute(naming.folder)
-            present = system.names(folder, naming.beginning) if batch.may_be_again else []
-            stale = naming.stale(len(names), present)
-            _name_files(system, written, list(map(absolute, names)), present)
-            for name in stale:
-                system.remove(f"{folder}/{name}")
+            folder = absolute(naming_in("").folder)
+            beginning = naming_in("").beginning
+            present = _present(system, folder, files, beginning) if batch.may_be_again else {}
+            stale = [
+                (inside, name)
+                for inside, there in present.items()
+                for name in naming_in(inside).stale(len(names.get(inside, ())), there)
+            ]
+            if files.partitions is not None:
+                for inside in written:
+                    system.make(f"{folder}/{inside}")
+            paths = [absolute(path) for inside in names for path in names[inside]]
+            old = {f"{folder}/{_below(inside, name)}" for inside, there in present.items() for name in there}
+            _name_files(system, [path for inside in written for path in written[inside]], paths, old)
+            for inside, name in stale:
+                system.remove(f"{folder}/{_below(inside, name)}")
             if stale:
-                count = len(stale)
                 _LOGGER.warning(
-                    "%s: deleted %d files of an earlier run, such as %s", naming.folder, count, stale[0]
+                    "%s: deleted %d files of an earlier run, such as %s",
+                    naming_in("").folder,
+                    len(stale),
+                    _below(*stale[0]),
                 )
-            return files.names.results(names, batch.name)
+            return files.names.results([path for inside in names for path in names[inside]], batch.name)
         finally:
             system.delete(temporary)
 
+    def _by_folder(
+        self,
+        found: Iterable[_Written],
+        batch: MicroBatch,
+        temporary: str,
+        make_empty: Callable[[str], None],
+    ) -> dict[str, list[str]]:
+        """The files that are written, in order, by their folders; with as many empty ones as are missing."""
+        written: dict[str, list[str]] = {}
+        for inside, path in sorted(found):
+            written.setdefault(inside, []).append(path)
+        if self.files.partitions is None:
+            paths = written.setdefault("", [])
+            empty_shards = 0 if batch.stream else self.files.empty_shards
+            wanted = max(self.files.shards, 1) if paths else empty_shards
+            for _ in range(wanted - len(paths)):
+                paths.append(f"{temporary}/empty-{identifier()}")
+                make_empty(paths[-1])
+        return written
 
-def _name_files(
-    system: FileSystem, written: Sequence[str], names: Sequence[str], present: Iterable[str]
-) -> None:
+
+class _Written(NamedTuple):
+    """A file in the temporary folder."""
+
+    inside: str  # The folders of its partition, such as ``country=DE/day=2026-01-02``; "" without partitions.
+    path: str
+
+
+def _written(path: str, temporary: str) -> _Written:
+    return _Written(path[len(temporary) + 1 :].rpartition("/")[0], path)
+
+
+def _below(*parts: str) -> str:
+    """A path of folders, without those that have no name, and a file."""
+    return "/".join(filter(None, parts))
+
+
+def _present(system: FileSystem, folder: str, files: FileSink, beginning: str) -> dict[str, list[str]]:
+    """The names that begin as those of a sink do, by the folders of partitions."""
+    if files.partitions is None:
+        return {"": system.names(folder, beginning)}
+    levels = [f"{escaped(column)}=" for column in files.partitions.columns]
+    return system.names_below(folder, [*levels, beginning])
+
+
+def _name_files(system: FileSystem, written: Sequence[str], names: Sequence[str], old: set[str]) -> None:
     """Gives files their names; if a store fails on the way, the new names go again as far as it lets them."""
-    old = set(present)
     named: list[str] = []
     try:
         for source, name in zip(written, names, strict=True):
@@ -238,7 +308,7 @@ def _name_files(
     except OSError:
         if isinstance(system, StoreFiles):
             for name in named:
-                if os.path.basename(name) not in old:
+                if name not in old:
                     with contextlib.suppress(OSError):
                         system.remove(name)
         raise
@@ -250,8 +320,11 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     system = file_system_of(spark, naming.folder)
     remove_abandoned(system, naming.folder)
     name = os.path.basename(naming.example())
-    present = system.names(naming.folder, _STANDS_FOR_ANY.split(name)[0])
-    found = sorted(filter(names_like(name).match, present))
+    present = _present(system, naming.folder, files, _STANDS_FOR_ANY.split(name)[0])
+    like = names_like(name)
+    found = sorted(
+        _below(inside, each) for inside, there in present.items() for each in there if like.match(each)
+    )
     if found:
         raise refusal(
             FileExistsError,
@@ -294,10 +367,7 @@ class _FileEncoder(Encoder):
 
     def _shard(self) -> ShardWriter:
         if self._writer is None:
-            context = TaskContext.get()
-            partition = context.partitionId() if context else 0
-            name = f"{partition:06d}-{len(self._files):06d}-{identifier()}"
-            path = os.path.join(self._temporary, name)
+            path = os.path.join(self._temporary, _unique_name(len(self._files)))
             self._writer = self._open_shard(path)
             self._files.append(path)
         return self._writer
@@ -306,6 +376,44 @@ class _FileEncoder(Encoder):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+class _PartitionEncoder(Encoder):
+    """Writes a task's elements to a file for each combination of values, and returns the files' names."""
+
+    def __init__(
+        self,
+        temporary: str,
+        partitions: Partitions,
+        open_file: Callable[[str], RowsWriter],
+        make_inside: Callable[[str, str], None] | None,
+    ) -> None:
+        self._temporary = temporary
+        self._open_file = open_file
+        self._make_inside = make_inside
+        self._writer = PartitionWriter(partitions, self._open_in)
+        self._files: list[str] = []
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        self._writer.write(values)
+        return _rows(())
+
+    def finish(self) -> pa.RecordBatch | None:
+        self._writer.close()
+        return _rows(self._files)
+
+    def _open_in(self, inside: str) -> RowsWriter:
+        if self._make_inside is not None:
+            self._make_inside(self._temporary, inside)
+        self._files.append(f"{self._temporary}/{inside}/{_unique_name(0)}")
+        return self._open_file(self._files[-1])
+
+
+def _unique_name(number: int) -> str:
+    """A name for a file of this task, sorted as the tasks are."""
+    context = TaskContext.get()
+    partition = context.partitionId() if context else 0
+    return f"{partition:06d}-{number:06d}-{identifier()}"
 
 
 def _rows(files: Iterable[str]) -> pa.RecordBatch:

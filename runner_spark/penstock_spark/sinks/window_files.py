@@ -2,7 +2,8 @@
 
 Exactly once: a file's name tells its window, pane and shard, and what is in it is the state of the grouping. A task
 that is run again, or a micro-batch that is tried again, gives the same name to the same content. A file has its name
-only when it is whole; so its name can be an element of the same pipeline.
+only when it is whole; so its name can be an element of the same pipeline. The same holds for the folders of partitions:
+the values in the elements tell them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from penstock.base.chunks import in_chunks
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn
 from penstock.io.filesystems import FileSystems
+from penstock.io.partition_folders import in_folders
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.temporary import begin, new_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.files import FileSink, ShardWriter
+from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class WindowFiles:
     open_shard: Callable[[str], ShardWriter]
     names: Names
     shards: int  # The number of files for each window that has an element.
+    partitions: Partitions | None = None  # How each of these files is divided by the values of columns.
 
 
 def files_of_windows(files: FileSink, where: str) -> WindowFiles:
@@ -45,7 +49,7 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
             where=where,
             hint="write more shards: num_shards",
         )
-    return WindowFiles(files.open_shard, files.names, files.shards or 1)
+    return WindowFiles(files.open_shard, files.names, files.shards or 1, files.partitions)
 
 
 class Deal(DoFn):
@@ -99,13 +103,34 @@ class WriteWindow(DoFn):
         temporary = os.path.join(folder, new_name())
         try:
             begin(disk, temporary)
-            whole = os.path.join(temporary, "file")
-            writer = self._files.open_shard(whole)
-            for some in in_chunks(chain.from_iterable(values)):
-                writer.write(some)
-            writer.close()
-            disk.replace(whole, path)
+            found = self._write(disk, temporary, chain.from_iterable(values))
+            for inside, whole in found:
+                if inside:
+                    disk.make(os.path.join(folder, inside))
+                disk.replace(whole, in_folders(path, inside))
         finally:
             disk.delete(temporary)
-        FileSystems.report_sink_lineage(path)
-        yield result
+        for inside, _ in found:
+            name = in_folders(path, inside)
+            FileSystems.report_sink_lineage(name)
+            yield name if inside else result
+
+    def _write(self, disk: LocalFiles, temporary: str, values: Iterable[Any]) -> list[tuple[str, str]]:
+        """Writes whole files, each with the folders of its partition."""
+        found: list[tuple[str, str]] = []
+
+        def open_in(inside: str) -> RowsWriter:
+            assert self._files.partitions is not None
+            disk.make_inside(temporary, inside)
+            found.append((inside, os.path.join(temporary, inside, "file")))
+            return self._files.partitions.open_file(found[-1][1])
+
+        if self._files.partitions is None:
+            found.append(("", os.path.join(temporary, "file")))
+            writer = self._files.open_shard(found[0][1])
+        else:
+            writer = PartitionWriter(self._files.partitions, open_in)
+        for some in in_chunks(values):
+            writer.write(some)
+        writer.close()
+        return found

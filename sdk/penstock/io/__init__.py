@@ -27,6 +27,9 @@ from penstock.io.iobase import Read as Read
 from penstock.io.iobase import Sink as Sink
 from penstock.io.iobase import Write as Write
 from penstock.io.iobase import Writer as Writer
+from penstock.io.orcio import ReadAllFromOrc as ReadAllFromOrc
+from penstock.io.orcio import ReadFromOrc as ReadFromOrc
+from penstock.io.orcio import WriteToOrc as WriteToOrc
 from penstock.io.parquetio import ReadAllFromParquet as ReadAllFromParquet
 from penstock.io.parquetio import ReadAllFromParquetBatched as ReadAllFromParquetBatched
 from penstock.io.parquetio import ReadFromParquet as ReadFromParquet

@@ -15,6 +15,12 @@ from penstock.graph import Sink
 from penstock.io.columnar import type_of_records
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
+from penstock.io.partition_folders import (
+    check_columns_of_sink,
+    partition_columns,
+    partitions_to_read,
+    pattern_of_table,
+)
 from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
@@ -47,6 +53,8 @@ class ParquetSource(Streamable):
     validate: bool = True
     columns: tuple[str, ...] | None = None
     elements: str = "dict"  # Or ``"row"``, or ``"table"``: a ``pyarrow.Table`` of many records.
+    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
+    schema: Any = None  # What has the types of these columns; without it, they are text.
 
     @property
     def has_fields(self) -> bool:  # type: ignore[override]
@@ -82,19 +90,30 @@ class ParquetSink(Sink):
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
     element_type: Any = None
     triggering_frequency: float | None = None
+    partition_by: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        return self.shards.describe("parquet")
+        by = f" by {', '.join(self.partition_by)}" if self.partition_by else ""
+        return self.shards.describe("parquet") + by
 
 
 class _ReadParquet(SourceTransform):
     source: ParquetSource
 
-    def __init__(self, file_pattern: Any, validate: bool, columns: Any, elements: str) -> None:
+    def __init__(
+        self,
+        file_pattern: Any,
+        validate: bool,
+        columns: Any,
+        elements: str,
+        partition_by: Any = (),
+        schema: Any = None,
+    ) -> None:
         check_path(file_pattern, "file_pattern")
-        super().__init__(
-            ParquetSource(file_pattern, validate, None if columns is None else tuple(columns), elements)
-        )
+        parts = partitions_to_read(partition_by, schema)
+        wanted = None if columns is None else tuple(columns)
+        pattern = pattern_of_table(file_pattern, parts)
+        super().__init__(ParquetSource(pattern, validate, wanted, elements, parts, schema))
 
 
 class ReadFromParquet(_ReadParquet):
@@ -110,12 +129,19 @@ class ReadFromParquet(_ReadParquet):
         validate: Whether a pattern that matches nothing is an error.
         columns: The columns to read; ``a`` includes ``a.b``.
         as_rows: Whether the elements are ``Row`` values, not dicts.
+        partition_by: The columns whose values are in the names of folders, as `WriteToParquet` writes them. The path
+            is then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
+        schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
+            text, whole numbers, truth values or dates; without it, they are text.
 
     Raises:
         OSError: If no file matches.
+        ValueError: If `schema` lacks a column of `partition_by`.
 
     >>> ReadFromParquet("/data/*", validate=False, columns=["a"]).source.describe()
     'parquet /data/* [a]'
+    >>> ReadFromParquet("/visits", validate=False, partition_by=("country", "day")).source.describe()
+    'parquet /visits/country=*/day=*/*'
     """
 
     def __init__(
@@ -125,8 +151,12 @@ class ReadFromParquet(_ReadParquet):
         validate: bool = True,
         columns: Any = None,
         as_rows: bool = False,
+        *,
+        partition_by: Any = (),
+        schema: Any = None,
     ) -> None:
-        super().__init__(file_pattern, validate, columns, "row" if as_rows else "dict")
+        elements = "row" if as_rows else "dict"
+        super().__init__(file_pattern, validate, columns, elements, partition_by, schema)
 
     def infer_output_type(self, input_type: Any) -> Any:
         return Row if self.source.elements == "row" else typehints.Dict[str, Any]
@@ -139,9 +169,16 @@ class ReadFromParquetBatched(_ReadParquet):
     """
 
     def __init__(
-        self, file_pattern: Any = None, min_bundle_size: int = 0, validate: bool = True, columns: Any = None
+        self,
+        file_pattern: Any = None,
+        min_bundle_size: int = 0,
+        validate: bool = True,
+        columns: Any = None,
+        *,
+        partition_by: Any = (),
+        schema: Any = None,
     ) -> None:
-        super().__init__(file_pattern, validate, columns, "table")
+        super().__init__(file_pattern, validate, columns, "table", partition_by, schema)
 
 
 class _ReadParquetFiles(DoFn):
@@ -240,6 +277,16 @@ class WriteToParquet(SinkTransform[str]):
         shard_name_template: The middle of a file's name.
         mime_type: Ignored; no file system here keeps it.
         triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        partition_by: The columns by whose values the files are kept apart, in folders such as
+            ``country=DE/day=2026-01-02`` below the folder of the prefix, as Hive and Spark name them. The files do not
+            have these columns. They hold text, whole numbers, truth values or dates; None becomes
+            ``__HIVE_DEFAULT_PARTITION__``. `num_shards` is then the most files that a folder gets. A run without
+            elements writes no file.
+
+    Raises:
+        ValueError: When it is applied: if nothing gives the columns, if the elements lack a column of `partition_by`,
+            or if no other column is left. When the pipeline starts: if such a column has another type. When it
+            runs: for an empty text in such a column, which readers would take for None.
     """
 
     sink: ParquetSink
@@ -258,6 +305,8 @@ class WriteToParquet(SinkTransform[str]):
         shard_name_template: str | None = None,
         mime_type: str = "application/x-parquet",
         triggering_frequency: float | None = None,
+        *,
+        partition_by: Any = (),
     ) -> None:
         sink = ParquetSink(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
@@ -268,6 +317,7 @@ class WriteToParquet(SinkTransform[str]):
             use_deprecated_int96_timestamps,
             use_compliant_nested_type,
             triggering_frequency=triggering_frequency,
+            partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
 
@@ -276,6 +326,7 @@ class WriteToParquet(SinkTransform[str]):
             what = "A schema is required to write non-schema'd data."
             element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
             self.sink = replace(self.sink, element_type=element_type)
+        check_columns_of_sink(self.sink, self._where())
         result: PCollection[str] = super().expand(pcoll)
         return result
 
@@ -289,6 +340,8 @@ class WriteToParquetBatched(SinkTransform[str]):
     The arguments are those of `WriteToParquet`, without the sizes of buffers.
     """
 
+    sink: ParquetSink
+
     def __init__(
         self,
         file_path_prefix: Any,
@@ -301,6 +354,8 @@ class WriteToParquetBatched(SinkTransform[str]):
         shard_name_template: str | None = None,
         mime_type: str = "application/x-parquet",
         triggering_frequency: float | None = None,
+        *,
+        partition_by: Any = (),
     ) -> None:
         sink = ParquetSink(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
@@ -310,8 +365,14 @@ class WriteToParquetBatched(SinkTransform[str]):
             use_compliant_nested_type=use_compliant_nested_type,
             batched=True,
             triggering_frequency=triggering_frequency,
+            partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
+
+    def expand(self, pcoll: Any) -> PCollection[str]:
+        check_columns_of_sink(self.sink, self._where())
+        result: PCollection[str] = super().expand(pcoll)
+        return result
 
     def infer_output_type(self, input_type: Any) -> Any:
         return str

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
+from penstock_spark.sources.partition_values import partition_values
 
 
 class UnknownType(T.DataType):
@@ -91,7 +92,7 @@ def read_footers(paths: Sequence[str]) -> Footers | None:
 
 def merged_schema(paths: Sequence[str]) -> T.StructType:
     """The columns of all files; a column with several types is `UNKNOWN`."""
-    return reduce(_merged, map(_schema_of, map(pq.read_metadata, paths)))
+    return reduce(merged, map(schema_of_footer, map(pq.read_metadata, paths)))
 
 
 def schema_before_opening(source: ParquetSource) -> T.StructType | None:
@@ -100,8 +101,9 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
         return None
     try:
         paths = local_paths(source.file_pattern)
-        return from_arrow_schema(pq.read_schema(paths[0])) if paths else None
-    except (OSError, pa.ArrowException, PySparkException, TypeError):
+        values = partition_values(source.partition_by, source.schema, "")
+        return values.with_columns(from_arrow_schema(pq.read_schema(paths[0]))) if paths else None
+    except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):
         return None
 
 
@@ -133,7 +135,7 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
 
 
 def _certain_schema_of(footer: pq.FileMetaData) -> T.StructType | None:
-    schema = _schema_of(footer)
+    schema = schema_of_footer(footer)
     is_certain = all(field.dataType in _CERTAIN and not field.metadata for field in schema)
     # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one.
     logical = [str(footer.schema.column(place).logical_type) for place in range(len(footer.schema))]
@@ -142,17 +144,17 @@ def _certain_schema_of(footer: pq.FileMetaData) -> T.StructType | None:
     return T.StructType([T.StructField(field.name, field.dataType) for field in schema])
 
 
-def _schema_of(footer: pq.FileMetaData) -> T.StructType:
+def schema_of_footer(footer: pq.FileMetaData) -> T.StructType:
     """The schema of a file: the one that Spark noted in it, if Spark wrote it."""
     noted = (footer.metadata or {}).get(_NOTED)
     if noted is None:
-        return _struct_of(footer.schema.to_arrow_schema())
+        return struct_of(footer.schema.to_arrow_schema())
     parsed = T.StructType.fromJson(json.loads(noted))
     assert isinstance(parsed, T.StructType)
     return parsed
 
 
-def _merged(one: T.StructType, other: T.StructType) -> T.StructType:
+def merged(one: T.StructType, other: T.StructType) -> T.StructType:
     others = {field.name: field for field in other}
     fields = [
         T.StructField(field.name, _common(field.dataType, others[field.name].dataType))
@@ -165,11 +167,11 @@ def _merged(one: T.StructType, other: T.StructType) -> T.StructType:
 
 def _common(one: T.DataType, other: T.DataType) -> T.DataType:
     if isinstance(one, T.StructType) and isinstance(other, T.StructType):
-        return _merged(one, other)
+        return merged(one, other)
     return one if one == other else UNKNOWN
 
 
-def _struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
+def struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
     return T.StructType([T.StructField(field.name, _type_of(field.type)) for field in fields])
 
 
@@ -179,7 +181,7 @@ def _type_of(kind: pa.DataType) -> T.DataType:
     if pa.types.is_dictionary(kind):
         return _type_of(kind.value_type)
     if pa.types.is_struct(kind):
-        return _struct_of(kind)
+        return struct_of(kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return T.ArrayType(_type_of(kind.value_type))
     if pa.types.is_map(kind):

@@ -8,13 +8,14 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource, provide_row_groups
+from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
 from penstock_spark.files.finding import find_files, local_paths
@@ -24,6 +25,7 @@ from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile
+from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
@@ -44,23 +46,31 @@ provide_row_groups(row_groups)
 
 def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan:
     """Dicts, Rows or tables. A column that only some files have is None in the others."""
+    values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     decoder = _DECODERS[source.elements]
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: decoder)
+    values.check(files.paths)
     if files.is_beyond_spark:
         stored = read_stored(files.sizes, where)
-        wanted = stored.schema if source.columns is None else _pruned(stored.schema, source.columns, where)
-        return Scan(frame_of(spark, stored, wanted, where), lambda: decoder)
+        wanted = values.with_columns(stored.schema)
+        if source.columns is not None:
+            wanted = _pruned(wanted, source.columns, where)
+        return Scan(frame_of(spark, stored, wanted, values), lambda: decoder)
     footers = read_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
     frame = None
     if footers is None:
         frame = files.load(spark.read.option("mergeSchema", True), "parquet")
         footers = Footers(frame.schema, UNBOUNDED)
-    schema = footers.schema
-    if source.columns is not None:
-        frame, schema = None, _pruned(schema, source.columns, where)
-    frame = frame or files.load(spark.read.schema(schema), "parquet")
+    whole = values.with_columns(footers.schema)
+    schema = whole if source.columns is None else _pruned(whole, source.columns, where)
+    if values.names:
+        table = table_of_pattern(files.pattern, values.names)
+        # Spark finds the columns in names of folders only if it is told of all of them.
+        frame = files.load(spark.read.schema(whole), "parquet", table).select(*map(_column, schema.names))
+    elif frame is None or source.columns is not None:
+        frame = files.load(spark.read.schema(schema), "parquet")
     return Scan(frame, lambda: decoder, bounds=footers.bounds)
 
 
@@ -68,6 +78,7 @@ def open_parquet_stream(
     source: ParquetSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
     """Dicts, Rows or tables, with the columns of the files that are there now; a file may lack some of them."""
+    values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
     present = files.present(spark)
     if not present.paths:
@@ -76,15 +87,18 @@ def open_parquet_stream(
         )
         raise no_schema("columns", files, hint)
     with refusals(source.describe(), where):
-        schema = present.load(spark.read.option("mergeSchema", True), "parquet").schema
-    if source.columns is not None:
-        schema = _pruned(schema, source.columns, where)
-    frame = files.load(spark.readStream.schema(schema), "parquet")
-    columns = [F.col(f"`{name}`") for name in schema.names]
+        whole = values.with_columns(present.load(spark.read.option("mergeSchema", True), "parquet").schema)
+    wanted = whole if source.columns is None else _pruned(whole, source.columns, where)
+    in_files = values.without_columns(wanted)
+    frame = files.load(spark.readStream.schema(in_files), "parquet")
     decode, naming = _DECODERS[source.elements], files.naming()
+
+    def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
+        return decode(values.added(batch, file).select(wanted.names) if values.names else batch)
+
     return StreamScan(
-        frame.select(*columns, *place_columns(stream)),
-        lambda: ByFile(lambda batch, file: decode(batch), naming),
+        frame.select(*map(_column, in_files.names), *place_columns(stream)),
+        lambda: ByFile(decode_part, naming),
     )
 
 
@@ -94,13 +108,18 @@ def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: st
         schema = None
         paths = local_paths(source.file_pattern)
         if paths:
-            schema = merged_schema(paths)
+            values = partition_values(source.partition_by, source.schema, where)
+            schema = values.with_columns(merged_schema(paths))
             if source.columns is not None:
                 schema = _pruned(schema, source.columns, where)
         elif spark is not None:
             schema = open_parquet(source, spark, where).frame.schema
         return None if schema is None else hint_of_schema(schema, source.elements, is_file=True)
     return None
+
+
+def _column(name: str) -> Column:
+    return F.col(f"`{name.replace('`', '``')}`")
 
 
 def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:

@@ -15,9 +15,10 @@ from pyspark.sql import types as T
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks, unreadable_part
-from penstock_spark.formats.parquet.footers import UnknownType, _merged, _schema_of
+from penstock_spark.formats.parquet.footers import UnknownType, merged, schema_of_footer
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.sources.partition_values import PartitionValues
 
 _AT_ONCE = 16
 """So many footers are read at a time, because each waits for the network."""
@@ -43,7 +44,7 @@ def read_stored(sizes: Mapping[str, int], where: str) -> StoredParquet:
     """Reads the footers; a ValueError for a file that is not Parquet."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         footers = list(threads.map(lambda path: _footer(path, where), sizes))
-    schema = reduce(_merged, map(_schema_of, footers))
+    schema = reduce(merged, map(schema_of_footer, footers))
     groups = (
         RowGroup(path, number, sizes[path])
         for path, footer in zip(sizes, footers, strict=True)
@@ -52,8 +53,11 @@ def read_stored(sizes: Mapping[str, int], where: str) -> StoredParquet:
     return StoredParquet(schema, tuple(groups))
 
 
-def frame_of(spark: SparkSession, stored: StoredParquet, schema: T.StructType, where: str) -> DataFrame:
+def frame_of(
+    spark: SparkSession, stored: StoredParquet, schema: T.StructType, values: PartitionValues
+) -> DataFrame:
     """The rows of all row groups, a task for each as far as there are cores, with the columns of a schema."""
+    where = values.where
     for column in schema:
         if _is_unknown(column.dataType):
             raise UnsupportedByRunner(
@@ -63,7 +67,7 @@ def frame_of(spark: SparkSession, stored: StoredParquet, schema: T.StructType, w
             )
     count = max(1, min(len(stored.groups), 4 * spark.sparkContext.defaultParallelism))
     parts = tuple(stored.groups[number::count] for number in range(count))
-    read = _ReadGroups(parts, where, to_arrow_schema(schema))
+    read = _ReadGroups(parts, where, to_arrow_schema(schema), values)
     return read_by_tasks(spark, read, schema)
 
 
@@ -98,6 +102,7 @@ def _damaged(path: str, where: str) -> ValueError:
 @dataclass(frozen=True)
 class _ReadGroups(ReadParts):
     schema: pa.Schema
+    values: PartitionValues  # The columns that are in the names of folders.
 
     def read(self, part: RowGroup) -> Iterator[pa.RecordBatch]:
         yield from self._table(part).to_batches(_BATCH_ROWS)
@@ -108,13 +113,14 @@ class _ReadGroups(ReadParts):
                 if file.size != group.file_bytes:  # type: ignore[attr-defined]
                     step_failed(_changed(group.path, self.where), self.where)
                 opened = pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit="us")
-                there = set(opened.schema_arrow.names)
+                there = set(opened.schema_arrow.names).difference(self.values.names)
                 wanted = [name for name in self.schema.names if name in there]
                 table = opened.read_row_group(group.number, wanted)
+            known = self.values.of_file(group.path)
             columns = [
                 table.column(column.name).cast(column.type)
                 if column.name in there
-                else pa.nulls(table.num_rows, column.type)
+                else pa.repeat(known.get(column.name, pa.scalar(None, column.type)), table.num_rows)
                 for column in self.schema
             ]
         except pa.ArrowException:

@@ -19,6 +19,7 @@ from penstock_spark.arrow.records import schema_of, to_batch
 from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.partitions import Partitions, rest_of, without_lost
 from penstock_spark.sinks.records import RecordRows
 
 _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
@@ -29,6 +30,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
     if schema is None and not sink.batched:
         schema = schema_of(sink.element_type, where)
     names = TemplateNames(sink.shards)
+    partitions = _partitions(sink, schema, where)
 
     def columns() -> SparkFiles | None:
         if sink.batched or schema is None:
@@ -36,7 +38,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         try:
             # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
             has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
-            return _by_spark(sink, schema, where) if has_types or not names.is_local else None
+            return _by_spark(sink, schema, partitions, where) if has_types or not names.is_local else None
         except UnsupportedByRunner:
             return None
 
@@ -46,23 +48,67 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         # Without a schema, a file without records is impossible.
         0 if schema is None else max(sink.shards.count, 1),
         lambda path: _ParquetShard(path, sink, schema, where),
-        lambda: _by_spark(sink, schema, where),
+        lambda: _by_spark(sink, schema, partitions, where),
         columns,
+        partitions=partitions,
     )
 
 
-class _ParquetShard:
+def _partitions(sink: ParquetSink, schema: pa.Schema | None, where: str) -> Partitions | None:
+    if not sink.partition_by or schema is None:
+        return None
+    rest = rest_of(schema, sink.partition_by)
+    return Partitions(
+        sink.partition_by, schema, lambda path: _RowGroups(_open(path, rest, sink), sink), where, sink.batched
+    )
+
+
+def _open(path: str, schema: pa.Schema, sink: ParquetSink) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression=sink.codec,
+        use_deprecated_int96_timestamps=sink.use_deprecated_int96_timestamps,
+        use_compliant_nested_type=sink.use_compliant_nested_type,
+    )
+
+
+class _RowGroups:
     """One Parquet file on a local disk, with row groups of the requested size."""
+
+    def __init__(self, writer: pq.ParquetWriter, sink: ParquetSink) -> None:
+        self._writer = writer
+        self._group_bytes = sink.row_group_buffer_size
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._batches.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= self._group_bytes:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+            self._batches, self._bytes = [], 0
+
+
+class _ParquetShard:
+    """One Parquet file on a local disk, of records or tables."""
 
     def __init__(self, path: str, sink: ParquetSink, schema: pa.Schema | None, where: str) -> None:
         self._path = path
         self._sink = sink
         self._where = where
-        self._writer = None if schema is None else self._open(schema)
+        self._writer = None if schema is None else _open(path, schema, sink)
+        self._groups = None if self._writer is None else _RowGroups(self._writer, sink)
         self._schema = schema
         self._records: list[Any] = []
-        self._batches: list[pa.RecordBatch] = []
-        self._bytes = 0
 
     def write(self, values: Sequence[Any]) -> int:
         if self._sink.batched:
@@ -79,23 +125,15 @@ class _ParquetShard:
     def close(self) -> None:
         if self._records:
             self._add_batch(self._records)
-        self._flush()
-        if self._writer is not None:
+        if self._groups is not None:
+            self._groups.close()
+        elif self._writer is not None:
             self._writer.close()
-
-    def _open(self, schema: pa.Schema) -> pq.ParquetWriter:
-        return pq.ParquetWriter(
-            self._path,
-            schema,
-            compression=self._sink.codec,
-            use_deprecated_int96_timestamps=self._sink.use_deprecated_int96_timestamps,
-            use_compliant_nested_type=self._sink.use_compliant_nested_type,
-        )
 
     def _write_table(self, table: pa.Table) -> None:
         if self._writer is None:
             self._schema = table.schema
-            self._writer = self._open(table.schema)
+            self._writer = _open(self._path, table.schema, self._sink)
         if table.schema != self._schema:
             raise refusal(
                 ValueError,
@@ -106,20 +144,14 @@ class _ParquetShard:
         self._writer.write_table(table)
 
     def _add_batch(self, records: list[Any]) -> None:
-        if self._schema is None:
+        if self._groups is None:
             raise refusal(ValueError, "records need a schema", where=self._where, hint="pass schema=")
-        self._batches.append(to_batch(records, self._schema, self._where))
-        self._bytes += self._batches[-1].nbytes
-        if self._bytes >= self._sink.row_group_buffer_size:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._batches and self._writer is not None:
-            self._writer.write_table(pa.Table.from_batches(self._batches))
-            self._batches, self._bytes = [], 0
+        self._groups.write(to_batch(records, self._schema, self._where))
 
 
-def _by_spark(sink: ParquetSink, schema: pa.Schema | None, where: str) -> SparkFiles:
+def _by_spark(
+    sink: ParquetSink, schema: pa.Schema | None, partitions: Partitions | None, where: str
+) -> SparkFiles:
     if schema is None or sink.use_deprecated_int96_timestamps:
         missing = "without a schema" if schema is None else "with INT96 timestamps"
         raise UnsupportedByRunner(
@@ -143,7 +175,9 @@ def _by_spark(sink: ParquetSink, schema: pa.Schema | None, where: str) -> SparkF
         # Spark's default is INT96, which does not say that it is an instant; the writer has no option for it.
         settings.set(_TIMESTAMP_SETTING, "TIMESTAMP_MICROS")
         try:
-            rows.write.format("parquet").options(**options).save(target)
+            if partitions is not None:
+                rows = without_lost(rows, partitions)
+            rows.write.format("parquet").options(**options).partitionBy(*sink.partition_by).save(target)
         finally:
             settings.set(_TIMESTAMP_SETTING, before or "INT96")
 

@@ -1,0 +1,9 @@
+"""ORC files by pyarrow: dicts or rows."""
+
+from __future__ import annotations
+
+from penstock_spark.formats.format import Format
+from penstock_spark.formats.orc.scan import open_orc, open_orc_stream, type_of_orc
+from penstock_spark.formats.orc.writer import orc_files
+
+ORC = Format(open_orc, open_orc_stream, type_of_orc, files=orc_files)

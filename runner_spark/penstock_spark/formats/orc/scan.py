@@ -1,0 +1,214 @@
+"""ORC files: those on disks of the workers are read by the tasks stripe by stripe, others as whole files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from penstock.error import refusal
+from penstock.io.filesystems import FileSystems
+from penstock.io.orcio import OrcSource, provide_records
+from penstock.io.streams import StreamSource
+from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.files.finding import Namer, find_files, local_paths, unreadable
+from penstock_spark.files.found_file import open_by_hadoop, open_found, size_of
+from penstock_spark.files.packing import packed
+from penstock_spark.files.splits import leaves_files_out
+from penstock_spark.formats.orc.records import OrcRecords, in_micros
+from penstock_spark.formats.parquet.footers import merged, struct_of
+from penstock_spark.formats.text.scan import content_columns
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.session import empty_frame
+from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.partition_values import partition_values
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+
+_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
+_AT_ONCE = 16
+"""So many footers are read at a time, because each may wait for a network."""
+
+
+def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) -> Iterator[Any]:
+    """The records of an open file, for ``ReadAllFromOrc``."""
+    for batch in OrcRecords(columns, partition_values((), None, ""), "").all_of(file, name):
+        yield from to_dicts(batch)
+
+
+provide_records(records_of_file)
+
+
+class Stripe(NamedTuple):
+    path: str
+    number: int
+    file_bytes: int  # The size of the file when it was found.
+    weight_bytes: int  # What the stripe has of them, more or less.
+
+
+def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
+    """Dicts or Rows. A column that only some files have is None in the others."""
+    values = partition_values(source.partition_by, source.schema, where)
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: lambda batch: [])
+    values.check(files.paths)
+    is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
+    schema, stripes = _survey(files.paths, where, None if is_reached else spark)
+    records = OrcRecords(_wanted(values.with_columns(schema), source, where), values, where)
+    if is_reached and not leaves_files_out(spark):
+        parts = packed(stripes, lambda stripe: stripe.weight_bytes, spark.sparkContext.defaultParallelism)
+        reader = StripeReader(records, parts, source.as_rows)
+        return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
+    decode = FileDecoder(records, source.as_rows, files.namer())
+    frame = files.load(spark.read, "binaryFile").select(*content_columns())
+    return Scan(frame, lambda: decode.of_step, check=files.unchanged(where))
+
+
+def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """The records of files that arrive, with the columns of the files that are there now.
+
+    A file must fit into a task's memory. Files that are not ORC are rejects.
+    """
+    values = partition_values(source.partition_by, source.schema, where)
+    files = stream_files(stream, source.file_pattern, where)
+    by_hadoop = None if FileSystems.get_scheme(files.pattern) is None else spark
+    schema, _ = _survey(files.present(spark).paths, where, by_hadoop, skips_damaged=True)
+    if not schema and source.columns is None:
+        hint = "put a file there before the pipeline starts, or name the columns: columns=[...]"
+        raise no_schema("columns", files, hint)
+    columns = _wanted(values.with_columns(schema), source, where) if schema else source.columns
+    records, naming = OrcRecords(columns, values, where), files.naming()
+    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+
+    def make_decoder() -> ByFile:
+        decode = FileDecoder(records, source.as_rows, naming.namer)
+        careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, where)
+        return ByFile(careful, naming)
+
+    return StreamScan(frame.select(*content_columns(), *place_columns(stream)), make_decoder)
+
+
+def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> Any:
+    """By the footers of the files, if they are on a local disk."""
+    with contextlib.suppress(Exception):
+        paths = local_paths(source.file_pattern)
+        if paths:
+            values = partition_values(source.partition_by, source.schema, where)
+            schema = values.with_columns(_survey(paths, where)[0])
+            wanted = T.StructType([schema[name] for name in _wanted(schema, source, where)])
+            return hint_of_schema(wanted, "row" if source.as_rows else "dict", is_file=True)
+    return None
+
+
+def _wanted(schema: T.StructType, source: OrcSource, where: str) -> tuple[str, ...]:
+    """The columns of the elements, in the order of the files."""
+    missing = [name for name in source.columns or () if name not in schema.names]
+    if missing:
+        what = f"the files have no columns {', '.join(missing)}"
+        raise refusal(ValueError, what, where=where, hint=f"they have {', '.join(schema.names)}")
+    return tuple(name for name in schema.names if source.columns is None or name in source.columns)
+
+
+def _survey(
+    paths: tuple[str, ...],
+    where: str,
+    by_hadoop: SparkSession | None = None,
+    *,
+    skips_damaged: bool = False,
+) -> tuple[T.StructType, list[Stripe]]:
+    """The columns and the stripes of all files, from their footers; ValueError for a file that is not ORC."""
+    records = OrcRecords(None, partition_values((), None, where), where)
+
+    def look(path: str) -> tuple[T.StructType, list[Stripe]]:
+        try:
+            with open_found(path) if by_hadoop is None else open_by_hadoop(by_hadoop, path) as file:
+                size = size_of(file)
+                found = records.open(file, path).footer
+                count = found.nstripes
+                return struct_of(in_micros(found.schema)), [
+                    Stripe(path, number, size, size // count) for number in range(count)
+                ]
+        except OSError as error:
+            raise unreadable(error, path, where) from None
+        except ValueError:
+            # The stream finds it again, when it reads it.
+            if skips_damaged:
+                return T.StructType(), []
+            raise
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        found = list(threads.map(look, paths))
+    schema = reduce(merged, (schema for schema, _ in found), T.StructType())
+    return schema, [each for _, stripes in found for each in stripes]
+
+
+@dataclass(frozen=True)
+class StripeReader:
+    """Reads the stripes of the tasks whose numbers are in a batch."""
+
+    records: OrcRecords
+    parts: tuple[tuple[Stripe, ...], ...]  # The stripes of each task.
+    as_rows: bool
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+        for number in batch.column(0).to_pylist():
+            for stripe in self.parts[number]:
+                yield from self._elements(stripe)
+
+    def _elements(self, stripe: Stripe) -> Iterator[list[Any]]:
+        where = self.records.where
+        try:
+            with open_found(stripe.path) as file:
+                if size_of(file) != stripe.file_bytes:
+                    step_failed(_changed(stripe.path, where), where)
+                opened = self.records.open(file, stripe.path)
+                for batch in self.records.stripe(opened, stripe.number):
+                    yield elements_of(batch, self.as_rows)
+        except OSError as error:
+            step_failed(unreadable(error, stripe.path, where), where)
+        except ValueError as error:
+            step_failed(error, where)
+
+
+@dataclass(frozen=True)
+class FileDecoder:
+    """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
+
+    records: OrcRecords
+    as_rows: bool
+    namer: Namer
+
+    def of_step(self, batch: pa.RecordBatch) -> list[Any]:
+        """The elements of files; a damaged one is a failure of the step."""
+        try:
+            return self(batch)
+        except ValueError as error:
+            step_failed(error, self.records.where)
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
+        return [
+            element
+            for file, content in rows
+            for records in self.records.all_of(io.BytesIO(content), self.namer(file))
+            for element in elements_of(records, self.as_rows)
+        ]
+
+
+def elements_of(batch: pa.RecordBatch, as_rows: bool) -> list[Any]:
+    return to_rows(batch) if as_rows else to_dicts(batch)
+
+
+def _changed(path: str, where: str) -> OSError:
+    what = f"{path} cannot be read: it has changed since the pipeline has found it"
+    return refusal(OSError, what, where=where, hint="do not change files while the pipeline reads them")

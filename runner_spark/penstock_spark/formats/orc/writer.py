@@ -1,0 +1,111 @@
+"""Records as ORC files, written by the tasks."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import orc
+
+from penstock.error import UnsupportedByRunner, refusal
+from penstock.io.compression import CompressionTypes
+from penstock.io.orcio import OrcSink
+from penstock_spark.arrow.records import schema_of, to_batch
+from penstock_spark.files.compressed import open_for_writing
+from penstock_spark.files.kept_errors import FileToWrite
+from penstock_spark.formats.orc.records import with_unit
+from penstock_spark.sinks.file_names import TemplateNames
+from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.partitions import Partitions, rest_of
+
+
+def orc_files(sink: OrcSink, where: str) -> FileSink:
+    schema = sink.schema
+    if schema is None:
+        schema = schema_of(sink.element_type, where)
+    _check_types(schema, where)
+
+    def by_spark() -> SparkFiles:
+        raise UnsupportedByRunner(
+            f"ORC files cannot be written to {sink.shards.prefix}",
+            where=where,
+            hint="write to a path without a scheme, on a disk that all workers share, or use WriteToSpark('orc', ...)",
+        )
+
+    partitions = None
+    if sink.partition_by:
+        open_rows = partial(_OrcRows, rest_of(schema, sink.partition_by), sink, where)
+        partitions = Partitions(sink.partition_by, schema, open_rows, where)
+    return FileSink(
+        TemplateNames(sink.shards),
+        sink.shards.count,
+        max(sink.shards.count, 1),
+        lambda path: _OrcShard(path, schema, sink, where),
+        by_spark,
+        partitions=partitions,
+    )
+
+
+def _check_types(schema: Any, where: str) -> None:
+    """Refuses what is no schema, and columns for which ORC has no type."""
+    if not isinstance(schema, pa.Schema):
+        what = f"schema must be a pyarrow.Schema, but is a {type(schema).__name__}"
+        raise refusal(TypeError, what, where=where, hint="write schema=pyarrow.schema([...])")
+    for field in schema:
+        try:
+            orc.write_table(pa.schema([field]).empty_table(), io.BytesIO())
+        except (pa.ArrowException, NotImplementedError):
+            what = f"ORC has no type for the column {field.name} of type {field.type}"
+            hint = "convert the values first; times of day and durations may become integers"
+            raise refusal(ValueError, what, where=where, hint=hint) from None
+
+
+class _OrcRows:
+    """One ORC file on a local disk."""
+
+    def __init__(self, schema: pa.Schema, sink: OrcSink, where: str, path: str) -> None:
+        self._in_nanos = pa.schema([field.with_type(with_unit(field.type, "ns")) for field in schema])
+        self._where = where
+        self._file = FileToWrite(open_for_writing(path, CompressionTypes.UNCOMPRESSED))
+        self._writer = orc.ORCWriter(
+            self._file,
+            stripe_size=sink.stripe_size,
+            compression="uncompressed" if sink.codec == "none" else sink.codec,
+        )
+        # A file without records has its columns, too.
+        self._writer.write(self._in_nanos.empty_table())
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        table = pa.Table.from_batches([rows])
+        try:
+            table = table.cast(self._in_nanos)
+        except pa.ArrowException:
+            what = "a time is before the year 1678 or after 2261, so that pyarrow could not read it in an ORC file"
+            hint = "write dates, or write Parquet files"
+            raise refusal(ValueError, what, where=self._where, hint=hint) from None
+        self._writer.write(table)
+        self._file.check()
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.close()
+        self._file.check()
+
+
+class _OrcShard:
+    """One ORC file of records."""
+
+    def __init__(self, path: str, schema: pa.Schema, sink: OrcSink, where: str) -> None:
+        self._rows = _OrcRows(schema, sink, where, path)
+        self._schema = schema
+        self._where = where
+
+    def write(self, values: Sequence[Any]) -> int:
+        self._rows.write(to_batch(values, self._schema, self._where))
+        return len(values)
+
+    def close(self) -> None:
+        self._rows.close()

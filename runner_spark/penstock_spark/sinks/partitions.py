@@ -1,0 +1,154 @@
+"""Sinks whose files are kept apart by the values of columns: what the columns may be, and what a task writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.error import refusal
+from penstock.io.partition_folders import NOTHING, folder_of_value, is_lost
+from penstock_spark.arrow.records import to_batch
+from penstock_spark.files.partition_pages import PartitionPages
+from penstock_spark.reports.failure import marked
+
+_NAME_BYTES = 255
+"""No file system of today takes a longer name."""
+
+_KINDS = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_date32,
+)
+
+
+class RowsWriter(Protocol):
+    """Writes the rows of one file."""
+
+    def write(self, rows: Any) -> Any:
+        """Writes a ``pyarrow.RecordBatch``."""
+
+    def close(self) -> None:
+        """Ends the file."""
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """How the rows of a sink are kept apart."""
+
+    columns: tuple[str, ...]
+    schema: pa.Schema  # All columns of the elements.
+    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for rows of `rest`.
+    where: str
+    batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
+
+    def __post_init__(self) -> None:
+        """Refuses columns whose values cannot be in the name of a folder."""
+        for name in self.columns:
+            kind = self.schema.field(name).type
+            if not can_keep_apart(kind):
+                what = f"the name of a folder cannot hold the column {name!r} of partition_by, of type {kind}"
+                hint = "partition by text, whole numbers, dates or truth values; make such a column in a Map before"
+                raise refusal(ValueError, what, where=self.where, hint=hint)
+
+    @property
+    def rest(self) -> pa.Schema:
+        """The columns of the files."""
+        return rest_of(self.schema, self.columns)
+
+    def split(self, values: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+        """The columns of the files, and the folder of each row."""
+        for batch in self._batches(values):
+            if batch.num_rows:
+                names = [self._folders(batch.column(name), name) for name in self.columns]
+                rest = batch.select(self.rest.names)
+                yield (
+                    rest,
+                    names[0] if len(names) == 1 else ["/".join(each) for each in zip(*names, strict=True)],
+                )
+
+    def _batches(self, values: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+        if not self.batched:
+            yield to_batch(values, self.schema, self.where)
+            return
+        for table in values:
+            if table.schema.names != self.schema.names:
+                what = f"a table of {', '.join(table.column_names)} has other columns than the schema"
+                hint = "cast the tables to the schema that you pass"
+                raise refusal(ValueError, what, where=self.where, hint=hint)
+            yield from table.cast(self.schema).to_batches()
+
+    def _folders(self, column: pa.Array, name: str) -> list[str]:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        folders = [self._folder(name, value) for value in encoded.dictionary.to_pylist()]
+        return [folders[place] for place in encoded.indices.to_pylist()]
+
+    def _folder(self, name: str, value: Any) -> str:
+        if is_lost(value):
+            raise lost_value(name, self.where)
+        folder = folder_of_value(name, value)
+        if len(folder.encode("utf-8", "surrogatepass")) > _NAME_BYTES:
+            what = f"the column {name!r} of partition_by has a text that is too long for the name of a folder"
+            hint = "partition by a shorter column, for example by the beginning of the text"
+            raise refusal(ValueError, what, where=self.where, hint=hint)
+        return folder
+
+
+def can_keep_apart(kind: pa.DataType) -> bool:
+    """Whether the name of a folder can hold the values of a type.
+
+    >>> can_keep_apart(pa.int8()), can_keep_apart(pa.float64()), can_keep_apart(pa.list_(pa.string()))
+    (True, False, False)
+    """
+    return any(is_kind(kind) for is_kind in _KINDS)
+
+
+def rest_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """The columns that are not in the names of folders."""
+    return pa.schema([field for field in schema if field.name not in columns])
+
+
+def lost_value(name: str, where: str) -> ValueError:
+    what = f"the column {name!r} of partition_by has an empty text, or {NOTHING}, which readers would take for None"
+    return refusal(
+        ValueError, what, where=where, hint="replace it in a Map before, or partition by another column"
+    )
+
+
+def without_lost(rows: DataFrame, partitions: Partitions) -> DataFrame:
+    """The same rows for Spark's writer, which fails for a text that would be lost."""
+    for name in partitions.columns:
+        kind = partitions.schema.field(name).type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            column = F.col(f"`{name.replace('`', '``')}`")
+            error = F.raise_error(F.lit(marked(lost_value(name, partitions.where), partitions.where)))
+            is_wrong = column.isin("", NOTHING)
+            rows = rows.withColumn(name, F.when(is_wrong, error.cast("string")).otherwise(column))
+    return rows
+
+
+class PartitionWriter:
+    """Writes elements to a file in each folder; the files are there when it is closed."""
+
+    def __init__(self, partitions: Partitions, open_in: Callable[[str], RowsWriter]) -> None:
+        self._partitions = partitions
+        self._open_in = open_in  # Opens the file in a folder, whose name it takes.
+        self._pages = PartitionPages()
+
+    def write(self, values: Sequence[Any]) -> int:
+        for rows, folders in self._partitions.split(values):
+            self._pages.add(rows, folders)
+        return len(values)
+
+    def close(self) -> None:
+        for folder, parts in self._pages.by_folder():
+            writer = self._open_in(folder)
+            for rows in parts:
+                writer.write(rows)
+            writer.close()

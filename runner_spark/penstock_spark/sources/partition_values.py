@@ -1,0 +1,101 @@
+"""The columns of a table whose values are in the names of folders: their types, and the values of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as T
+
+from penstock.error import refusal
+from penstock.io.partition_folders import texts_of_path
+from penstock_spark.arrow.records import field_of, fields_of
+from penstock_spark.reports.failure import step_failed
+
+_KINDS: tuple[tuple[Callable[[pa.DataType], bool], pa.DataType, T.DataType], ...] = (
+    (pa.types.is_string, pa.string(), T.StringType()),
+    (pa.types.is_large_string, pa.string(), T.StringType()),
+    (pa.types.is_integer, pa.int64(), T.LongType()),
+    (pa.types.is_boolean, pa.bool_(), T.BooleanType()),
+    (pa.types.is_date32, pa.date32(), T.DateType()),
+)
+
+
+@dataclass(frozen=True)
+class PartitionValues:
+    """The columns that are in the names of folders."""
+
+    fields: tuple[tuple[str, pa.DataType, T.DataType], ...]
+    where: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _, _ in self.fields)
+
+    def with_columns(self, schema: T.StructType) -> T.StructType:
+        """The schema of the files with these columns at its end; a column of a file with such a name is hidden."""
+        own = [T.StructField(name, kind) for name, _, kind in self.fields]
+        return T.StructType([*self.without_columns(schema), *own])
+
+    def without_columns(self, schema: T.StructType) -> T.StructType:
+        return T.StructType([field for field in schema if field.name not in self.names])
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Refuses files in folders whose names have no values of the types."""
+        for path in {path.rpartition("/")[0]: path for path in paths}.values():
+            self.of_file(path)
+
+    def of_file(self, path: str) -> dict[str, pa.Scalar]:
+        """The values of a file, from its path; ValueError for a text that is not of the type."""
+        texts = texts_of_path(path, self.names)
+        return {
+            name: self._value(text, name, kind, path)
+            for text, (name, kind, _) in zip(texts, self.fields, strict=True)
+        }
+
+    def added(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
+        """The rows of a file with these columns at their end, for a task of a stream."""
+        names = [name for name in batch.schema.names if name not in self.names]
+        try:
+            values = self.of_file(path)
+        except ValueError as error:
+            step_failed(error, self.where)
+        columns = [batch.column(name) for name in names]
+        columns += [pa.repeat(value, batch.num_rows) for value in values.values()]
+        return pa.RecordBatch.from_arrays(columns, names=[*names, *values])
+
+    def _value(self, text: str | None, name: str, kind: pa.DataType, path: str) -> pa.Scalar:
+        try:
+            return pa.scalar(text, pa.string()).cast(kind)
+        except pa.ArrowException:
+            what = f"the column {name} of {path} is in the name of a folder, and has no value of the type {kind} there"
+            hint = "correct its type in schema, or move the folder away"
+            raise refusal(ValueError, what, where=self.where, hint=hint) from None
+
+
+def partition_values(columns: Sequence[str], schema: Any, where: str) -> PartitionValues:
+    """The columns with the types of a ``pyarrow.Schema`` or a type of rows; without one, they are text.
+
+    >>> partition_values(["year"], pa.schema([("year", pa.int16())]), "").added(
+    ...     pa.RecordBatch.from_pydict({"n": [1, 2]}), "/out/year=2026/visits-0"
+    ... ).to_pydict()
+    {'n': [1, 2], 'year': [2026, 2026]}
+    """
+    kinds = {name: pa.string() for name in columns}
+    if isinstance(schema, pa.Schema):
+        kinds = {name: schema.field(name).type for name in columns}
+    elif schema is not None:
+        hints = dict(fields_of(schema))
+        kinds = {name: field_of(name, hints[name], where).type for name in columns}
+    return PartitionValues(tuple((name, *_as_read(name, kind, where)) for name, kind in kinds.items()), where)
+
+
+def _as_read(name: str, kind: pa.DataType, where: str) -> tuple[pa.DataType, T.DataType]:
+    for is_kind, as_arrow, as_spark in _KINDS:
+        if is_kind(kind):
+            return as_arrow, as_spark
+    what = f"the column {name!r} of partition_by has the type {kind}, which is not read from names of folders"
+    hint = "give it the type of text, whole numbers, dates or truth values, and convert the values in a Map"
+    raise refusal(ValueError, what, where=where, hint=hint)

@@ -1,0 +1,252 @@
+"""Reading and writing ORC files (penstock's own; the arguments are those of `penstock.io.parquetio`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from penstock.base.row import Row
+from penstock.base.where import here
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.error import RunnerError, refusal
+from penstock.functions.dofn import DoFn
+from penstock.graph import Sink
+from penstock.io.columnar import type_of_records
+from penstock.io.filesystem import CompressionTypes, FileMetadata
+from penstock.io.filesystems import FileSystems
+from penstock.io.lake_tables import column_names
+from penstock.io.partition_folders import (
+    check_columns_of_sink,
+    partition_columns,
+    partitions_to_read,
+    pattern_of_table,
+)
+from penstock.io.paths import Path, check_path, files_of
+from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.streams import Streamable
+from penstock.io.text_sink import Shards
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
+from penstock.typehints import typehints
+
+__all__ = ["ReadAllFromOrc", "ReadFromOrc", "WriteToOrc"]
+
+_CODECS = ("none", "zlib", "snappy", "lz4", "zstd")
+_STRIPE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class OrcSource(Streamable):
+    """Records of ORC files; see `ReadFromOrc`.
+
+    >>> OrcSource("/data/*.orc").describe()
+    'orc /data/*.orc'
+    """
+
+    file_pattern: Path
+    validate: bool = True
+    columns: tuple[str, ...] | None = None
+    as_rows: bool = False
+    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
+    schema: Any = None  # What has the types of these columns; without it, they are text.
+
+    has_fields = True
+
+    def describe(self) -> str:
+        return f"orc {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        return self.columns
+
+
+@dataclass(frozen=True)
+class OrcSink(Sink):
+    """Records in ORC files; see `WriteToOrc`."""
+
+    shards: Shards
+    schema: Any = None
+    codec: str = "none"
+    stripe_size: int = _STRIPE_BYTES
+    element_type: Any = None
+    triggering_frequency: float | None = None
+    partition_by: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        by = f" by {', '.join(self.partition_by)}" if self.partition_by else ""
+        return self.shards.describe("orc") + by
+
+
+class ReadFromOrc(SourceTransform[Any]):
+    """The records of ORC files (penstock's own).
+
+    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested ones, lists of pairs
+    for maps, ``Decimal``, ``datetime`` (in UTC if the file says that it is an instant), None for null. Each task reads
+    some stripes of the files. A column that only some files have is None in the others.
+
+    Args:
+        file_pattern: The path, with wildcards as in ``ReadFromText``.
+        min_bundle_size: Ignored; Spark decides.
+        validate: Whether a pattern that matches nothing is an error.
+        columns: The columns to read; None reads all.
+        as_rows: Whether the elements are ``Row`` values, not dicts.
+        partition_by: The columns whose values are in the names of folders, as `WriteToOrc` writes them. The path is
+            then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
+        schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
+            text, whole numbers, truth values or dates; without it, they are text.
+
+    Raises:
+        OSError: If no file matches.
+        ValueError: If `schema` lacks a column of `partition_by`. When the pipeline runs: if a file is damaged.
+
+    >>> ReadFromOrc("/data/*", validate=False, columns=["a"]).source.describe()
+    'orc /data/* [a]'
+    """
+
+    source: OrcSource
+
+    def __init__(
+        self,
+        file_pattern: Any = None,
+        min_bundle_size: int = 0,
+        validate: bool = True,
+        columns: Any = None,
+        as_rows: bool = False,
+        *,
+        partition_by: Any = (),
+        schema: Any = None,
+    ) -> None:
+        check_path(file_pattern, "file_pattern")
+        parts = partitions_to_read(partition_by, schema)
+        wanted = None if columns is None else column_names("columns", columns)
+        pattern = pattern_of_table(file_pattern, parts)
+        super().__init__(OrcSource(pattern, validate, wanted, as_rows, parts, schema))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return Row if self.source.as_rows else typehints.Dict[str, Any]
+
+
+class _ReadOrcFiles(DoFn):
+    """Reads each file that an element names, with the runner's reader of ORC.
+
+    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
+    """
+
+    def __init__(self, columns: tuple[str, ...] | None, with_filename: bool) -> None:
+        self._columns = columns
+        self._with_filename = with_filename
+        self._records: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_records": self._records or _provided.get("records")}
+
+    def process(self, element: str | FileMetadata) -> Iterator[Any]:
+        records = self._records or _provided.get("records")
+        if records is None:
+            raise RunnerError("the runner cannot read ORC", hint="run the pipeline with SparkRunner")
+        for found in files_of(element):
+            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                for record in records(file, found.path, self._columns):
+                    yield (found.path, record) if self._with_filename else record
+
+
+_provided: dict[str, Any] = {}
+
+
+def provide_records(records: Callable[[BinaryIO, str, tuple[str, ...] | None], Iterator[Any]]) -> None:
+    """Called by the runner with its reader of ORC, a function that the workers can import.
+
+    It takes an open file, its name and the wanted columns (None: all), and gives the records.
+    """
+    _provided["records"] = records
+
+
+class ReadAllFromOrc(PTransform[Any, Any]):
+    """The records, as dicts, of the ORC files that the elements name (penstock's own).
+
+    Args:
+        with_filename: Whether the elements are (file name, record).
+        columns: The columns to read; None reads all.
+        label: The name of the step that reads.
+    """
+
+    def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
+        super().__init__()
+        wanted = None if columns is None else column_names("columns", columns)
+        self._read = label, _ReadOrcFiles(wanted, with_filename)
+
+    def expand(self, pcoll: Any) -> Any:
+        label, dofn = self._read
+        return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
+
+
+class WriteToOrc(SinkTransform[str]):
+    """Writes dicts, or rows of a known type, to ORC files, and returns the files' names (penstock's own).
+
+    Args:
+        file_path_prefix: The beginning of every file's path; a path on a disk that all workers share, or the URL of an
+            object store that Spark does not reach itself.
+        schema: A ``pyarrow.Schema``; None takes it from the element type, which must then be a type of rows.
+        stripe_size: Bytes in memory after which a stripe is written.
+        codec: The compression: ``"none"``, ``"zlib"``, ``"snappy"``, ``"lz4"`` or ``"zstd"``.
+        file_name_suffix: The end of every file's path.
+        num_shards: The number of files; 0 leaves it to Spark.
+        shard_name_template: The middle of a file's name.
+        mime_type: Ignored; no file system here keeps it.
+        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``.
+
+    Raises:
+        ValueError: For an unknown codec. When it is applied: if nothing gives the columns. When the pipeline
+            starts: if ORC has no type for a column.
+        UnsupportedByRunner: When the pipeline starts, for a path that only Hadoop's file systems reach.
+
+    >>> WriteToOrc("/out/scores", codec="gzip")
+    Traceback (most recent call last):
+    ...
+    ValueError: ORC has no codec 'gzip'
+      at ...
+      hint: use one of none, zlib, snappy, lz4, zstd
+    """
+
+    sink: OrcSink
+
+    def __init__(
+        self,
+        file_path_prefix: Any,
+        schema: Any = None,
+        stripe_size: int = _STRIPE_BYTES,
+        codec: str = "none",
+        file_name_suffix: Any = "",
+        num_shards: int = 0,
+        shard_name_template: str | None = None,
+        mime_type: str = "application/x-orc",
+        triggering_frequency: float | None = None,
+        *,
+        partition_by: Any = (),
+    ) -> None:
+        if codec not in _CODECS:
+            what = f"ORC has no codec {codec!r}"
+            raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_CODECS)}")
+        sink = OrcSink(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
+            schema,
+            codec,
+            stripe_size,
+            triggering_frequency=triggering_frequency,
+            partition_by=partition_columns(partition_by),
+        )
+        super().__init__(sink)
+
+    def expand(self, pcoll: Any) -> PCollection[str]:
+        if self.sink.schema is None:
+            what = "WriteToOrc does not know the columns"
+            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
+            self.sink = replace(self.sink, element_type=element_type)
+        check_columns_of_sink(self.sink, self._where())
+        result: PCollection[str] = super().expand(pcoll)
+        return result
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return str

@@ -1,0 +1,92 @@
+"""Files in folders of partitions, after kills: of a stream that is started again, and of a batch that is."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+from scores import FILES, Score, expected_of, put
+
+import penstock as beam
+from penstock.io import WriteToParquet
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+PROGRAM = Path(__file__).with_name("files_program.py")
+SOAK_SEEDS = 6
+MOMENTS = ("before", "half", "after")
+
+
+def rows_of(how: str, target: Path) -> list[dict[str, Any]]:
+    """What pyarrow reads in the files, and the names of the folders tell."""
+    found = []
+    for path in target.glob("team=*/*"):
+        rows = (pq.ParquetFile(path) if how == "parquet" else orc.ORCFile(path)).read().to_pylist()
+        found += [{"team": path.parent.name.partition("=")[2], **row} for row in rows]
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize("how", ["parquet", "orc"])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, SOAK_SEEDS))]
+)
+def test_a_killed_stream_leaves_each_element_once(
+    how: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    target.mkdir()
+    for number in range(FILES):
+        put(source, number)
+    chance = random.Random(f"{how} {seed}")
+    moments = [(chance.choice([0, 1]), "half"), (chance.choice([3, 4]), chance.choice(MOMENTS))]
+    arguments = how, str(source), str(target), str(tmp_path / "checkpoint")
+    for number, moment in moments:
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM), *arguments, str(number), moment],
+            start_new_session=True,
+            capture_output=True,
+            timeout=240,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-3000:]
+    # The last run saves a start of Spark.
+    monkeypatch.syspath_prepend(str(PROGRAM.parent))
+    importlib.import_module("files_program").run(*arguments)
+    assert rows_of(how, target) == expected_of("append")
+    assert {path.name for path in target.iterdir()} == {"team=a", "team=b", "team=c"}
+
+
+def test_a_batch_that_dies_half_way_is_replaced_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(scores: list[Score]) -> None:
+        with beam.Pipeline() as pipeline:
+            given = pipeline | beam.Create(scores).with_output_types(Score)
+            _ = given | WriteToParquet(f"{tmp_path}/o", partition_by="team", num_shards=1)
+
+    run([Score("a", 1), Score("b", 2)])
+    replace, left = os.replace, [1]
+
+    def dying(source: str, target: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyError("dead")
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dying)
+        with pytest.raises(KeyError, match="dead"):
+            run([Score("b", 3), Score("c", 4)])
+    # Some of the old files and some of the new ones are there, as without partitions.
+    assert rows_of("parquet", tmp_path) == [{"team": "a", "number": 1}, {"team": "b", "number": 3}]
+    run([Score("b", 3), Score("c", 4)])
+    assert rows_of("parquet", tmp_path) == [{"team": "b", "number": 3}, {"team": "c", "number": 4}]
