@@ -44,7 +44,7 @@ class LocalFiles:
                 for outer in folders
                 for name in self.names(os.path.join(folder, outer), beginning)
             ]
-        # In what is no folder, there are no names.
+        # A path that is not a folder has no names.
         found = {below: self.names(os.path.join(folder, below), last) for below in folders}
         return {below: names for below, names in found.items() if names}
 

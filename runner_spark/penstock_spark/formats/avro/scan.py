@@ -21,14 +21,13 @@ from penstock_spark.files.avro_parts import NotAvro, open_part
 from penstock_spark.files.finding import Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, leaves_files_out, splits_of
 from penstock_spark.formats.avro.package import fastavro
-from penstock_spark.formats.text.scan import content_columns
+from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import place_columns, stream_files
 
-_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
 _BATCH_RECORDS = 2_000
 
 Convert = Callable[[Any], Any]
@@ -69,7 +68,7 @@ def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSessi
     fastavro(where)
     files = stream_files(stream, source.file_pattern, where)
     naming, has_rejects = files.naming(), stream.has_rejects
-    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
 
     def make_decoder() -> ByFile:
         decode = FileDecoder(source, naming.namer, where)

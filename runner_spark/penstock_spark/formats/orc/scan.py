@@ -25,7 +25,7 @@ from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords, in_micros
 from penstock_spark.formats.parquet.footers import merged, struct_of
-from penstock_spark.formats.text.scan import content_columns
+from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
@@ -34,7 +34,6 @@ from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
 
-_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
 _AT_ONCE = 16
 """So many footers are read at a time, because each may wait for a network."""
 
@@ -88,7 +87,7 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
         raise no_schema("columns", files, hint)
     columns = _wanted(values.with_columns(schema), source, where) if schema else source.columns
     records, naming = OrcRecords(columns, values, where), files.naming()
-    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
 
     def make_decoder() -> ByFile:
         decode = FileDecoder(records, source.as_rows, naming.namer)

@@ -225,6 +225,10 @@ def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
+CONTENTS = "path string, modificationTime timestamp, length long, content binary"
+"""The columns of Spark's reader of whole files."""
+
+
 def content_columns() -> list[Column]:
     """A row for each file: its name, and its bytes as stored."""
     return [F.col("_metadata.file_path").alias("file"), F.col("content")]

@@ -19,9 +19,6 @@ from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import place_columns, stream_files
 
-_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
-"""The columns of Spark's reader of whole files."""
-
 
 def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """Lines, or (file name, line) pairs; what no coder decodes may be rejected."""
@@ -31,7 +28,7 @@ def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSessi
         frame = files.load(spark.readStream.option("lineSep", scan.line_end(source)), "text")
         lines = frame.select(*scan.line_columns(source), *place_columns(stream))
         return StreamScan(lines, lambda: ByFile(_Lines(source, naming.namer, has_rejects, where), naming))
-    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+    frame = files.load(spark.readStream.schema(scan.CONTENTS), "binaryFile")
     contents = frame.select(*scan.content_columns(), *place_columns(stream))
 
     def make_decoder() -> ByFile:

@@ -21,7 +21,7 @@ from penstock_spark.files.compressed import open_for_reading, unpacking
 from penstock_spark.files.finding import Namer, find_files, unreadable
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import SHORTER, Split, leaves_files_out, open_bytes, size_of, whole_files
-from penstock_spark.formats.text.scan import content_columns
+from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.formats.tfrecord.package import masked_crc32c
 from penstock_spark.formats.tfrecord.records import Damaged, records_in
 from penstock_spark.reports.failure import step_failed
@@ -30,7 +30,6 @@ from penstock_spark.sources.decoding import ByFile, Careful, PartDecoder
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import place_columns, stream_files
 
-_CONTENTS = "path string, modificationTime timestamp, length long, content binary"
 _BATCH_RECORDS = 2_000
 _BATCH_BYTES = 8 << 20
 
@@ -69,7 +68,7 @@ def open_tfrecord_stream(
     files = stream_files(stream, source.file_pattern, where)
     naming = files.naming()
     decode = _content_decoder(source, naming.namer, stream.has_rejects, where)
-    frame = files.load(spark.readStream.schema(_CONTENTS), "binaryFile")
+    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
     contents = frame.select(*content_columns(), *place_columns(stream))
     return StreamScan(contents, lambda: ByFile(decode, naming))
 
