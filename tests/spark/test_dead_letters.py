@@ -21,7 +21,8 @@ def invert(x):
 
 def brief(letter):
     element, (kind, text, lines) = letter
-    return element, kind.__name__, text, any("test_dead_letters.py" in line for line in lines)
+    names_this_file = any("test_dead_letters.py" in line for line in lines)
+    return element, kind.__name__, text, names_this_file or lines
 
 
 ZERO = (0, "ZeroDivisionError", "ZeroDivisionError('division by zero')", True)
