@@ -66,3 +66,8 @@ def test_functions_that_workers_can_import_travel_as_names() -> None:
 def test_modules_of_cached_functions_are_found() -> None:
     assert [module.__name__ for module in pickle_by_value_modules([of_this_module])] == [__name__]
     assert CodePickler.dispatch_table[type(of_this_module)] is not None
+
+
+def test_a_function_that_travels_keeps_the_name_of_its_file() -> None:
+    outer, inner = pickle.loads(dumps_with_code((lambda: (lambda: 1), lambda: 2)))
+    assert {code.__code__.co_filename for code in (outer, outer(), inner)} == {__file__}

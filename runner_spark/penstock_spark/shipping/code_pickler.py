@@ -1,8 +1,11 @@
-"""Pickles code that a worker cannot import: cloudpickle, and functions with ``functools.cache`` or ``lru_cache``.
+"""Pickles code that a worker cannot import: cloudpickle, with file names and with cached functions.
 
-cloudpickle sends such a function as a name to import, which does not exist in a worker if it is one of the main
-program, or of a module that travels by value. Here it travels whole, with an empty cache. A ``cached_property`` has a
-lock in Python 3.11, which stays behind.
+From version 3.1.3 on, cloudpickle leaves out the file that a function is from, and a traceback of a worker would not
+say which line of the user's program failed.
+
+cloudpickle sends a function with ``functools.cache`` or ``lru_cache`` as a name to import, which does not exist in a
+worker if the function is one of the main program, or of a module that travels by value. Here it travels whole, with an
+empty cache. A ``cached_property`` has a lock in Python 3.11, which stays behind.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import ChainMap
+from types import CodeType
 from typing import Any
 
 import cloudpickle
@@ -72,10 +76,23 @@ def _fill_property(found: Any, function: Any) -> None:
     found.func, found.__doc__ = function, function.__doc__
 
 
+def _reduced_code(code: CodeType) -> Any:
+    constructor, arguments = cloudpickle.Pickler.dispatch_table[CodeType](code)
+    return _code, (constructor, arguments, code.co_filename)
+
+
+def _code(constructor: type[CodeType], arguments: tuple[Any, ...], file: str) -> CodeType:
+    return constructor(*arguments).replace(co_filename=file)
+
+
 class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Sends functions and classes that a worker cannot import along."""
 
     dispatch_table = ChainMap(
-        {CachedFunction: _reduced, functools.cached_property: _reduced_property},
+        {
+            CachedFunction: _reduced,
+            CodeType: _reduced_code,
+            functools.cached_property: _reduced_property,
+        },
         cloudpickle.Pickler.dispatch_table,
     )
