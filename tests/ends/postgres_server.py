@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from ports import free_port
 
 PASSWORD = "s3cret-Pa55"
 START_SECONDS_MAX = 60
@@ -102,7 +103,7 @@ def postgres() -> Iterator[Server]:
         ]
         made += [f"--pwfile={words}", "--encoding=UTF8", "--locale=C", "--no-sync"]
         subprocess.run(made, check=True, capture_output=True, **user)
-        server = Server(folder, _free_port())
+        server = Server(folder, free_port())
         try:
             server.start()
             yield server
@@ -119,9 +120,3 @@ def _as_user() -> dict[str, Any]:
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = names.get("postgres") or names["nobody"]
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "cwd": "/"}
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

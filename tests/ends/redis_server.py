@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from ports import free_port
 
 PASSWORD = "s3cret-Redis"
 START_SECONDS_MAX = 20
@@ -27,13 +28,8 @@ class Server:
     """A server, which tests may kill and start again."""
 
     folder: Path
-    port: int = 0
+    port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
-
-    def __post_init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
 
     @property
     def url(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import sys
 import time
@@ -11,15 +10,14 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from ports import free_port
 
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
     """The address of a server that has the bucket ``lake``."""
     pytest.importorskip("moto", reason="needs the package moto")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:

@@ -27,6 +27,7 @@ pytest.importorskip("psycopg")
 sys.path.append(str(Path(__file__).parent))
 import postgres_server
 from killed import started, wait_until
+from ports import free_port
 from restartable_database import Score, Total, keep, main
 
 import penstock as beam
@@ -385,7 +386,7 @@ def test_columns_of_postgres_that_would_change_values_are_refused(spark, pg, col
 
 def test_a_server_that_is_absent_or_refuses_is_told_quickly(spark, pg):
     begun = time.monotonic()
-    port = postgres_server._free_port()
+    port = free_port()
     absent = f"postgresql://amy:{postgres_server.PASSWORD}@127.0.0.1:{port}/sales"
     with pytest.raises(
         RunnerError, match=rf"cannot connect to postgresql://127.0.0.1:{port}/sales: "
