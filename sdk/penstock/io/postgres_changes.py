@@ -38,6 +38,7 @@ class PostgresChangesSource(Streamable):
     columns: tuple[str, ...] | None = None
     has_initial_rows: bool = True
 
+    has_fields = True
     reads_files = False
     rejects_text = True
     limits_records = True

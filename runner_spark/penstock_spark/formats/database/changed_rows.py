@@ -161,7 +161,7 @@ class ChangedRows(RangeSource[Any]):
         return {**start, "lsn": lsn_text(end)}
 
     def _end(self, connection: Any, start: Mapping[str, Any], max_records: int | None) -> int:
-        check_same(connection, self._source, start, self._address)
+        slot = check_same(connection, self._source, start, self._address)
         first = lsn_of(start["lsn"])
         [[text]] = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchall()
         now = lsn_of(text)
@@ -171,27 +171,25 @@ class ChangedRows(RangeSource[Any]):
             raise refusal(LookupError, what, where=self._address.where, hint=hint)
         if self._quiet == (first, now):
             return first
-        found = self._found(connection, first, now, max_records)
-        if found is not None:
-            return now if max_records is None else found
+        # Until the slot has moved on, the server also gives what is read.
+        read = self._messages(connection, first, None)[0] if slot.confirmed < first else 0
+        _, end = self._messages(connection, now, read + (max_records or 1))
+        if end > first:
+            return now if max_records is None else end
         if now - first > _IDLE_BYTES:
             return now
         self._quiet = first, now
         return first
 
-    def _found(self, connection: Any, first: int, now: int, max_records: int | None) -> int | None:
-        """Where the transactions end that have about so many messages; None if there are none."""
-        # The slot may be behind, so the first messages may be those of transactions that are read.
-        limit = max_records or 1
-        query = f"SELECT count(*), max(lsn) FILTER (WHERE get_byte(data, 0) = {_COMMIT})::text FROM {_PEEK}"
-        while True:
-            arguments = [self._source.slot, lsn_text(now), limit, self._publications()]
-            [[count, end]] = connection.execute(query, arguments).fetchall()
-            if end is not None and lsn_of(end) > first:
-                return lsn_of(end)
-            if count < limit:
-                return None
-            limit = 4 * count
+    def _messages(self, connection: Any, end: int, limit: int | None) -> tuple[int, int]:
+        """The number of messages up to a place, or in about so many of them, and where the last transaction ends."""
+        query = (
+            f"SELECT count(*), coalesce(max(lsn) FILTER (WHERE get_byte(data, 0) = {_COMMIT}), '0/0')::text "
+            f"FROM {_PEEK}"
+        )
+        arguments = [self._source.slot, lsn_text(end), limit, self._publications()]
+        [[count, last]] = connection.execute(query, arguments).fetchall()
+        return count, lsn_of(last)
 
     def _publications(self) -> str:
         """The server reads a list of names, so the name is quoted."""

@@ -159,10 +159,10 @@ def _oid(connection: Any, source: PostgresChangesSource, address: Address) -> tu
 
 
 def _check_identity(connection: Any, oid: int, table: str, where: str) -> None:
-    """Refuses changes without the whole old rows. Of a table with partitions, each partition decides."""
+    """Refuses changes without the whole old rows; a partition does not take this setting from its table."""
     query = (
-        "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.relreplident <> %s "
-        "AND (c.oid = %s OR c.oid IN (SELECT relid FROM pg_partition_tree(%s::oid::regclass)))"
+        "SELECT oid::regclass::text FROM pg_class WHERE relreplident <> %s AND "
+        "(oid = %s OR oid IN (SELECT relid FROM pg_partition_tree(%s::oid::regclass) WHERE isleaf)) ORDER BY oid"
     )
     found = connection.execute(query, [FULL_IDENTITY, oid, oid]).fetchone()
     if found is not None:
@@ -243,18 +243,19 @@ class Slot:
             raise refusal(LookupError, what, where=where, hint=hint)
 
 
-def check_slot(connection: Any, name: str, start: int, where: str) -> None:
+def check_slot(connection: Any, name: str, start: int, where: str) -> Slot:
     """Refuses to read from a place in the log of which the slot does not keep everything."""
     slot = Slot.of(connection, name)
     if slot is None:
         what = f"the replication slot {name} is gone, and the changes that it kept with it"
         raise refusal(LookupError, what, where=where, hint="begin with a new checkpoint")
     slot.check_from(start, where)
+    return slot
 
 
 def check_same(
     connection: Any, source: PostgresChangesSource, start: Mapping[str, Any], address: Address
-) -> None:
+) -> Slot:
     """Refuses to go on from a position if changes after it may be missing."""
     where = address.where
     if source.slot != start["slot"]:
@@ -270,7 +271,7 @@ def check_same(
     if published.version != start["publication"]:
         what = f"the publication {source.publication} was changed, and may not have published everything"
         raise refusal(LookupError, what, where=where, hint=_SLOT_HINT)
-    check_slot(connection, start["slot"], lsn_of(start["lsn"]), where)
+    return check_slot(connection, start["slot"], lsn_of(start["lsn"]), where)
 
 
 def explained(error: psycopg.Error, address: Address) -> Exception:

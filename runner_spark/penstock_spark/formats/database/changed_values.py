@@ -16,7 +16,14 @@ from penstock.io.postgres_changes import PostgresChangesSource
 from penstock.io.ranges import UnreadableElement
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.formats.database.changed_table import Table
-from penstock_spark.formats.database.pgoutput import Change, Relation, Truncate, Unchanged, Values
+from penstock_spark.formats.database.pgoutput import (
+    FULL_IDENTITY,
+    Change,
+    Relation,
+    Truncate,
+    Unchanged,
+    Values,
+)
 from penstock_spark.formats.database.reader import kind_of_type
 
 _UNREADABLE = (psycopg.Error, ValueError, OverflowError, ArithmeticError)
@@ -52,14 +59,23 @@ class ChangeDecoder:
         self._make = row_class(tuple(table.types))
         self._relation: Relation | None = None
         self._columns: list[tuple[str, int, Load]] | None = None
+        self._partial: dict[int, str] = {}  # The partitions that do not log whole old rows now.
+        self._is_partition_next = False
 
     def look_at(self, relation: Relation) -> None:
         """How the table looks from now on; it is compared when a change follows that is read."""
+        is_partition, self._is_partition_next = self._is_partition_next, relation.oid == self._table.oid
         if relation.oid == self._table.oid:
             self._relation, self._columns = relation, None
+        elif is_partition:
+            # Changes of a partition name its table, and the server describes both just before the first of them.
+            self._partial.pop(relation.oid, None)
+            if relation.identity != FULL_IDENTITY:
+                self._partial[relation.oid] = relation.name
 
     def elements(self, message: Change | Truncate, data: bytes) -> list[Any]:
         """The elements of a message, whose bytes are `data`."""
+        self._is_partition_next = False
         if isinstance(message, Truncate):
             if self._table.oid in message.oids:
                 what = f"the table {self._source.table} was emptied with TRUNCATE, which does not say which rows go"
@@ -70,12 +86,11 @@ class ChangeDecoder:
             return []
         if self._columns is None:
             self._columns = self._compared()
-        if not message.is_whole:
-            what = f"a change of the table {self._source.table} does not have the whole old row"
-            hint = (
-                "ALTER TABLE ... REPLICA IDENTITY FULL for it and each partition; drop the slot, and begin with a new "
-                "checkpoint"
-            )
+        is_insert = message.old is None and message.is_whole
+        if not message.is_whole or (self._partial and not is_insert):
+            name = next(iter(self._partial.values()), self._source.table)
+            what = f"a change of the table {name} does not have the whole old row"
+            hint = f"ALTER TABLE {name} REPLICA IDENTITY FULL, drop the slot, and begin with a new checkpoint"
             raise refusal(ValueError, what, where=self._where, hint=hint)
         try:
             return self._rows_of(message.old, message.new, self._columns)

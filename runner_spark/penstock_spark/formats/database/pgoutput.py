@@ -32,6 +32,7 @@ class Relation:
     """How a table looks to the messages that follow."""
 
     oid: int
+    name: str  # With its schema.
     identity: str  # How much of an old row a change has: `FULL_IDENTITY` for all of it.
     columns: tuple[tuple[str, int], ...]  # The name of each, and the number of its type.
 
@@ -117,7 +118,10 @@ def _values(data: bytes, at: int) -> tuple[list[bytes | Unchanged | None], int]:
 def _relation(data: bytes) -> Relation:
     oid = int.from_bytes(data[1:5])
     end_of_schema = data.index(0, 5)
-    at = data.index(0, end_of_schema + 1) + 1
+    end_of_name = data.index(0, end_of_schema + 1)
+    # The schema pg_catalog is left out.
+    schema, name = data[5:end_of_schema] or b"pg_catalog", data[end_of_schema + 1 : end_of_name]
+    at = end_of_name + 1
     identity = chr(data[at])
     count = int.from_bytes(data[at + 1 : at + 3])
     at += 3
@@ -127,7 +131,7 @@ def _relation(data: bytes) -> Relation:
         # A byte of flags precedes the name, and the modifier of the type follows its number.
         columns.append((data[at + 1 : end].decode(), int.from_bytes(data[end + 1 : end + 5])))
         at = end + 9
-    return Relation(oid, identity, tuple(columns))
+    return Relation(oid, f"{schema.decode()}.{name.decode()}", identity, tuple(columns))
 
 
 def lsn_text(lsn: int) -> str:
