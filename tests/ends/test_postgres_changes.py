@@ -167,6 +167,24 @@ def test_a_limit_cuts_between_transactions(server: Server) -> None:
     assert len(take(rows, start)[0]) == 207
 
 
+def test_a_commit_that_follows_another_at_once_belongs_to_the_next_micro_batch(server: Server) -> None:
+    publish(server, "scores (n int)")
+    rows = follow(server.url)
+    at = rows.first_position()
+    numbers = range(5)
+    connections = [server.connect() for _ in numbers]
+    for number, connection in zip(numbers, connections, strict=True):
+        connection.execute(f"begin; insert into scores values ({number})")
+    # Where one commit ends in the log, the next one begins.
+    for connection in connections:
+        connection.execute("commit")
+        connection.close()
+    for number in numbers:
+        found, at = take(rows, at, 1)
+        assert found == [(INSERT, Row(n=number))]
+    assert take(rows, at) == ([], at)
+
+
 def test_the_slot_moves_only_when_a_micro_batch_is_committed(server: Server) -> None:
     publish(server, "scores (n int)")
     rows = follow(server.url)
@@ -363,7 +381,7 @@ def test_nothing_is_lost_or_doubled_while_the_slot_is_made(
         stops.set()
         writer.join()
     while True:
-        elements, after = take(rows, end, 50)
+        elements, after = take(rows, end, 5_000)
         if after == end:
             break
         apply(state, elements)
