@@ -69,5 +69,5 @@ def test_modules_of_cached_functions_are_found() -> None:
 
 
 def test_a_function_that_travels_keeps_the_name_of_its_file() -> None:
-    outer, inner = pickle.loads(dumps_with_code((lambda: (lambda: 1), lambda: 2)))
+    outer, inner = pickle.loads(dumps_with_code((lambda: lambda: 1, lambda: 2)))
     assert {code.__code__.co_filename for code in (outer, outer(), inner)} == {__file__}
