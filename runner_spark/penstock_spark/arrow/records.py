@@ -151,22 +151,27 @@ def plain(value: Any) -> Any:
     >>> plain(Row(a=[Row(b=Timestamp(0))]))
     {'a': [{'b': datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)}]}
     """
-    if isinstance(value, str | bytes | int | float | None):
+    if type(value) in _SIMPLE or isinstance(value, str | bytes | int | float):
         return value
     if isinstance(value, Timestamp):
         epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
         return epoch + datetime.timedelta(microseconds=value.micros)
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return _plain_fields(value)
     if isinstance(value, Row):
         # A field may have the name of a method.
-        return {key: plain(each) for key, each in vars(value).items()}
+        return _plain_fields(vars(value))
     as_dict = getattr(value, "_asdict", None)
     if as_dict is not None:
-        return {key: plain(each) for key, each in as_dict().items()}
+        return _plain_fields(as_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else value
+
+
+def _plain_fields(fields: Mapping[Any, Any]) -> dict[Any, Any]:
+    # Most values need no call.
+    return {key: each if type(each) in _SIMPLE else plain(each) for key, each in fields.items()}
 
 
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
