@@ -159,7 +159,7 @@ def test_a_type_that_no_folder_can_hold_is_refused_before_anything_starts(
         pytest.param(CSV, "", id="csv"),
         pytest.param(CSV, "file://", id="csv by Spark"),
         pytest.param(JSON, "", id="json"),
-        pytest.param(JSON, "file://", id="json by Spark"),
+        pytest.param(JSON, "file://", id="json by Spark", marks=pytest.mark.soak),
         pytest.param(AVRO, "", id="avro", marks=AVRO_PARAM.marks),
     ],
 )
@@ -200,7 +200,11 @@ class Text(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("format", "scheme"), [pytest.param(CSV, "", id="csv"), pytest.param(JSON, "file://", id="json by Spark")]
+    ("format", "scheme"),
+    [
+        pytest.param(CSV, "", id="csv"),
+        pytest.param(JSON, "file://", id="json by Spark", marks=pytest.mark.soak),
+    ],
 )
 def test_folders_and_values_are_those_of_sparks_own_writer_and_reader(
     tmp_path: Path, spark: SparkSession, format: Format, scheme: str

@@ -59,7 +59,7 @@ WAYS = pytest.mark.parametrize(
     [
         ("parquet", ""),
         ("parquet", "file://"),
-        ("csv", ""),
+        pytest.param("csv", "", marks=pytest.mark.soak),
         ("csv", "file://"),
         pytest.param("avro", "", marks=WITHOUT_AVRO),
     ],
