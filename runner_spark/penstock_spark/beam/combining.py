@@ -25,28 +25,28 @@ class HostedCombineFn(CombineFn):
         """The name of Beam's CombineFn, for people."""
         return str(self.fn.default_label())
 
-    def setup(self) -> None:  # type: ignore[override]
+    def setup(self) -> None:
         self.fn.setup(*self.args, **self.kwargs)
 
-    def create_accumulator(self) -> Any:  # type: ignore[override]
+    def create_accumulator(self) -> Any:
         return self.fn.create_accumulator(*self.args, **self.kwargs)
 
-    def add_input(self, mutable_accumulator: Any, element: Any) -> Any:  # type: ignore[override]
+    def add_input(self, mutable_accumulator: Any, element: Any) -> Any:
         return self.fn.add_input(mutable_accumulator, element, *self.args, **self.kwargs)
 
-    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any]) -> Any:  # type: ignore[override]
+    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any]) -> Any:
         return self.fn.add_inputs(mutable_accumulator, elements, *self.args, **self.kwargs)
 
-    def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:  # type: ignore[override]
+    def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:
         return self.fn.merge_accumulators(accumulators, *self.args, **self.kwargs)
 
-    def compact(self, accumulator: Any) -> Any:  # type: ignore[override]
+    def compact(self, accumulator: Any) -> Any:
         return self.fn.compact(accumulator, *self.args, **self.kwargs)
 
-    def extract_output(self, accumulator: Any) -> Any:  # type: ignore[override]
+    def extract_output(self, accumulator: Any) -> Any:
         return self.fn.extract_output(accumulator, *self.args, **self.kwargs)
 
-    def teardown(self) -> None:  # type: ignore[override]
+    def teardown(self) -> None:
         self.fn.teardown(*self.args, **self.kwargs)
 
 

@@ -45,12 +45,11 @@ def dofn_of(dofn: Any) -> DoFn:
     found = _short_form(dofn)
     if found is None:
         return HostedDoFn(dofn)
-    made: DoFn = found
-    made.output_kinds = OUTPUT_KINDS
-    return made
+    found.output_kinds = OUTPUT_KINDS
+    return found
 
 
-def _short_form(dofn: Any) -> DoFn | None:
+def _short_form(dofn: Any) -> FlatMapDoFn | None:
     """The DoFn of a Map, a Filter or their like, if its function asks for nothing of the runner's."""
     if type(dofn) is not beam_core.CallableWrapperDoFn:
         return None
@@ -59,9 +58,17 @@ def _short_form(dofn: Any) -> DoFn | None:
     if getattr(wrapper, "__module__", None) != _CORE:
         kind = None
     function = wrapper if kind is None else _inner(wrapper)
-    if any(isinstance(one.default, beam_core._DoFnParam) for one in method_signature("", function).parameters):
+    if any(
+        isinstance(one.default, beam_core._DoFnParam) for one in method_signature("", function).parameters
+    ):
         return None
     return FlatMapDoFn(function) if kind is None else kind(function)
+
+
+def dofn_function(dofn: Any) -> Any:
+    """The function of the user's that a DoFn of Beam's calls for each element."""
+    short = _short_form(dofn)
+    return dofn.process if short is None else short.fn
 
 
 def _inner(wrapper: Any) -> Any:
@@ -148,13 +155,12 @@ class HostedDoFn(DoFn):
     def _described(self) -> DoFnSignature:
         dofn = self.dofn
         process = self._method_signature("process", dofn._process_argspec_fn())
-        timers = {
-            timer_of(spec): self._timer_signature(spec)
-            for spec in beam_state.get_dofn_specs(dofn)[1]
-        }
+        timers = {timer_of(spec): self._timer_signature(spec) for spec in beam_state.get_dofn_specs(dofn)[1]}
         methods = [process, *timers.values()]
         states = {
-            parameter.default.state_spec for method in methods for parameter in method.asking_for("StateParam")
+            parameter.default.state_spec
+            for method in methods
+            for parameter in method.asking_for("StateParam")
         }
         cycle = ("setup", "start_bundle", "finish_bundle", "teardown")
         return DoFnSignature(
@@ -255,8 +261,6 @@ class _Methods:
             return method
 
         def called(*args: Any, **kwargs: Any) -> Any:
-            return method(
-                *map(_argument, args), **{word: _argument(value) for word, value in kwargs.items()}
-            )
+            return method(*map(_argument, args), **{word: _argument(value) for word, value in kwargs.items()})
 
         return called

@@ -13,10 +13,11 @@ from apache_beam.testing import test_stream as beam_test_stream
 from apache_beam.transforms import core as beam_core
 from apache_beam.transforms import util as beam_util
 from apache_beam.transforms import window as beam_window
+from apache_beam.transforms.external import ExternalTransform
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.userstate import is_stateful_dofn
 
-from penstock.base.where import at_step
+from penstock.base.where import Location, at_step
 from penstock.error import UnsupportedByRunner
 from penstock.graph import (
     AssignWindows,
@@ -37,7 +38,8 @@ from penstock.graph import (
     Step,
 )
 from penstock_spark.beam.combining import combine_fn_of
-from penstock_spark.beam.dofns import dofn_of
+from penstock_spark.beam.dofns import dofn_function, dofn_of
+from penstock_spark.beam.locations import location_of
 from penstock_spark.beam.side_inputs import side_input_of
 from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import (
@@ -49,6 +51,7 @@ from penstock_spark.beam.splittable import (
 from penstock_spark.beam.streams import recorded_stream
 from penstock_spark.beam.types import element_type_of
 from penstock_spark.beam.windowing import windowing_of
+
 
 def graph_of(pipeline: Any) -> Graph:
     """The graph of a pipeline of Beam's.
@@ -72,6 +75,8 @@ class _Builder:
 
     def add(self, node: Any) -> None:
         """Adds the steps of a transform: of itself if the compiler knows it, else of its parts."""
+        if isinstance(node.transform, ExternalTransform):
+            raise _unknown(node)
         translate = _translation(node)
         if translate is not None:
             translate(self, node)
@@ -89,13 +94,14 @@ class _Builder:
         part: str = "",
         inputs: Sequence[int] | None = None,
         outputs: Sequence[Output] | None = None,
+        location: Location | None = None,
     ) -> None:
         """Adds a step for a transform, or for a `part` of one."""
         label = f"{node.full_label}/{part}" if part else node.full_label
         found = tuple(map(self.edge_of, node.inputs)) if inputs is None else tuple(inputs)
         sides = () if part else tuple(map(self._side_input, node.side_inputs))
         made = tuple(self._outputs(node)) if outputs is None else tuple(outputs)
-        self.steps.append(Step(label, primitive, found, sides, made))
+        self.steps.append(Step(label, primitive, found, sides, made, location))
 
     def edge_of(self, pcoll: Any) -> int:
         """The number of a PCollection's edge."""
@@ -145,8 +151,22 @@ def _is_begin(value: Any) -> bool:
 
 
 def _unknown(node: Any) -> Exception:
-    what = f"the runner cannot run the transform {type(node.transform).__name__}"
-    return UnsupportedByRunner(what, where=where_of(node), hint="see the page for Beam users for what runs")
+    transform = node.transform
+    sort, inner = "transform", getattr(transform, "source", None) or getattr(transform, "sink", None)
+    if inner is not None:
+        sort, transform = "end", inner
+    kind = type(transform)
+    hint = "write the step with Beam's ParDo and GroupByKey, or use penstock's own transform for it"
+    if "pubsub" in kind.__module__:
+        hint = (
+            "only Google's runners have Pub/Sub; read it with a penstock.io.RangeSource over Google's client"
+        )
+    elif isinstance(transform, ExternalTransform) or "external" in kind.__module__:
+        hint = (
+            "cross-language transforms need Beam's Java services; penstock.io and penstock.sql have their own"
+        )
+    what = f"the runner cannot run the {sort} {kind.__name__}"
+    return UnsupportedByRunner(what, where=where_of(node), hint=hint)
 
 
 _Translation = Callable[[_Builder, Any], None]
@@ -154,7 +174,9 @@ _Translation = Callable[[_Builder, Any], None]
 
 def _translation(node: Any) -> _Translation | None:
     """How the steps of a transform are made; None for a composite that is made of its parts."""
-    translate = next((found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None)
+    translate = next(
+        (found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None
+    )
     return None if translate is None or (node.parts and not _is_known_composite(node)) else translate
 
 
@@ -180,14 +202,26 @@ def _impulse(builder: _Builder, node: Any) -> None:
 
 
 def _read(builder: _Builder, node: Any) -> None:
+    if not isinstance(node.transform.source, beam_iobase.BoundedSource):
+        raise _unknown(node)
     source, pieces, spread = (builder.inner_edge(node) for _ in range(3))
     builder.step(
         node, Read(InlineValues((node.transform.source,))), part="Impulse", inputs=(), outputs=[source]
     )
-    builder.step(node, ParDo(split_source()), part="SDFBoundedSourceReader/Split", inputs=[source.edge], outputs=[pieces])
-    builder.step(node, Reshuffle(), part="SDFBoundedSourceReader/Spread", inputs=[pieces.edge], outputs=[spread])
+    builder.step(
+        node,
+        ParDo(split_source()),
+        part="SDFBoundedSourceReader/Split",
+        inputs=[source.edge],
+        outputs=[pieces],
+    )
+    builder.step(
+        node, Reshuffle(), part="SDFBoundedSourceReader/Spread", inputs=[pieces.edge], outputs=[spread]
+    )
     [output] = builder._outputs(node)
-    builder.step(node, ParDo(read_pieces()), part="SDFBoundedSourceReader/Read", inputs=[spread.edge], outputs=[output])
+    builder.step(
+        node, ParDo(read_pieces()), part="SDFBoundedSourceReader/Read", inputs=[spread.edge], outputs=[output]
+    )
 
 
 def _pardo(builder: _Builder, node: Any) -> None:
@@ -200,21 +234,24 @@ def _pardo(builder: _Builder, node: Any) -> None:
     args = tuple(map(filled, transform.args))
     # Beam numbers side inputs in keyword arguments by the order of their names.
     kwargs = tuple((name, filled(transform.kwargs[name])) for name in sorted(transform.kwargs))
+    location = location_of(dofn_function(transform.fn))
     if is_splittable(transform.fn):
         refuse_unbounded(transform.fn, where_of(node))
         pairs, spread = builder.inner_edge(node), builder.inner_edge(node)
         pairing = ParDo(pair_with_restrictions(transform.fn))
-        builder.step(node, pairing, part="PairWithRestriction", outputs=[pairs])
+        builder.step(node, pairing, part="PairWithRestriction", outputs=[pairs], location=location)
         builder.step(node, Reshuffle(), part="Reshuffle", inputs=[pairs.edge], outputs=[spread])
-        builder.step(node, ParDo(SplittableDoFn(transform.fn), args, kwargs), inputs=[spread.edge])
+        process = ParDo(SplittableDoFn(transform.fn), args, kwargs)
+        builder.step(node, process, inputs=[spread.edge], location=location)
     else:
         kind = StatefulParDo if is_stateful_dofn(transform.fn) else ParDo
-        builder.step(node, kind(dofn_of(transform.fn), args, kwargs))
+        builder.step(node, kind(dofn_of(transform.fn), args, kwargs), location=location)
 
 
 def _combine(builder: _Builder, node: Any) -> None:
     transform = node.transform
-    builder.step(node, CombinePerKey(combine_fn_of(transform.fn, transform.args, transform.kwargs)))
+    combine = CombinePerKey(combine_fn_of(transform.fn, transform.args, transform.kwargs))
+    builder.step(node, combine, location=location_of(transform.fn.add_input))
 
 
 def _flatten(builder: _Builder, node: Any) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from apache_beam.runners.runner import PipelineResult
 
+from penstock.runners.runner import PipelineResult as Result
 from penstock_spark.beam.metrics import HostedMetricResults
-from penstock_spark.runs.result import RecordedResult
 
 
 class BeamResult(PipelineResult):  # type: ignore[misc]
@@ -17,7 +17,7 @@ class BeamResult(PipelineResult):  # type: ignore[misc]
         run: Penstock's own result, with everything that Beam's lacks, such as ``drain`` and ``watermarks``.
     """
 
-    def __init__(self, run: RecordedResult) -> None:
+    def __init__(self, run: Result) -> None:
         super().__init__(run.state)
         self.run = run
 

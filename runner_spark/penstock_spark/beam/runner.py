@@ -8,6 +8,7 @@ from apache_beam.options.pipeline_options import TypeOptions
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.runner import PipelineRunner
 
+from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import options_of
 from penstock_spark.beam.result import BeamResult
@@ -33,6 +34,7 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         """Runs a pipeline of Beam's: when this returns, a batch has ended, or a query has started."""
         allows_any_key = options.view_as(TypeOptions).allow_non_deterministic_key_coders
         pipeline.visit(group_by_key_input_visitor(not allows_any_key))
+        register_beams_coders()
         return BeamResult(self._runner.run_pipeline(_Translated(pipeline), options_of(options)))
 
 

@@ -58,8 +58,8 @@ class SplittableDoFn(HostedDoFn):
             return ESTIMATOR
         return super()._asked(default)
 
-    def process(self, pair: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        element, restriction = pair
+    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        element, restriction = element
         described = DoFnSignature(self.dofn)
         provider = described.get_restriction_provider()
         estimators = described.get_watermark_estimator_provider()

@@ -9,7 +9,13 @@ from apache_beam.testing import test_stream as beam_test_stream
 
 from penstock.base.bounded_window import TimestampedValue
 from penstock.error import UnsupportedByRunner
-from penstock.io.recorded_stream import ElementEvent, Event, ProcessingTimeEvent, RecordedStream, WatermarkEvent
+from penstock.io.recorded_stream import (
+    ElementEvent,
+    Event,
+    ProcessingTimeEvent,
+    RecordedStream,
+    WatermarkEvent,
+)
 from penstock_spark.beam.values import duration_of, time_of
 
 

@@ -30,7 +30,7 @@ from penstock_spark.beam.values import (
     window_of,
 )
 
-_COMBINERS: Mapping[Any, TimestampCombiner] = {
+_COMBINERS: Mapping[Any, Any] = {
     beam_window.TimestampCombiner.OUTPUT_AT_EOW: TimestampCombiner.OUTPUT_AT_EOW,
     beam_window.TimestampCombiner.OUTPUT_AT_EARLIEST: TimestampCombiner.OUTPUT_AT_EARLIEST,
     beam_window.TimestampCombiner.OUTPUT_AT_LATEST: TimestampCombiner.OUTPUT_AT_LATEST,
@@ -147,7 +147,9 @@ def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
     translate = _TRIGGERS.get(type(trigger))
     if translate is None:
         what = f"the runner does not know the trigger {type(trigger).__name__}"
-        hint = "combine Beam's own triggers, or write the pipeline with penstock and derive from CustomTrigger"
+        hint = (
+            "combine Beam's own triggers, or write the pipeline with penstock and derive from CustomTrigger"
+        )
         raise UnsupportedByRunner(what, where=where, hint=hint)
     return translate(trigger, where)
 
