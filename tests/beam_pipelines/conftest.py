@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 pytest.importorskip("apache_beam")
 
 
 @pytest.fixture(autouse=True)
-def _on_spark(spark: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _on_spark(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beam's own tests make a ``TestPipeline``, which takes its runner from here."""
     from apache_beam.testing.test_pipeline import TestPipeline
 
     options = "--runner=penstock_spark.beam.BeamRunner --shuffle_partitions=2"
     monkeypatch.setattr(TestPipeline, "pytest_test_pipeline_options", options)
-    yield

@@ -204,24 +204,14 @@ def _impulse(builder: _Builder, node: Any) -> None:
 def _read(builder: _Builder, node: Any) -> None:
     if not isinstance(node.transform.source, beam_iobase.BoundedSource):
         raise _unknown(node)
+    values = Read(InlineValues((node.transform.source,)))
+    reader = "SDFBoundedSourceReader"
     source, pieces, spread = (builder.inner_edge(node) for _ in range(3))
-    builder.step(
-        node, Read(InlineValues((node.transform.source,))), part="Impulse", inputs=(), outputs=[source]
-    )
-    builder.step(
-        node,
-        ParDo(split_source()),
-        part="SDFBoundedSourceReader/Split",
-        inputs=[source.edge],
-        outputs=[pieces],
-    )
-    builder.step(
-        node, Reshuffle(), part="SDFBoundedSourceReader/Spread", inputs=[pieces.edge], outputs=[spread]
-    )
+    builder.step(node, values, part="Impulse", inputs=(), outputs=[source])
+    builder.step(node, ParDo(split_source()), part=f"{reader}/Split", inputs=[source.edge], outputs=[pieces])
+    builder.step(node, Reshuffle(), part=f"{reader}/Spread", inputs=[pieces.edge], outputs=[spread])
     [output] = builder._outputs(node)
-    builder.step(
-        node, ParDo(read_pieces()), part="SDFBoundedSourceReader/Read", inputs=[spread.edge], outputs=[output]
-    )
+    builder.step(node, ParDo(read_pieces()), part=f"{reader}/Read", inputs=[spread.edge], outputs=[output])
 
 
 def _pardo(builder: _Builder, node: Any) -> None:

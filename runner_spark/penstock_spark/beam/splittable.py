@@ -1,4 +1,4 @@
-"""Splittable DoFns of Beam's over bounded work: each element with its restrictions, which tasks process to their ends."""
+"""Splittable DoFns of Beam's over bounded work: tasks process the restrictions of each element to their ends."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SplittableDoFn(HostedDoFn):
                 state = estimator.get_estimator_state()
 
     def _part(self, tracker: Any, estimator: Any, element: Any, filled: Any) -> Any:
-        """Gives the outputs of one call; returns what remains of the restriction, and after how many seconds to go on."""
+        """Gives the outputs of one call; returns what remains, and after how many seconds to go on."""
         args, kwargs = filled
         for output in super().process(element, *args, **kwargs) or ():
             if isinstance(output, beam_core.ProcessContinuation):

@@ -1,4 +1,4 @@
-"""Beam's times, windows, panes and outputs beside penstock's: each becomes the other where user code meets the runner."""
+"""Beam's times, windows, panes and outputs beside penstock's; each becomes the other at the edge of user code."""
 
 from __future__ import annotations
 
