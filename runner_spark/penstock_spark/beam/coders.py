@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from apache_beam.coders import RowCoder
 from apache_beam.coders import registry as beams_registry
+from apache_beam.typehints.typehints import TypeConstraint
 
 from penstock.coders.base import Coder
 from penstock.coders.typecoders import registry
@@ -32,7 +33,8 @@ def register_beams_coders() -> None:
     Rows are left out: penstock encodes them by their fields itself.
     """
     for kind in beams_registry.custom_types:
-        if not isinstance(kind, type) or kind.__module__.startswith("apache_beam."):
+        # Beam itself registers coders for types of hints, which are no types of elements.
+        if not isinstance(kind, type) or issubclass(kind, TypeConstraint):
             continue
         coder = beams_registry.get_coder(kind)
         if not isinstance(coder, RowCoder):
