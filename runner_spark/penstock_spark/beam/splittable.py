@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from apache_beam.runners.sdf_utils import (
 )
 from apache_beam.transforms import core as beam_core
 
+from penstock.base import clock
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn, FlatMapDoFn
 from penstock.functions.params import DoFnParam
@@ -67,7 +67,7 @@ class SplittableDoFn(HostedDoFn):
         remaining: Any = (restriction, 0.0)
         while remaining is not None:
             restriction, delay_seconds = remaining
-            time.sleep(delay_seconds)
+            clock.sleep(delay_seconds)
             tracker = ThreadsafeRestrictionTracker(provider.create_tracker(restriction))
             estimator = None if estimators is None else _estimator(estimators, state)
             given = {TRACKER: RestrictionTrackerView(tracker), ESTIMATOR: estimator}
