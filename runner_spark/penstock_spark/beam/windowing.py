@@ -142,7 +142,7 @@ def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
         UnsupportedByRunner: If Beam does not define the trigger's class.
 
     >>> trigger_of(beam_trigger.Repeatedly(beam_trigger.AfterCount(3)), "here")
-    Repeatedly(underlying=AfterCount(count=3))
+    Repeatedly(AfterCount(3))
     """
     translate = _TRIGGERS.get(type(trigger))
     if translate is None:
