@@ -32,10 +32,9 @@ def register_beams_coders() -> None:
 
     Rows are left out: penstock encodes them by their fields itself.
     """
-    for kind in beams_registry.custom_types:
+    for kind, coder_class in beams_registry.get_custom_type_coder_tuples(beams_registry.custom_types):
         # Beam itself registers coders for types of hints, which are no types of elements.
-        if not isinstance(kind, type) or issubclass(kind, TypeConstraint):
-            continue
-        coder = beams_registry.get_coder(kind)
-        if not isinstance(coder, RowCoder):
-            registry.register_coder(kind, type(f"CoderOf{kind.__name__}", (HostedCoder,), {"beams": coder}))
+        is_hint = not isinstance(kind, type) or issubclass(kind, TypeConstraint)
+        if not is_hint and not issubclass(coder_class, RowCoder):
+            inside = {"beams": beams_registry.get_coder(kind)}
+            registry.register_coder(kind, type(f"CoderOf{kind.__name__}", (HostedCoder,), inside))
