@@ -49,6 +49,7 @@ def _peers(workload: Workload, title: str) -> Comparison:
     entrants = (
         entrant("handwritten", "PySpark by hand, same Python parse"),
         entrant("penstock", "penstock"),
+        entrant("beam_runner", "the Beam pipeline on penstock's runner"),
         entrant("native_sql", "Spark SQL, no Python"),
         entrant("rdd", "PySpark's RDDs", _RDD_PARTS),
         entrant("beam", "Beam's in-process runner", _BEAM_PARTS),
@@ -79,6 +80,13 @@ _STATEFUL = Comparison(
     (
         Entrant("beam", "Beam's in-process runner", workloads.USER_HOURS, "beam", "user_hours", (0.05, 0.15)),
         Entrant("penstock", "penstock", workloads.USER_HOURS, "penstock", "user_hours"),
+        Entrant(
+            "beam_runner",
+            "the Beam pipeline on penstock's runner",
+            workloads.USER_HOURS,
+            "beam_runner",
+            "user_hours",
+        ),
     ),
 )
 

@@ -85,6 +85,20 @@ def _beam(cores: int) -> Run:
     return lambda job, **files: pipelines.run(apache_beam, apache_beam.Pipeline(FnApiRunner()), job, **files)
 
 
+def _beam_runner(cores: int) -> Run:
+    import apache_beam
+
+    import pipelines
+    from penstock_spark.beam import BeamRunner
+
+    spark = spark_session(cores)
+
+    def run(job: str, **files: str) -> None:
+        pipelines.run(apache_beam, apache_beam.Pipeline(BeamRunner(spark=spark)), job, **files)
+
+    return run
+
+
 def _plain(cores: int) -> Run:
     import plain
 
@@ -98,6 +112,7 @@ CONTENDERS = {
     "columns": _columns,
     "rdd": _rdd,
     "beam": _beam,
+    "beam_runner": _beam_runner,
     "plain": _plain,
 }
 

@@ -25,9 +25,23 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+BEAMS_MARKS = (
+    "it_postcommit",
+    "it_validatesrunner",
+    "no_sickbay_batch",
+    "no_xdist",
+    "no_sickbay_streaming",
+    "sickbay_direct",
+    "uses_dill",
+)
+"""The marks of Beam's tests that tests/beam_pipelines runs."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Ten thousand tests that all stay: to look for garbage among them took a third of the time of the collection.
     gc.disable()
+    for mark in BEAMS_MARKS:
+        config.addinivalue_line("markers", f"{mark}: Beam's own")
     if tuple(map(int, version("pyspark").split(".")[:2])) < (4, 2):
         # Such a PySpark leaves the sockets to its workers open.
         config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")

@@ -55,6 +55,7 @@ RUNNER_LAYERS = (
     ("runs",),
     ("supported",),
     ("runner",),
+    ("beam",),
 )
 """The folders and files of the runner, likewise."""
 

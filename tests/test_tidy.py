@@ -47,6 +47,8 @@ EXCEPTIONS = {
     "runner_spark/penstock_spark/formats/tfrecord/": {"google_crc32c"},
     "runner_spark/penstock_spark/formats/delta/": {"deltalake"},
     "runner_spark/penstock_spark/files/store_clients.py": {"fsspec"},
+    # The runner of Beam's pipelines, and nothing else, knows Beam.
+    "runner_spark/penstock_spark/beam/": {"apache_beam"},
     # Protocol messages, imported where a time becomes one or is made of one.
     "sdk/penstock/utils/": {"google"},
     # Optional packages, each in the folder of the format that it reads and writes.

@@ -10,7 +10,7 @@ matches on them; a tenth needs a decision record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -166,6 +166,8 @@ class SideInput:
     """For ``singleton``: a 1-tuple of the value for an empty PCollection; () if there is none."""
     window_mapping_fn: Any = None
     """From a window of the main input to the window of the side input; None means the side input's WindowFn."""
+    make: Callable[[list[Any]], Any] | None = None
+    """Makes the view of a window's elements; None leaves it to `view`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,6 +226,7 @@ def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
                 default=side.default,
                 windowfn=windowing_of(graph, side.edge).windowfn,
                 window_mapping_fn=side.window_mapping_fn,
+                make=side.make,
                 where=step.where,
             )
             for side in step.side_inputs

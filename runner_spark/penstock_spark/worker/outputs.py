@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from penstock.base.bounded_window import TimestampedValue
@@ -30,11 +30,17 @@ class Outputs:
     """
 
     def __init__(
-        self, by_tag: dict[str | None, Consumer], metrics: MetricsContainer, where: str, windowfn: Any
+        self,
+        by_tag: dict[str | None, Consumer],
+        metrics: MetricsContainer,
+        where: str,
+        windowfn: Any,
+        kinds: Mapping[type, Callable[[Any], Any]],
     ) -> None:
         self.main = by_tag[None]
         self.metrics = metrics
         self.where = where
+        self.kinds = kinds  # `DoFn.output_kinds`
         self._by_tag = by_tag
         self._assign = None if type(windowfn) is GlobalWindows else assigner(windowfn)
         self._pending: dict[str | None, Batch] = {}
@@ -65,6 +71,8 @@ class Outputs:
         """Keeps one result for the next `drain`."""
         tag = None
         _, timestamp, windows, pane = row
+        if self.kinds:
+            value = self.own(value)
         if isinstance(value, TaggedOutput):
             tag, value = value.tag, value.value
         if isinstance(value, WindowedValue):
@@ -81,6 +89,11 @@ class Outputs:
         batch.timestamps.append(timestamp)  # type: ignore[union-attr]
         batch.windows.append(windows)  # type: ignore[union-attr]
         batch.panes.append(pane)
+
+    def own(self, value: Any) -> Any:
+        """An output of another library's class as one of penstock's; any other value as it is."""
+        change = self.kinds.get(type(value))
+        return value if change is None else change(value)
 
     def keep(self, tag: str | None, values: list[Any], row: Row) -> None:
         """Keeps plain values for the next `drain`."""

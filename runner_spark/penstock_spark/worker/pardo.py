@@ -86,7 +86,7 @@ class DoFnStep(Node):
 
     def _windowed(self, results: Any) -> Iterator[Any]:
         check_result(results)
-        for result in results:
+        for result in map(self.outputs.own, results):
             inner = result.value if isinstance(result, TaggedOutput) else result
             if not isinstance(inner, WindowedValue):
                 raise refusal(

@@ -107,9 +107,10 @@ class ViewSpec:
 
     edge: int  # The task has its pages under this number.
     kind: str  # ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
-    default: tuple[Any, ...]  # As in `penstock.graph.SideInput`, like `window_mapping_fn`.
+    default: tuple[Any, ...]  # As in `penstock.graph.SideInput`, like `window_mapping_fn` and `make`.
     windowfn: Any
     window_mapping_fn: Any
+    make: Callable[[list[Any]], Any] | None
     where: str  # The consuming step.
 
 

@@ -160,7 +160,8 @@ class Stage:
         spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
         metrics = self.container(spec.label)
         by_tag = {tag: self.tee(edge) for tag, edge in spec.outputs}
-        outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn)
+        kinds = primitive.dofn.output_kinds
+        outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn, kinds)
         return kind(spec, outputs, metrics, self._contents_for(spec))
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:

@@ -32,6 +32,9 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     be inspected.
     """
     kinds = set(map(type, values))
+    if not outputs.kinds.keys().isdisjoint(kinds):
+        values[:] = map(outputs.own, values)
+        kinds = set(map(type, values))
     if not any(issubclass(kind, _SPECIAL) for kind in kinds):
         return batch.with_values(values)
     if any(issubclass(kind, UNAWAITED) for kind in kinds):

@@ -112,6 +112,8 @@ class View:
 
     def _build(self, window: Any) -> Any:
         elements = self.contents.of(window)
+        if self.spec.make is not None:
+            return self.spec.make(elements)
         match self.spec.kind:
             case "iter" | "list":
                 return list(elements)

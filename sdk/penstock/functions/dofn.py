@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.base.where import here
@@ -21,6 +22,9 @@ from penstock.typehints.decorators import (
     get_type_hints,
     strip_output_annotations,
 )
+
+if TYPE_CHECKING:
+    from penstock.functions.signature import DoFnSignature
 
 DEFAULT_CONCURRENCY = 100
 """How many calls of an asynchronous DoFn a task makes at a time, unless ``with_concurrency`` says otherwise."""
@@ -58,6 +62,9 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     takes_retractions: bool = False
     gives_retractions: bool = False
+
+    output_kinds: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})
+    """How outputs of other libraries' classes become penstock's, such as the ``TaggedOutput`` of Beam."""
 
     ElementParam = DoFnParam("ElementParam")
     SideInputParam = DoFnParam("SideInputParam")
@@ -147,6 +154,10 @@ class DoFn(WithTypeHints, HasDisplayData):
     def process_signature(self) -> MethodSignature:
         """What `process` asks for; wrappers answer for the function they wrap."""
         return method_signature("process", self._process_argspec_fn())
+
+    def own_signature(self) -> DoFnSignature | None:
+        """The parameters of all methods, if this object knows them better than its methods show; else None."""
+        return None
 
     def timer_owner(self) -> Any:
         """The object that has the ``on_timer`` methods; wrappers answer with what they wrap."""

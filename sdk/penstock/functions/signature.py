@@ -181,6 +181,9 @@ def signature_of(dofn: Any) -> DoFnSignature:
             wrong.
         NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
     """
+    own: DoFnSignature | None = dofn.own_signature()
+    if own is not None:
+        return own
     process = dofn.process_signature()
     batch = method_signature("process_batch", dofn.process_batch) if dofn._process_batch_defined else None
     life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}

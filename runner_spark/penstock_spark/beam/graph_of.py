@@ -1,0 +1,286 @@
+"""Turns a pipeline of Beam's into the graph that the compiler takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from apache_beam import pvalue as beam_pvalue
+from apache_beam.internal.util import ArgumentPlaceholder
+from apache_beam.io import iobase as beam_iobase
+from apache_beam.testing import test_stream as beam_test_stream
+from apache_beam.transforms import core as beam_core
+from apache_beam.transforms import util as beam_util
+from apache_beam.transforms import window as beam_window
+from apache_beam.transforms.external import ExternalTransform
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.transforms.userstate import is_stateful_dofn
+
+from penstock.base.where import Location, at_step
+from penstock.error import UnsupportedByRunner
+from penstock.graph import (
+    AssignWindows,
+    CombinePerKey,
+    Edge,
+    Flatten,
+    Graph,
+    GroupByKey,
+    InlineValues,
+    Output,
+    ParDo,
+    Primitive,
+    Read,
+    Reshuffle,
+    SideInput,
+    SideInputSlot,
+    StatefulParDo,
+    Step,
+)
+from penstock_spark.beam.combining import combine_fn_of
+from penstock_spark.beam.dofns import dofn_function, dofn_of
+from penstock_spark.beam.locations import location_of
+from penstock_spark.beam.side_inputs import side_input_of
+from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
+from penstock_spark.beam.splittable import (
+    SplittableDoFn,
+    is_splittable,
+    pair_with_restrictions,
+    refuse_unbounded,
+)
+from penstock_spark.beam.streams import recorded_stream
+from penstock_spark.beam.types import element_type_of
+from penstock_spark.beam.windowing import windowing_of
+
+
+def graph_of(pipeline: Any) -> Graph:
+    """The graph of a pipeline of Beam's.
+
+    Raises:
+        UnsupportedByRunner: If the runner cannot run a transform; the message names it.
+    """
+    builder = _Builder()
+    for node in pipeline.transforms_stack[0].parts:
+        builder.add(node)
+    return Graph(tuple(builder.steps), tuple(builder.edges))
+
+
+class _Builder:
+    """The steps and edges so far, and the edge of each PCollection."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.edges: list[Edge] = []
+        self.numbers: dict[Any, int] = {}
+
+    def add(self, node: Any) -> None:
+        """Adds the steps of a transform: of itself if the compiler knows it, else of its parts."""
+        if isinstance(node.transform, ExternalTransform):
+            raise _unknown(node)
+        translate = _translation(node)
+        if translate is not None:
+            translate(self, node)
+        elif node.parts:
+            for part in node.parts:
+                self.add(part)
+        elif any(value.producer is node for value in node.outputs.values()):
+            raise _unknown(node)
+
+    def step(
+        self,
+        node: Any,
+        primitive: Primitive,
+        *,
+        part: str = "",
+        inputs: Sequence[int] | None = None,
+        outputs: Sequence[Output] | None = None,
+        location: Location | None = None,
+    ) -> None:
+        """Adds a step for a transform, or for a `part` of one."""
+        label = f"{node.full_label}/{part}" if part else node.full_label
+        found = tuple(map(self.edge_of, node.inputs)) if inputs is None else tuple(inputs)
+        sides = () if part else tuple(map(self._side_input, node.side_inputs))
+        made = tuple(self._outputs(node)) if outputs is None else tuple(outputs)
+        self.steps.append(Step(label, primitive, found, sides, made, location))
+
+    def edge_of(self, pcoll: Any) -> int:
+        """The number of a PCollection's edge."""
+        return self.numbers[pcoll]
+
+    def inputs_of(self, node: Any) -> tuple[int, ...]:
+        """The edges that a transform reads."""
+        return tuple(self.edge_of(value) for value in node.inputs if not _is_begin(value))
+
+    def new_edge(self, pcoll: Any, where: str) -> int:
+        """The edge of a PCollection that a step makes."""
+        number = self.numbers[pcoll] = len(self.edges)
+        windowing = windowing_of(pcoll.windowing, where)
+        hint = element_type_of(pcoll.element_type)
+        self.edges.append(Edge(number, hint, windowing, pcoll.is_bounded))
+        return number
+
+    def inner_edge(self, node: Any) -> Output:
+        """An edge between two steps of one transform, windowed like its input."""
+        number = len(self.edges)
+        inputs = self.inputs_of(node)
+        like = self.edges[inputs[0]] if inputs else Edge(number, None, windowing_of(_GLOBAL, ""))
+        self.edges.append(replace(like, id=number, element_type=element_type_of(None)))
+        return Output(None, number)
+
+    def _outputs(self, node: Any) -> Iterator[Output]:
+        # The main output comes first, even if a tagged output was used earlier.
+        for tag in sorted(node.outputs, key=lambda tag: tag is not None):
+            pcoll = node.outputs[tag]
+            if isinstance(pcoll, beam_pvalue.PCollection):
+                yield Output(None if tag is None else str(tag), self.new_edge(pcoll, where_of(node)))
+
+    def _side_input(self, side: Any) -> SideInput:
+        return side_input_of(side, self.edge_of(side.pvalue))
+
+
+_GLOBAL = beam_core.Windowing(beam_window.GlobalWindows())
+
+
+def where_of(node: Any) -> str:
+    """The middle part of an error about a transform."""
+    return at_step(node.full_label, None)
+
+
+def _is_begin(value: Any) -> bool:
+    return isinstance(value, beam_pvalue.PBegin)
+
+
+def _unknown(node: Any) -> Exception:
+    transform = node.transform
+    sort, inner = "transform", getattr(transform, "source", None) or getattr(transform, "sink", None)
+    if inner is not None:
+        sort, transform = "end", inner
+    kind = type(transform)
+    hint = "write the step with Beam's ParDo and GroupByKey, or use penstock's own transform for it"
+    if "pubsub" in kind.__module__:
+        hint = (
+            "only Google's runners have Pub/Sub; read it with a penstock.io.RangeSource over Google's client"
+        )
+    elif isinstance(transform, ExternalTransform) or "external" in kind.__module__:
+        hint = (
+            "cross-language transforms need Beam's Java services; penstock.io and penstock.sql have their own"
+        )
+    what = f"the runner cannot run the {sort} {kind.__name__}"
+    return UnsupportedByRunner(what, where=where_of(node), hint=hint)
+
+
+_Translation = Callable[[_Builder, Any], None]
+
+
+def _translation(node: Any) -> _Translation | None:
+    """How the steps of a transform are made; None for a composite that is made of its parts."""
+    translate = next(
+        (found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None
+    )
+    return None if translate is None or (node.parts and not _is_known_composite(node)) else translate
+
+
+def _is_known_composite(node: Any) -> bool:
+    """Whether the compiler knows better than the parts of a composite."""
+    match node.transform:
+        case beam_core.CombinePerKey():
+            return not node.side_inputs
+        case beam_iobase.Read():
+            return isinstance(node.transform.source, beam_iobase.BoundedSource)
+    return type(node.transform) in _KNOWN_COMPOSITES
+
+
+_KNOWN_COMPOSITES = (beam_core.Create, beam_util.Reshuffle, beam_util.ReshufflePerKey, PeriodicImpulse)
+
+
+def _create(builder: _Builder, node: Any) -> None:
+    builder.step(node, Read(InlineValues(tuple(node.transform.values))), inputs=())
+
+
+def _impulse(builder: _Builder, node: Any) -> None:
+    builder.step(node, Read(InlineValues((b"",))), inputs=())
+
+
+def _read(builder: _Builder, node: Any) -> None:
+    if not isinstance(node.transform.source, beam_iobase.BoundedSource):
+        raise _unknown(node)
+    values = Read(InlineValues((node.transform.source,)))
+    reader = "SDFBoundedSourceReader"
+    source, pieces, spread = (builder.inner_edge(node) for _ in range(3))
+    builder.step(node, values, part="Impulse", inputs=(), outputs=[source])
+    builder.step(node, ParDo(split_source()), part=f"{reader}/Split", inputs=[source.edge], outputs=[pieces])
+    builder.step(node, Reshuffle(), part=f"{reader}/Spread", inputs=[pieces.edge], outputs=[spread])
+    [output] = builder._outputs(node)
+    builder.step(node, ParDo(read_pieces()), part=f"{reader}/Read", inputs=[spread.edge], outputs=[output])
+
+
+def _pardo(builder: _Builder, node: Any) -> None:
+    transform = node.transform
+    slots = iter(range(len(node.side_inputs)))
+
+    def filled(value: Any) -> Any:
+        return SideInputSlot(next(slots)) if isinstance(value, ArgumentPlaceholder) else value
+
+    args = tuple(map(filled, transform.args))
+    # Beam numbers side inputs in keyword arguments by the order of their names.
+    kwargs = tuple((name, filled(transform.kwargs[name])) for name in sorted(transform.kwargs))
+    location = location_of(dofn_function(transform.fn))
+    if is_splittable(transform.fn):
+        refuse_unbounded(transform.fn, where_of(node))
+        pairs, spread = builder.inner_edge(node), builder.inner_edge(node)
+        pairing = ParDo(pair_with_restrictions(transform.fn))
+        builder.step(node, pairing, part="PairWithRestriction", outputs=[pairs], location=location)
+        builder.step(node, Reshuffle(), part="Reshuffle", inputs=[pairs.edge], outputs=[spread])
+        process = ParDo(SplittableDoFn(transform.fn), args, kwargs)
+        builder.step(node, process, inputs=[spread.edge], location=location)
+    else:
+        kind = StatefulParDo if is_stateful_dofn(transform.fn) else ParDo
+        builder.step(node, kind(dofn_of(transform.fn), args, kwargs), location=location)
+
+
+def _combine(builder: _Builder, node: Any) -> None:
+    transform = node.transform
+    combine = CombinePerKey(combine_fn_of(transform.fn, transform.args, transform.kwargs))
+    builder.step(node, combine, location=location_of(transform.fn.add_input))
+
+
+def _flatten(builder: _Builder, node: Any) -> None:
+    builder.step(node, Flatten(), inputs=builder.inputs_of(node))
+
+
+def _test_stream(builder: _Builder, node: Any) -> None:
+    outputs = list(builder._outputs(node))
+    source = recorded_stream(node.transform, tuple(output.tag for output in outputs))
+    builder.step(node, Read(source), inputs=(), outputs=outputs)
+
+
+def _periodic_impulse(builder: _Builder, node: Any) -> None:
+    transform, [output] = node.transform, builder._outputs(node)
+    read = Read(periodic_source(transform))
+    if not transform.apply_windowing:
+        builder.step(node, read, part="GenSequence", inputs=(), outputs=[output])
+        return
+    ticks = builder.inner_edge(node)
+    builder.edges[ticks.edge] = replace(builder.edges[ticks.edge], is_bounded=False)
+    builder.step(node, read, part="GenSequence", inputs=(), outputs=[ticks])
+    builder.step(node, AssignWindows(), part="ApplyWindowing", inputs=[ticks.edge], outputs=[output])
+
+
+def _simple(primitive: Callable[[], Primitive]) -> _Translation:
+    return lambda builder, node: builder.step(node, primitive())
+
+
+_TRANSLATIONS: Mapping[type, _Translation] = {
+    beam_core.Create: _create,
+    PeriodicImpulse: _periodic_impulse,
+    beam_core.Impulse: _impulse,
+    beam_iobase.Read: _read,
+    beam_test_stream.TestStream: _test_stream,
+    beam_core.WindowInto: _simple(AssignWindows),
+    beam_core.ParDo: _pardo,
+    beam_core.GroupByKey: _simple(GroupByKey),
+    beam_core.CombinePerKey: _combine,
+    beam_core.Flatten: _flatten,
+    beam_util.Reshuffle: _simple(Reshuffle),
+    beam_util.ReshufflePerKey: _simple(lambda: Reshuffle(by_key=True)),
+}

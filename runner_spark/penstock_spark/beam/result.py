@@ -1,0 +1,40 @@
+"""A run as Beam shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apache_beam.runners.runner import PipelineResult
+
+from penstock.runners.runner import PipelineResult as Result
+from penstock_spark.beam.metrics import HostedMetricResults
+
+
+class BeamResult(PipelineResult):  # type: ignore[misc]
+    """The result of a pipeline of Beam's, which may still be running.
+
+    Attributes:
+        run: Penstock's own result, with everything that Beam's lacks, such as ``drain`` and ``watermarks``.
+    """
+
+    def __init__(self, run: Result) -> None:
+        super().__init__(run.state)
+        self.run = run
+
+    @property
+    def state(self) -> str:
+        """The run's present state."""
+        return self.run.state
+
+    def wait_until_finish(self, duration: int | None = None) -> str | None:
+        """Waits for the run to end, at most `duration` milliseconds; see `StreamResult.wait_until_finish`."""
+        return self.run.wait_until_finish(duration)
+
+    def cancel(self) -> str:
+        """Ends the run without processing what has arrived."""
+        self.run.cancel()
+        return self.run.state
+
+    def metrics(self) -> Any:
+        """The metrics of the run, also while it runs."""
+        return HostedMetricResults(self.run.metrics())

@@ -1,0 +1,49 @@
+"""The runner of unchanged pipelines of Beam's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apache_beam.options.pipeline_options import TypeOptions
+from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
+from apache_beam.runners.runner import PipelineRunner
+
+from penstock_spark.beam.coders import register_beams_coders
+from penstock_spark.beam.graph_of import graph_of
+from penstock_spark.beam.options import options_of
+from penstock_spark.beam.result import BeamResult
+from penstock_spark.runner import SparkRunner
+
+
+class BeamRunner(PipelineRunner):  # type: ignore[misc]
+    """Runs pipelines that are written with ``apache_beam`` on Spark.
+
+    Name it on the command line, ``--runner=penstock_spark.beam.BeamRunner``, or pass an object to Beam's ``Pipeline``.
+
+    Args:
+        arguments: Options of penstock's by name, such as ``spark=session``; they override the pipeline's.
+
+    Raises:
+        TypeError: An option's name is unknown.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        self._runner = SparkRunner(**arguments)
+
+    def run_pipeline(self, pipeline: Any, options: Any) -> BeamResult:
+        """Runs a pipeline of Beam's: when this returns, a batch has ended, or a query has started."""
+        allows_any_key = options.view_as(TypeOptions).allow_non_deterministic_key_coders
+        pipeline.visit(group_by_key_input_visitor(not allows_any_key))
+        register_beams_coders()
+        return BeamResult(self._runner.run_pipeline(_Translated(pipeline), options_of(options)))
+
+
+class _Translated:
+    """A pipeline of Beam's as the Spark runner sees it."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+
+    def to_graph(self) -> Any:
+        """The graph of the pipeline."""
+        return graph_of(self._pipeline)

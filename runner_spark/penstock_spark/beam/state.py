@@ -1,0 +1,80 @@
+"""State and timers that a DoFn of Beam's declares, in penstock's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from apache_beam.transforms import userstate as beam_state
+
+from penstock.coders.coders import PickleCoder
+from penstock.functions import userstate
+from penstock.functions.userstate import BaseTimer, OrderedListRuntimeState, StateSpec, TimerSpec
+from penstock.windows.timeutil import TimeDomain
+from penstock_spark.beam.combining import combine_fn_of
+from penstock_spark.beam.values import beams_time_of, time_of
+
+_KINDS: dict[type, type[StateSpec]] = {
+    beam_state.ReadModifyWriteStateSpec: userstate.ReadModifyWriteStateSpec,
+    beam_state.BagStateSpec: userstate.BagStateSpec,
+    beam_state.SetStateSpec: userstate.SetStateSpec,
+    beam_state.OrderedListStateSpec: userstate.OrderedListStateSpec,
+}
+
+
+def state_of(spec: Any) -> StateSpec:
+    """Penstock's description of a cell for one of Beam's; what is in the cell is pickled."""
+    if isinstance(spec, beam_state.CombiningValueStateSpec):
+        return userstate.CombiningValueStateSpec(spec.name, PickleCoder(), combine_fn_of(spec.combine_fn))
+    return _KINDS[type(spec)](spec.name, PickleCoder())
+
+
+def timer_of(spec: Any) -> TimerSpec:
+    """Penstock's description of a timer for one of Beam's."""
+    domain = str(spec.time_domain)
+    is_watermark = domain == str(beam_state.TimeDomain.WATERMARK)
+    name = spec.name.removeprefix(TimerSpec.prefix)
+    return TimerSpec(name, TimeDomain.WATERMARK if is_watermark else TimeDomain.REAL_TIME)
+
+
+class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
+    """A timer as a method of Beam's DoFn sees it."""
+
+    def __init__(self, timer: BaseTimer) -> None:
+        self._timer = timer
+
+    def set(self, timestamp: Any, dynamic_timer_tag: str = "") -> None:
+        self._timer.set(time_of(timestamp), dynamic_timer_tag)
+
+    def clear(self, dynamic_timer_tag: str = "") -> None:
+        self._timer.clear(dynamic_timer_tag)
+
+
+class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[misc]
+    """Values in the order of their times, as a method of Beam's DoFn sees them."""
+
+    def __init__(self, cell: OrderedListRuntimeState) -> None:
+        self._cell = cell
+
+    def read(self) -> Iterable[tuple[Any, Any]]:
+        return _pairs(self._cell.read())
+
+    def add(self, value: tuple[Any, Any]) -> None:
+        time, item = value
+        self._cell.add((time_of(time), item))
+
+    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Any, Any]]:
+        return _pairs(self._cell.read_range(time_of(min_time_stamp), time_of(limit_time_stamp)))
+
+    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
+        self._cell.clear_range(time_of(min_time_stamp), time_of(limit_time_stamp))
+
+    def clear(self) -> None:
+        self._cell.clear()
+
+    def commit(self) -> None:
+        self._cell.commit()
+
+
+def _pairs(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    return ((beams_time_of(time), item) for time, item in pairs)

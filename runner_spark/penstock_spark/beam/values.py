@@ -1,0 +1,166 @@
+"""Beam's times, windows, panes and outputs beside penstock's; each becomes the other at the edge of user code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from apache_beam import pvalue as beam_pvalue
+from apache_beam.transforms import window as beam_window
+from apache_beam.utils import timestamp as beam_timestamp
+from apache_beam.utils import windowed_value as beam_windowed_value
+
+from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
+from penstock.construction.pvalue import EmptySideInput
+from penstock.utils.timestamp import Duration, Timestamp
+from penstock.utils.windowed_value import PaneInfo, WindowedValue, create
+from penstock_spark.beam import metrics as metrics  # User code that gives these values may count, too.
+
+_KEPT_WINDOWS = 4096
+
+
+class HostedWindow(BoundedWindow):
+    """A window of a class that Beam does not define.
+
+    >>> from apache_beam.transforms.window import BoundedWindow
+    >>> class Season(BoundedWindow):
+    ...     def __init__(self, name, end):
+    ...         super().__init__(end)
+    ...         self.name = name
+    >>> HostedWindow(Season("spring", 90)).end
+    Timestamp(90)
+    """
+
+    __slots__ = ("window",)
+
+    def __init__(self, window: Any) -> None:
+        self.window = window
+        self.end_micros = window.end.micros
+
+    @property
+    def start(self) -> Timestamp:
+        return Timestamp.from_micros(self.window.start.micros)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostedWindow) and bool(self.window == other.window)
+
+    def __hash__(self) -> int:
+        return hash(self.window)
+
+    def __reduce__(self) -> tuple[type[HostedWindow], tuple[Any]]:
+        return HostedWindow, (self.window,)
+
+    def __repr__(self) -> str:
+        return repr(self.window)
+
+
+def window_of(window: Any) -> BoundedWindow:
+    """Penstock's window for one of Beam's."""
+    kind = type(window)
+    if kind is beam_window.IntervalWindow:
+        return IntervalWindow.from_micros(window.start.micros, window.end.micros)
+    if kind is beam_window.GlobalWindow:
+        return GlobalWindow()
+    return HostedWindow(window)
+
+
+@functools.lru_cache(_KEPT_WINDOWS)
+def beams_window_of(window: BoundedWindow) -> Any:
+    """Beam's window for one of penstock's."""
+    if isinstance(window, HostedWindow):
+        return window.window
+    if isinstance(window, GlobalWindow):
+        return beam_window.GlobalWindow()
+    return beam_window.IntervalWindow(beams_time_of(window.start), beams_time_of(window.end))
+
+
+def time_of(time: Any) -> Timestamp:
+    """Penstock's time for one of Beam's, or for a number of seconds."""
+    return Timestamp.from_micros(beam_timestamp.Timestamp.of(time).micros)
+
+
+def beams_time_of(time: Timestamp) -> Any:
+    """Beam's time for one of penstock's."""
+    return beam_timestamp.Timestamp(micros=time.micros)
+
+
+def duration_of(duration: Any) -> Duration:
+    """Penstock's duration for one of Beam's, or for a number of seconds."""
+    return Duration(micros=beam_timestamp.Duration.of(duration).micros)
+
+
+@functools.lru_cache(256)
+def pane_of(pane: Any) -> PaneInfo:
+    """Penstock's pane for one of Beam's."""
+    return PaneInfo(pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
+
+
+@functools.lru_cache(256)
+def beams_pane_of(pane: PaneInfo) -> Any:
+    """Beam's pane for one of penstock's."""
+    fields = (pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
+    return beam_windowed_value.PaneInfo(*fields)
+
+
+def beams_windowed_value_of(value: WindowedValue) -> Any:
+    """Beam's element with its metadata for one of penstock's."""
+    windows = tuple(map(beams_window_of, value.windows))
+    pane = beams_pane_of(value.pane_info)
+    return beam_windowed_value.create(value.value, value.timestamp_micros, windows, pane)
+
+
+def _timestamped(output: Any) -> TimestampedValue[Any]:
+    return TimestampedValue(output.value, Timestamp.from_micros(output.timestamp.micros))
+
+
+def _windowed(output: Any) -> WindowedValue:
+    windows = tuple(map(window_of, output.windows))
+    return create(output.value, output.timestamp.micros, windows, pane_of(output.pane_info))
+
+
+def _tagged(output: Any) -> TaggedOutput[Any, Any]:
+    return TaggedOutput(output.tag, output_of(output.value))
+
+
+OUTPUT_KINDS: Mapping[type, Callable[[Any], Any]] = {
+    beam_pvalue.TaggedOutput: _tagged,
+    beam_window.TimestampedValue: _timestamped,
+    beam_windowed_value.WindowedValue: _windowed,
+}
+"""How the outputs with metadata that a DoFn of Beam's gives become penstock's."""
+
+
+def output_of(output: Any) -> Any:
+    """An output of a DoFn in penstock's terms; a plain element stays as it is."""
+    change = OUTPUT_KINDS.get(type(output))
+    return output if change is None else change(output)
+
+
+def outputs_of(outputs: Iterable[Any] | None) -> Iterator[Any] | None:
+    """The outputs of a method; None if there are none."""
+    return None if outputs is None else map(output_of, outputs)
+
+
+_ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
+    EmptySideInput: lambda _: beam_pvalue.EmptySideInput(),
+    GlobalWindow: beams_window_of,
+    HostedWindow: beams_window_of,
+    IntervalWindow: beams_window_of,
+    PaneInfo: beams_pane_of,
+    Timestamp: beams_time_of,
+    WindowedValue: beams_windowed_value_of,
+}
+
+
+def argument_of(value: Any) -> Any:
+    """What a method of Beam's DoFn gets for an argument of penstock's; all else stays as it is.
+
+    >>> argument_of(Timestamp(5))
+    Timestamp(5)
+    >>> type(argument_of(Timestamp(5))).__module__
+    'apache_beam.utils.timestamp'
+    """
+    change = _ARGUMENTS.get(type(value))
+    return value if change is None else change(value)

@@ -1,0 +1,42 @@
+"""The tests of Beam's in-process runner, unchanged, on Spark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apache_beam")
+sys.path.append(str(Path(__file__).parent))
+import apache_beam as beam
+from apache_beam.runners.portability.fn_api_runner import fn_runner_test
+from beams_tests import case_of
+
+from penstock_spark.beam import BeamRunner
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+
+UNBOUNDED = "a splittable DoFn over unbounded work is not supported yet"
+DRAIN = "a test cannot ask for a drain: penstock drains a running stream"
+MISSES = {
+    "test_batch_rebatch_pardos": "elements are taken out of Beam's batches without a warning",
+    "test_pack_combiners": "the steps of several CombineFns over one input stay apart, and so do their counters",
+    "test_register_finalizations": "a batch calls bundle finalizers at its end, and not between parts of the work",
+    "test_sdf_default_truncate_when_unbounded": DRAIN,
+    "test_sdf_with_truncate": DRAIN,
+    "test_unbounded_source_read": UNBOUNDED,
+}
+
+
+def create_pipeline(self: Any, is_drain: bool = False) -> Any:
+    return beam.Pipeline(runner=BeamRunner(shuffle_partitions=2))
+
+
+TestOnSpark = case_of(
+    fn_runner_test.FnApiRunnerTest,
+    lambda test: True,
+    {f"FnApiRunnerTest.{name}": reason for name, reason in MISSES.items()},
+    create_pipeline=create_pipeline,
+)

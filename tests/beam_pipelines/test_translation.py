@@ -1,0 +1,221 @@
+"""What Beam's objects become in penstock's terms, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apache_beam")
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
+from apache_beam.transforms import trigger as beams_trigger
+from apache_beam.transforms import window as beams_window
+from apache_beam.utils import windowed_value as beams_windowed_value
+
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow, TimestampedValue
+from penstock.base.tagged_output import TaggedOutput
+from penstock.error import UnsupportedByRunner
+from penstock.functions.dofn import FilterDoFn, FlatMapDoFn, MapDoFn, MapTupleDoFn
+from penstock.functions.signature import signature_of
+from penstock.graph import show
+from penstock.options.spark import SparkOptions
+from penstock.utils.timestamp import Timestamp
+from penstock.windows.timeutil import TimeDomain
+from penstock.windows.triggers import AfterCount, AfterWatermark, Repeatedly
+from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
+from penstock_spark.beam import version
+from penstock_spark.beam.dofns import HostedDoFn, dofn_of
+from penstock_spark.beam.graph_of import graph_of
+from penstock_spark.beam.options import options_of
+from penstock_spark.beam.values import (
+    HostedWindow,
+    argument_of,
+    beams_window_of,
+    output_of,
+    pane_of,
+    window_of,
+)
+from penstock_spark.beam.windowing import HostedWindowFn, trigger_of, windowfn_of, windowing_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Season(beams_window.BoundedWindow):
+    def __init__(self, name: str, end: float) -> None:
+        super().__init__(end)
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Season) and (self.name, self.end) == (other.name, other.end)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (beams_window.GlobalWindow(), GlobalWindow()),
+        (beams_window.IntervalWindow(1.5, 3), IntervalWindow(1.5, 3)),
+        (Season("spring", 90), HostedWindow(Season("spring", 90))),
+    ],
+)
+def test_windows_go_over_and_back(theirs: Any, ours: Any) -> None:
+    assert window_of(theirs) == ours
+    assert beams_window_of(ours) == theirs
+    assert pickle.loads(pickle.dumps(ours)) == ours
+    assert window_of(theirs).end.micros == theirs.end.micros
+
+
+def test_what_a_dofn_gives_keeps_its_time_its_windows_and_its_tag() -> None:
+    stamped = output_of(beam.window.TimestampedValue("a", 2.5))
+    assert stamped == TimestampedValue("a", 2.5)
+    pane = beams_windowed_value.PaneInfo(True, False, 0, 3, -1)
+    windowed = beams_windowed_value.WindowedValue("a", 7, (beams_window.IntervalWindow(0, 10),), pane)
+    given = output_of(beam.pvalue.TaggedOutput("late", windowed))
+    assert isinstance(given, TaggedOutput)
+    assert (given.tag, given.value.value) == ("late", "a")
+    assert (given.value.timestamp_micros, given.value.windows) == (7_000_000, (IntervalWindow(0, 10),))
+    assert given.value.pane_info == pane_of(pane)
+    assert output_of({"plain": 1}) == {"plain": 1}
+    assert argument_of(Timestamp(5)) == beam.utils.timestamp.Timestamp(5)
+
+
+def test_window_functions_of_beam_are_translated_and_others_are_hosted() -> None:
+    assert windowfn_of(beams_window.FixedWindows(60, 5)) == FixedWindows(60, 5)
+    assert windowfn_of(beams_window.SlidingWindows(60, 20, 5)) == SlidingWindows(60, 20, 5)
+    assert windowfn_of(beams_window.Sessions(30)) == Sessions(30)
+
+    class Own(beams_window.FixedWindows):
+        pass
+
+    hosted = windowfn_of(Own(60))
+    assert isinstance(hosted, HostedWindowFn)
+    assert hosted.assign(HostedWindowFn.AssignContext(65)) == [IntervalWindow(60, 120)]
+
+
+def test_a_hosted_window_function_merges() -> None:
+    class Own(beams_window.Sessions):
+        pass
+
+    merged: list[Any] = []
+
+    class Context(HostedWindowFn.MergeContext):
+        def merge(self, to_be_merged: Any, merge_result: Any) -> None:
+            merged.append((sorted(to_be_merged), merge_result))
+
+    own = windowfn_of(Own(10))
+    windows = [IntervalWindow(0, 10), IntervalWindow(5, 15), IntervalWindow(40, 50)]
+    assert own.is_merging()
+    own.merge(Context(windows))
+    assert merged == [(windows[:2], IntervalWindow(0, 15))]
+
+
+def test_triggers_are_translated_and_unknown_ones_are_refused_by_name() -> None:
+    early = beams_trigger.AfterWatermark(early=beams_trigger.AfterCount(2))
+    assert trigger_of(early, "") == AfterWatermark(early=AfterCount(2))
+    assert trigger_of(beams_trigger.Repeatedly(beams_trigger.AfterCount(2)), "") == Repeatedly(AfterCount(2))
+
+    class Own(beams_trigger.AfterCount):
+        pass
+
+    with pytest.raises(
+        UnsupportedByRunner, match="does not know the trigger Own\n  at step 'Group'\n  hint:"
+    ):
+        trigger_of(Own(1), "at step 'Group'")
+
+
+def test_windowings_keep_mode_lateness_and_times_of_results() -> None:
+    theirs = beam.transforms.core.Windowing(
+        beams_window.FixedWindows(60),
+        beams_trigger.Repeatedly(beams_trigger.AfterCount(1)),
+        beams_trigger.AccumulationMode.ACCUMULATING,
+        beams_window.TimestampCombiner.OUTPUT_AT_LATEST,
+        90,
+    )
+    ours = windowing_of(theirs, "")
+    assert ours.accumulation_mode.name == "ACCUMULATING"
+    assert ours.timestamp_combiner == TimestampCombiner.OUTPUT_AT_LATEST
+    assert ours.allowed_lateness.micros == 90_000_000
+
+
+def double(value: int) -> int:
+    return 2 * value
+
+
+@pytest.mark.parametrize(
+    ("transform", "kind"),
+    [
+        (beam.Map(double), MapDoFn),
+        (beam.Filter(double), FilterDoFn),
+        (beam.FlatMap(double), FlatMapDoFn),
+        (beam.MapTuple(double), MapTupleDoFn),
+    ],
+)
+def test_short_forms_call_the_users_function_itself(transform: Any, kind: type) -> None:
+    made = dofn_of(transform.dofn)
+    assert type(made) is kind
+    assert made.fn(4) == 8
+
+
+def test_a_function_that_asks_for_a_window_is_hosted() -> None:
+    made = dofn_of(beam.Map(lambda x, window=beam.DoFn.WindowParam: window).dofn)
+    assert isinstance(made, HostedDoFn)
+    assert signature_of(made).kinds == {"WindowParam"}
+
+
+def test_states_and_timers_are_those_that_the_dofn_declares() -> None:
+    class Counting(beam.DoFn):
+        COUNT = beam.transforms.userstate.CombiningValueStateSpec("count", sum)
+        DUE = beam.transforms.userstate.TimerSpec("due", beam.TimeDomain.REAL_TIME)
+
+        def process(self, pair, count=beam.DoFn.StateParam(COUNT), due=beam.DoFn.TimerParam(DUE)):
+            yield pair
+
+        @beam.transforms.userstate.on_timer(DUE)
+        def fire(self, count=beam.DoFn.StateParam(COUNT)):
+            yield count.read()
+
+    found = signature_of(dofn_of(Counting()))
+    assert found.is_stateful
+    assert [spec.name for spec in found.state_specs] == ["count"]
+    [(timer, method)] = found.timers
+    assert (timer.name, timer.time_domain, method.name) == ("ts-due", TimeDomain.REAL_TIME, "fire")
+
+
+def test_the_graph_of_a_pipeline_has_beams_labels_and_penstocks_primitives() -> None:
+    pipeline = beam.Pipeline()
+    words = pipeline | "Words" >> beam.Create(["a", "b"])
+    _ = words | "Count" >> beam.combiners.Count.PerElement() | "Spread" >> beam.Reshuffle()
+    lines = show(graph_of(pipeline)).splitlines()
+    assert lines[0].startswith("Words = Read(InlineValues(2 values)) -> #0")
+    assert [line.partition(" = ")[0] for line in lines[1:]][-1] == "Spread"
+    assert any("CombinePerKey" in line and "Count/" in line for line in lines)
+
+
+def test_options_of_penstock_stand_beside_those_of_beam() -> None:
+    theirs = BeamsOptions(["--shuffle_partitions=3", "--streaming"], mode="streaming")
+    ours = options_of(theirs).view_as(SparkOptions)
+    assert (ours.shuffle_partitions, ours.mode) == (3, "streaming")
+
+
+@pytest.mark.parametrize("found", ["2.60.0", "3.0.0"])
+def test_another_version_of_beam_is_refused(monkeypatch: pytest.MonkeyPatch, found: str) -> None:
+    monkeypatch.setattr(version, "version", lambda name: found)
+    with pytest.raises(
+        ImportError, match=rf"2\.77 and later versions of Beam 2, and not of {found}\n  hint:"
+    ):
+        version.check_version()
+
+
+def test_a_read_of_pub_sub_and_an_unknown_source_are_refused_by_name() -> None:
+    pipeline = beam.Pipeline()
+    pubsub = pytest.importorskip("apache_beam.io.gcp.pubsub")
+    source = pubsub._PubSubSource(topic="projects/some-project/topics/thing")
+    _ = pipeline | "Messages" >> beam.io.Read(source)
+    with pytest.raises(
+        UnsupportedByRunner, match="the end _PubSubSource\n  at step 'Messages'\n  hint: only Google"
+    ):
+        graph_of(pipeline)
