@@ -14,3 +14,14 @@ def _on_spark(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
     options = "--runner=penstock_spark.beam.BeamRunner --shuffle_partitions=2"
     monkeypatch.setattr(TestPipeline, "pytest_test_pipeline_options", options)
+
+
+@pytest.fixture(autouse=True)
+def _own_coders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers, in either registry, is forgotten when it ends."""
+    from apache_beam.coders import registry as beams
+
+    from penstock.coders import registry
+
+    for each in (beams, registry):
+        monkeypatch.setattr(each, "custom_types", [*each.custom_types])

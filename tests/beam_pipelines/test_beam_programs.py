@@ -115,13 +115,8 @@ class Remember(beam.DoFn):
         yield key, int(window.start), seen.read()
 
 
-def test_keys_with_a_coder_state_timers_windows_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.coders import registry as penstocks
-
-    registry = beam.coders.registry
-    monkeypatch.setattr(registry, "custom_types", [*registry.custom_types])
-    monkeypatch.setattr(penstocks, "custom_types", [*penstocks.custom_types])
-    registry.register_coder(Player, PlayerCoder)
+def test_keys_with_a_coder_state_timers_windows_and_metrics() -> None:
+    beam.coders.registry.register_coder(Player, PlayerCoder)
     p = on_spark()
     scores = p | beam.Create([("ann", 1, 5), ("ann", 2, 7), ("bob", 61, 1), ("ann", 62, 2)])
     timed = scores | beam.MapTuple(lambda name, second, points: TimestampedValue((name, points), second))

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from apache_beam.coders import RowCoder
 from apache_beam.coders import registry as beams_registry
+from apache_beam.io.iobase import BoundedSource
 from apache_beam.typehints.typehints import TypeConstraint
 
 from penstock.coders.base import Coder
@@ -26,15 +27,25 @@ class HostedCoder(Coder):
     def is_deterministic(self) -> bool:
         return bool(self.beams.is_deterministic())
 
+    def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
+        """Beam's coder, or the deterministic one that Beam has in its place; ValueError if there is none."""
+        return _hosting(self.beams.as_deterministic_coder(step_label, error_message))()
+
 
 def register_beams_coders() -> None:
     """Has penstock use the coders that the program has registered with Beam.
 
-    Rows are left out: penstock encodes them by their fields itself.
+    They stay registered, as they do with Beam. Rows are left out: penstock encodes them by their fields itself.
     """
     for kind, coder_class in beams_registry.get_custom_type_coder_tuples(beams_registry.custom_types):
-        # Beam itself registers coders for types of hints, which are no types of elements.
-        is_hint = not isinstance(kind, type) or issubclass(kind, TypeConstraint)
-        if not is_hint and not issubclass(coder_class, RowCoder):
-            inside = {"beams": beams_registry.get_coder(kind)}
-            registry.register_coder(kind, type(f"CoderOf{kind.__name__}", (HostedCoder,), inside))
+        # Beam itself registers coders for type hints and for sources, which are never elements.
+        is_element = isinstance(kind, type) and not issubclass(kind, TypeConstraint | BoundedSource)
+        if is_element and not issubclass(coder_class, RowCoder):
+            registry.register_coder(kind, _hosting(beams_registry.get_coder(kind)))
+
+
+def _hosting(beams: Any) -> type[HostedCoder]:
+    """The class of a coder of Beam's, under that coder's name, by which checkpoints and errors know it."""
+    kind = type(beams)
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (HostedCoder,), {"beams": beams, **names})
