@@ -107,6 +107,10 @@ class Splits:
         """An output, or a ``ProcessContinuation``, as one of penstock's."""
         return output
 
+    def kept_callback(self, callback: Callable[[], Any]) -> Callable[[], Any]:
+        """A callback of a bundle finalizer in a form that can be pickled."""
+        return callback
+
     def observe(self, estimator: Any, time: Timestamp) -> None:
         """Tells an estimator the time of an output."""
         estimator.observe_timestamp(time)

@@ -246,7 +246,7 @@ class SplittableMachine:
         )
         outputs = tuple(part.outputs(code.process(element, part)))
         self._note_watermark(state, part)
-        callbacks = tuple(part.finalizer.callbacks)
+        callbacks = tuple(map(code.splits.kept_callback, part.finalizer.callbacks))
         state.made = None
         if callbacks:
             self._dumped(callbacks, "a callback of a bundle finalizer")
