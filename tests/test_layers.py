@@ -206,6 +206,7 @@ LATE_IMPORTS = {
     "penstock_spark": {
         "penstock_spark",
         "penstock_spark.batches",
+        "penstock_spark.formats.database.changes",
         "penstock_spark.formats.database.writer",
         "penstock_spark.formats.ranges.stream",
         "penstock_spark.runner",

@@ -1,8 +1,8 @@
 """A program that tests kill and start again: scores of files, one in each micro-batch, into a Delta table.
 
-Arguments: ``append`` or ``merge``, the folders of the input, the table and the checkpoint; then the number of the
-micro-batch and the moment, ``before`` or ``after`` its commit, at which the program kills itself and all that it has
-started.
+Arguments: ``append`` or ``merge``, the folders of the input, the table and the checkpoint. If the program shall kill
+itself and all that it has started: also the moment, ``before`` or ``after`` a commit, and how many commits it makes
+before that one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from scores import HIGHEST, highest_of, pipeline_of, scores_of
@@ -18,18 +19,23 @@ from penstock.io.delta import WriteToDelta
 from penstock_spark.formats.delta import writer
 
 
-def kill_at(number: int, moment: str) -> None:
+def kill_at(moment: str, commits: int) -> None:
     """Lets the driver die as by a power cut when it commits a micro-batch."""
-    add = writer._Commit._add
+    left = [commits]
 
-    def dying(self: Any, table: Any, written: Any, batch: Any, properties: Any) -> None:
-        if batch.number == number and moment == "before":
-            os.killpg(0, signal.SIGKILL)
-        add(self, table, written, batch, properties)
-        if batch.number == number and moment == "after":
-            os.killpg(0, signal.SIGKILL)
+    def dying(commit: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0 and moment == "before":
+                os.killpg(0, signal.SIGKILL)
+            result = commit(*arguments)
+            if left[0] < 0:
+                os.killpg(0, signal.SIGKILL)
+            return result
 
-    writer._Commit._add = dying  # type: ignore[method-assign]
+        return wrapped
+
+    writer._Commit._add = dying(writer._Commit._add)  # type: ignore[method-assign]
 
 
 def run(how: str, source: str, target: str, checkpoint: str) -> None:
@@ -43,5 +49,6 @@ def run(how: str, source: str, target: str, checkpoint: str) -> None:
 
 
 if __name__ == "__main__":
-    kill_at(int(sys.argv[5]), sys.argv[6])
+    if sys.argv[5:]:
+        kill_at(sys.argv[5], int(sys.argv[6]))
     run(*sys.argv[1:5])

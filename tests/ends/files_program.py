@@ -15,10 +15,17 @@ from typing import Any
 
 from scores import pipeline_of, scores_of
 
-from penstock.io import WriteToOrc, WriteToParquet
+from penstock.io import WriteToCsv, WriteToJson, WriteToOrc, WriteToParquet
+from penstock.io.avroio import WriteToAvro
 from penstock_spark.sinks import files
 
-WRITERS = {"parquet": WriteToParquet, "orc": WriteToOrc}
+WRITERS = {
+    "parquet": WriteToParquet,
+    "orc": WriteToOrc,
+    "csv": WriteToCsv,
+    "json": WriteToJson,
+    "avro": WriteToAvro,
+}
 
 
 def kill_at(number: int, moment: str) -> None:

@@ -82,8 +82,8 @@ class Server:
 
 
 @contextmanager
-def postgres() -> Iterator[Server]:
-    """A server with an empty database."""
+def postgres(*settings: str) -> Iterator[Server]:
+    """A server with an empty database, and further settings."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-postgres-"))
     try:
         programs = binaries()
@@ -103,7 +103,7 @@ def postgres() -> Iterator[Server]:
         ]
         made += [f"--pwfile={words}", "--encoding=UTF8", "--locale=C", "--no-sync"]
         subprocess.run(made, check=True, capture_output=True, **user)
-        server = Server(folder, free_port())
+        server = Server(folder, free_port(), (*FAST, *settings))
         try:
             server.start()
             yield server

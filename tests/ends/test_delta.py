@@ -5,16 +5,20 @@ from __future__ import annotations
 import datetime
 import decimal
 import importlib
+import json
 import random
 import signal
-import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from killed import micro_batches, started, wait_until
 from s3_server import options_of, s3_server
 from scores import FILES, Score, expected_of, pipeline_of, put, scores_of
 
@@ -33,8 +37,6 @@ deltalake = pytest.importorskip("deltalake", reason="needs the package deltalake
 pytestmark = pytest.mark.spark
 
 PROGRAM = Path(__file__).with_name("delta_program.py")
-SEEDS = {"everyday": 1, "soak": 10}
-KILLS_A_SEED = 3
 
 
 SCORES = [Score("a", 1), Score("b", 2), Score("a", 3)]
@@ -511,38 +513,53 @@ def test_a_table_that_goes_away_or_changes_stops_the_stream(tmp_path: Path) -> N
         stream(source, table, tmp_path / "checkpoint")
 
 
-@pytest.mark.parametrize("how", ["append", pytest.param("merge", marks=pytest.mark.soak)])
+def logged_rows(table: Path) -> list[dict[str, Any]]:
+    """What the protocol of Delta says that a table has, found without any package for Delta."""
+    files: dict[str, dict[str, str]] = {}
+    for log in sorted((table / "_delta_log").glob("*.json")):
+        actions = [json.loads(line) for line in log.read_text().splitlines()]
+        for removed in (action["remove"] for action in actions if "remove" in action):
+            del files[unquote(removed["path"])]
+        for added in (action["add"] for action in actions if "add" in action):
+            files[unquote(added["path"])] = added["partitionValues"]
+    read = ((parts, pq.ParquetFile(table / path).read().to_pylist()) for path, parts in files.items())
+    return sorted(({**parts, **row} for parts, found in read for row in found), key=repr)
+
+
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, SEEDS["soak"]))]
+    ("how", "kills"),
+    [
+        ("append", 2),
+        pytest.param("append", 30, marks=pytest.mark.soak),
+        pytest.param("merge", 30, marks=pytest.mark.soak),
+    ],
 )
 def test_a_killed_stream_leaves_each_element_once(
-    how: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, table = tmp_path / "in", tmp_path / "table"
+    """A third of the kills come just before a commit, a third just after one, and the others at any time."""
+    source, table, checkpoint, log = (tmp_path / name for name in ("in", "table", "checkpoint", "log"))
     source.mkdir()
-    for number in range(FILES):
+    # A kill costs three micro-batches at most, and the last run needs some, too.
+    files = 3 * kills + 3
+    for number in range(files):
         put(source, number)
-    chance = random.Random(f"{how} {seed}")
-    moments = [
-        (number, chance.choice(["before", "after"]))
-        for number in chance.choices([0, 1, 3, 4], k=KILLS_A_SEED if seed else 2)
-    ]
-    if len({moment for _, moment in moments}) == 1:
-        moments[0] = moments[0][0], "before" if moments[0][1] == "after" else "after"
-    arguments = how, str(source), str(table), str(tmp_path / "checkpoint")
-    killed = 0
-    # A moment may come twice: a micro-batch that has died before its commit begins again.
-    for number, moment in sorted(moments, key=lambda each: (each[0], each[1] == "after")):
-        done = subprocess.run(
-            [sys.executable, str(PROGRAM), *arguments, str(number), moment],
-            start_new_session=True,
-            capture_output=True,
-            timeout=240,
-        )
-        killed += done.returncode == -signal.SIGKILL
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()[-3000:]
-    assert killed >= 2
+    chance = random.Random(f"{how} {kills}")
+    moments = [("before", "after", "")[number % 3] for number in range(kills)]
+    chance.shuffle(moments)
+    arguments = how, str(source), str(table), str(checkpoint)
+    for moment in moments:
+        begun = micro_batches(checkpoint)
+        at_commit = [moment, str(chance.choice([0, 1]))] if moment else []
+        with started(PROGRAM, *arguments, *at_commit, log=log) as process:
+            if moment:
+                assert process.wait(240) == -signal.SIGKILL, log.read_text()[-5000:]
+            else:
+                wait_until(lambda before=begun: micro_batches(checkpoint) > before, process, log)
+                time.sleep(chance.uniform(0, 1))
+                assert process.poll() is None, log.read_text()[-5000:]
     # The last run saves a start of Spark.
     monkeypatch.syspath_prepend(str(PROGRAM.parent))
     importlib.import_module("delta_program").run(*arguments)
-    assert rows(table) == expected_of(how)
+    assert rows(table) == expected_of(how, files)
+    assert logged_rows(table) == expected_of(how, files)

@@ -34,6 +34,8 @@ from penstock_spark.formats.kafka.sink import (
     plan_topic,
     write_all,
 )
+from penstock_spark.formats.kafka.source import Topics
+from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.batch import dumps
@@ -390,3 +392,18 @@ def test_a_copy_that_is_killed_has_each_record_once(
     copying.main(*arguments)
     found = sorted((record.key(), record.value()) for record in tansu.consume(target, 3))
     assert found == sorted((key, b"%d" % (2 * int(value))) for _, key, value in records)
+
+
+def test_a_stream_that_begins_at_the_latest_record_asks_for_it_once(mock: Mock) -> None:
+    topic = mock.make("asked-once")
+    mock.produce(topic, [(0, None, b"before")])
+    source = Topics(ReadFromKafka(mock.config, [topic], start_offsets="latest").source)
+    positions = Positions(source, None, 2, "at step 'Read'")
+    start = positions.last(positions.first(), False)
+    assert positions.ranges(positions.first(), start) == []
+    mock.produce(topic, [(0, None, b"after")])
+    # A micro-batch that runs again begins where the first one did, not at the record that is the latest now.
+    assert positions.ranges(positions.first(), start) == []
+    found = positions.ranges(start, positions.last(start, False))
+    assert [(piece.start, piece.end) for piece in found if piece.end > piece.start] == [(1, 2)]
+    source.close()

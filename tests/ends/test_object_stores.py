@@ -10,8 +10,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -539,6 +540,33 @@ def test_parquet_in_folders_of_partitions_is_written_replaced_and_read(place: st
     assert set(names(place)) == {*files, "team=c/year=7/out-notes"}
     write(rows[:1], sink)
     assert set(names(place)) == {"team=a%2Fb/year=7/out-00000-of-00001", "team=c/year=7/out-notes"}
+
+
+class Score(NamedTuple):
+    team: str | None
+    year: int | None
+    n: int
+
+
+def test_records_of_other_formats_in_folders_of_partitions_are_written_replaced_and_read(place: str) -> None:
+    pytest.importorskip("fastavro", reason="needs the package fastavro")
+    scores, parts = [Score("a/b", 7, 1), Score(None, None, 2), Score("c", 7, 3)], ("team", "year")
+    for name, sink, source in [
+        ("csv", beam.io.WriteToCsv, beam.io.ReadFromCsv),
+        ("json", beam.io.WriteToJson, beam.io.ReadFromJson),
+        ("avro", beam.io.WriteToAvro, partial(beam.io.ReadFromAvro, as_rows=True)),
+    ]:
+        own = f"{place}/{name}"
+        for given in ([Score("gone", 7, 0), Score("c", 8, 0)], scores):
+            with beam.Pipeline() as pipeline:
+                typed = pipeline | beam.Create(given).with_output_types(Score)
+                _ = typed | sink(f"{own}/o", partition_by=parts, num_shards=1)
+        nothing = "__HIVE_DEFAULT_PARTITION__"
+        folders = {"team=a%2Fb/year=7", "team=c/year=7", f"team={nothing}/year={nothing}"}
+        assert set(names(own)) == {f"{folder}/o-00000-of-00001" for folder in folders}
+        with beam.Pipeline() as pipeline:
+            read = pipeline | source(own, partition_by=parts, schema=Score)
+            assert_that(read | beam.Map(lambda row: Score(row.team, row.year, row.n)), equal_to(scores))
 
 
 def test_orc_is_read_by_stripes_with_the_columns_of_all_files_and_written(place: str) -> None:

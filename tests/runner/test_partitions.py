@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import decimal
+import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,15 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.io.avroio import AvroSink
+from penstock.io.columnar import CsvSink, JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
 from penstock.io.partition_folders import escaped, folder_of_value, is_lost, texts_of_path, unescaped
 from penstock.io.text_sink import Shards
+from penstock_spark.arrow.records import plain
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.partitions import Partitions, PartitionWriter
+from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RecordsFile
 from penstock_spark.sources.partition_values import partition_values
 
 WHERE = "at step 'Write' (game.py:41)"
@@ -165,11 +171,172 @@ def test_tables_are_kept_apart_too() -> None:
     }
 
 
+def test_records_of_text_keep_values_that_no_column_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, list[Any]] = {}
+
+    class Shard:
+        def __init__(self, folder: str) -> None:
+            self.records = written.setdefault(folder, [])
+
+        def write(self, values: list[Any]) -> None:
+            assert len(values) <= 2
+            self.records += values
+
+        def close(self) -> None:
+            self.records.append("closed")
+
+    monkeypatch.setattr("penstock_spark.sinks.partitions._VALUES_AT_ONCE", 2)
+    open_file = partial(RecordsFile, Shard)
+    keys = pa.schema([("country", pa.string()), ("day", pa.date32())])
+    partitions = Partitions(("country", "day"), keys, open_file, WHERE, record_of=plain)
+    write = PartitionWriter(partitions, open_file)
+    odd = {"n": 1 << 80, "price": decimal.Decimal("1.50"), "any": {"a": [1, "x"]}}
+    write.write(
+        [{"country": "DE", "day": DAY, **odd}, {"country": None, "n": 2}, {"more": 1, "country": "DE"}]
+    )
+    write.write([{"country": "DE", "day": DAY, "n": n} for n in range(3)])
+    write.close()
+    nothing = "__HIVE_DEFAULT_PARTITION__"
+    assert written == {
+        "country=DE/day=2026-01-02": [odd, {"n": 0}, {"n": 1}, {"n": 2}, "closed"],
+        f"country=DE/day={nothing}": [{"more": 1}, "closed"],
+        f"country={nothing}/day={nothing}": [{"n": 2}, "closed"],
+    }
+    with pytest.raises(TypeError, match="an element of type str has no named fields") as caught:
+        write.write([{"country": "DE"}, "secret"])
+    assert WHERE in str(caught.value)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(TypeError, match="a value of the field country does not fit the type string"):
+        write.write([{"country": 3}])
+
+
 class Visit(NamedTuple):
     country: str
     tags: list[str]
     price: float
     n: int
+
+
+AVRO: Any = {
+    "type": "record",
+    "name": "Visit",
+    "fields": [
+        {"name": "country", "type": ["null", "string"], "default": None},
+        {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["a", "b"]}, "default": "b"},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "new", "type": "boolean"},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "price", "type": "double"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "mixed", "type": ["int", "string"]},
+    ],
+}
+
+
+@pytest.mark.parametrize("column", ["tags", "price"])
+@pytest.mark.parametrize("kind", [CsvSink, JsonSink])
+def test_a_type_that_no_folder_can_hold_is_refused_for_text_too(kind: Any, column: str) -> None:
+    for place in ("/out/o", "file:///out/o"):
+        sink = kind(place, columns=Visit._fields, element_type=Visit, partition_by=("country", column))
+        with pytest.raises(
+            ValueError, match=rf"cannot hold the column '{column}' of partition_by, of type"
+        ) as caught:
+            plan_sink(sink, WHERE)
+        assert WHERE in str(caught.value)
+        assert "hint: " in str(caught.value)
+
+
+class Untyped(NamedTuple):
+    country: Any
+    n: int
+
+
+def test_a_column_of_no_known_type_is_refused_where_only_the_type_tells() -> None:
+    sink = JsonSink("/o", columns=Untyped._fields, element_type=Untyped, partition_by=("country",))
+    with pytest.raises(
+        ValueError, match=r"cannot hold the column 'country' of partition_by, of type .*Any"
+    ) as caught:
+        plan_sink(sink, WHERE)
+    assert "hint: give the elements a NamedTuple type" in str(caught.value)
+
+
+def test_fields_of_avro_become_folders_if_they_can(tmp_path: Path) -> None:
+    fastavro = pytest.importorskip("fastavro", reason="needs the package fastavro")
+    for column in ("tags", "price", "at", "mixed"):
+        with pytest.raises(
+            ValueError, match=rf"cannot hold the column '{column}' of partition_by, of Avro's"
+        ) as caught:
+            plan_sink(AvroSink(Shards("/o"), AVRO, partition_by=("country", column)), WHERE)
+        assert WHERE in str(caught.value)
+    from penstock_spark.formats.avro.writer import avro_files
+
+    columns = ("day", "country", "kind", "new")
+    partitions = avro_files(AvroSink(Shards("/o"), AVRO, partition_by=columns), WHERE).partitions
+    assert partitions is not None
+    paths: list[str] = []
+
+    def open_in(folder: str) -> Any:
+        paths.append(folder)
+        return partitions.open_file(str(tmp_path / str(len(paths))))
+
+    write = PartitionWriter(partitions, open_in)
+    rest = {
+        "tags": ["x"],
+        "price": 1.5,
+        "at": datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+        "mixed": "y",
+    }
+    write.write(
+        [{"day": DAY, "new": True, **rest}, {"day": DAY, "new": True, "country": "DE", "kind": "a", **rest}]
+    )
+    write.close()
+    assert paths == [
+        "day=2026-01-02/country=DE/kind=a/new=true",
+        "day=2026-01-02/country=__HIVE_DEFAULT_PARTITION__/kind=b/new=true",
+    ]
+    for number in (1, 2):
+        with (tmp_path / str(number)).open("rb") as file:
+            assert list(fastavro.reader(file)) == [rest]
+    with pytest.raises(TypeError, match="a value of the field new does not fit"):
+        write.write([{"day": DAY, "new": "yes", **rest}])
+
+
+def test_files_of_text_leave_the_columns_of_the_folders_out(tmp_path: Path) -> None:
+    from penstock_spark.formats.csv.writer import csv_files
+    from penstock_spark.formats.json import json_files
+
+    class Row(NamedTuple):
+        team: str
+        n: int
+        price: decimal.Decimal
+
+    common = {"columns": Row._fields, "element_type": Row, "partition_by": ("team",)}
+    rows = [Row("a", 1, decimal.Decimal("1.50")), Row("a", 2, decimal.Decimal("2"))]
+    for files, expected in [
+        (csv_files(CsvSink("/o", **common), WHERE), "n,price\n1,1.50\n2,2\n"),
+        (
+            csv_files(CsvSink("/o", options=(("columns", ["team", "price"]),), **common), WHERE),
+            "price\n1.50\n2\n",
+        ),
+        (
+            json_files(JsonSink("/o", options=(("lines", True),), **common), WHERE),
+            '{"n":1,"price":1.5}\n{"n":2,"price":2.0}\n',
+        ),
+    ]:
+        assert files.partitions is not None
+        path = tmp_path / "file"
+        opened = partial(files.partitions.open_file, str(path))
+        write = PartitionWriter(files.partitions, lambda folder, opened=opened: opened())
+        write.write(rows)
+        write.close()
+        assert path.read_text() == expected
+    # A list is one text.
+    whole = json_files(JsonSink("/o", options=(("lines", False),), **common), WHERE).partitions
+    assert whole is not None
+    write = PartitionWriter(whole, lambda folder: whole.open_file(str(path)))
+    write.write(rows)
+    write.close()
+    assert [each["n"] for each in json.loads(path.read_text())] == [1, 2]
 
 
 @pytest.mark.parametrize(("column", "kind"), [("tags", "list<"), ("price", "double")])

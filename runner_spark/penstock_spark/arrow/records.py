@@ -35,6 +35,10 @@ _PLAIN: dict[Any, pa.DataType] = {
     type(None): pa.null(),
 }
 _DIGITS_MAX = 38
+_SIMPLE = frozenset(
+    {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
+)
+"""The types of values that `plain` leaves as they are, whatever is in them."""
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:
@@ -147,28 +151,63 @@ def plain(value: Any) -> Any:
     >>> plain(Row(a=[Row(b=Timestamp(0))]))
     {'a': [{'b': datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)}]}
     """
-    if isinstance(value, str | bytes | int | float | None):
+    if type(value) in _SIMPLE or isinstance(value, str | bytes | int | float):
         return value
     if isinstance(value, Timestamp):
         epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
         return epoch + datetime.timedelta(microseconds=value.micros)
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return _plain_fields(value)
     if isinstance(value, Row):
         # A field may have the name of a method.
-        return {key: plain(each) for key, each in vars(value).items()}
+        return _plain_fields(vars(value))
     as_dict = getattr(value, "_asdict", None)
     if as_dict is not None:
-        return {key: plain(each) for key, each in as_dict().items()}
+        return _plain_fields(as_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else value
 
 
+def _plain_fields(fields: Mapping[Any, Any]) -> dict[Any, Any]:
+    # Most values need no call.
+    return {key: each if type(each) in _SIMPLE else plain(each) for key, each in fields.items()}
+
+
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
     """Records as columns; a missing field becomes null where the schema allows it, else a KeyError, as in Beam."""
+    columns = _columns_of_tuples(values)
+    if columns is not None:
+        arrays = [_column_of_tuples(columns, len(values), field, where) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
     records = [plain(value) for value in values]
     return pa.RecordBatch.from_arrays([_column(records, field, where) for field in schema], schema=schema)
+
+
+def _columns_of_tuples(values: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
+    """The fields of NamedTuples of one class; a dict of each of them would take most of the time."""
+    kinds = set(map(type, values))
+    kind = kinds.pop() if len(kinds) == 1 else object
+    names = getattr(kind, "_fields", None)
+    if names is None or not issubclass(kind, tuple):
+        return None
+    return dict(zip(names, zip(*values, strict=True), strict=True))
+
+
+def _column_of_tuples(columns: dict[str, Sequence[Any]], count: int, field: pa.Field, where: str) -> pa.Array:
+    found = columns.get(field.name)
+    if found is None:
+        if not field.nullable:
+            raise _missing(field.name, where)
+        found = [None] * count
+    if not _SIMPLE.issuperset(map(type, found)):
+        found = [plain(value) for value in found]
+    return column_of(found, field, where)
+
+
+def _missing(name: str, where: str) -> KeyError:
+    what = f"a record has no field {name}"
+    return refusal(KeyError, what, where=where, hint="make the field nullable in the schema")
 
 
 def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
@@ -176,12 +215,7 @@ def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
     try:
         values = [record.get(name) if field.nullable else record[name] for record in records]
     except KeyError:
-        raise refusal(
-            KeyError,
-            f"a record has no field {name}",
-            where=where,
-            hint="make the field nullable in the schema",
-        ) from None
+        raise _missing(name, where) from None
     except (AttributeError, TypeError):
         kind = type(next(record for record in records if not isinstance(record, dict))).__name__
         raise refusal(

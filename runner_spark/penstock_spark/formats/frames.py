@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import refusal
-from penstock.io.columnar import field_names
+from penstock.io.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock_spark.arrow.records import column_of, field_of, plain, schema_of
 from penstock_spark.formats.format import Format

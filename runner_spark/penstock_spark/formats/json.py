@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,8 @@ from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, record_files
 from penstock_spark.sources.beginnings import all_content, told_by_files
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.decoding import ByFile, Careful, runs_of
+from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
 
@@ -41,10 +42,13 @@ _FOUND = "number long, name string, file string, problem string"
 
 def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     """Rows that all have every field of the data; reads the data once to find the fields."""
+    values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where)
+    values.check(files.paths)
     check = files.unchanged(where)
     frame = _texts(spark, files, source)
-    fields, problems = _surveyed(frame, source, files)
+    found, problems = _surveyed(frame, source, files)
+    fields = values.others(found)
     if problems:
         file, problem = problems[0]
         more = f", and more of this in {len(problems)} places" if problems[1:] else ""
@@ -54,7 +58,8 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     if new:
         what = f"{source.describe()} has new fields since the pipeline was built: {', '.join(new)}"
         raise refusal(ValueError, what, where=where, hint="build the pipeline again")
-    return Scan(frame, lambda: _JsonDecoder(source, fields), check=check)
+    namer = files.namer()
+    return Scan(frame, lambda: _JsonDecoder(source, fields, values, namer), check=check)
 
 
 def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
@@ -143,15 +148,27 @@ def _what_is_wrong(error: ValueError) -> str:
 
 @dataclass(frozen=True)
 class _JsonDecoder:
-    """Makes Rows of the texts in the first column; a field that no file had before comes after the others."""
+    """Makes Rows of the texts in the first column, whose files are in the second one."""
 
     source: JsonSource
     fields: tuple[str, ...]
+    values: PartitionValues
+    namer: Namer
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
-        objects = (each for text in batch.column(0).to_pylist() for each in _objects_in(text, self.source))
+        texts = batch.column(0).to_pylist()
+        if not self.values.names:
+            return self.rows(texts, {})
+        rows: list[Row] = []
+        for (file,), start, end in runs_of([batch.column(1)]):
+            rows += self.rows(texts[start:end], self.values.in_python(self.namer(file)))
+        return rows
+
+    def rows(self, texts: Iterable[bytes], known: Mapping[str, Any]) -> list[Row]:
+        """The objects in texts with the values of the file at their ends, behind fields that no file had before."""
+        objects = (each for text in texts for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
-        records = ({**absent, **each} for each in objects)
+        records = (beside({**absent, **each}, known) for each in objects)
         return [row_class(tuple(record))(**record) for record in records]
 
 
@@ -164,7 +181,11 @@ def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint 
     for content in contents:
         for text in content.split(b"\n") if source.lines else [content]:
             found += _objects_in(text, source)
-    return RowTypeConstraint.from_fields(_fields(found)) if found else None
+    if not found:
+        return None
+    values = partition_values(source.partition_by, source.schema, "")
+    own = [(name, hint) for name, hint in _fields(found) if name not in values.names]
+    return RowTypeConstraint.from_fields([*own, *values.hints()])
 
 
 def _fields(objects: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
@@ -194,19 +215,21 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
 
     Texts that are not JSON objects may be rejected.
     """
+    values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
-    fields = _fields_of(spark, source, files.present(spark))
+    fields = values.others(_fields_of(spark, source, files.present(spark)))
     if not fields:
         hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
         raise no_schema("fields", files, hint)
     format, text = _text_of(source)
     frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
     naming, has_rejects = files.naming(), stream.has_rejects
-    of_texts = _JsonDecoder(source, fields)
+    of_texts = _JsonDecoder(source, fields, values, naming.namer)
 
     def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
+        known = values.in_python(file)
         try:
-            return of_texts(batch)
+            return of_texts.rows(batch.column(0).to_pylist(), known)
         except ValueError as error:
             raise _malformed_text(_what_is_wrong(error), file, where) from error
 

@@ -21,6 +21,7 @@ from penstock.io.kafka import KafkaSink, KafkaSource
 from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
 from penstock.io.paths import known_path
+from penstock.io.postgres_changes import PostgresChangesSource
 from penstock.io.query_source import QuerySource
 from penstock.io.ranges import RangesOfSource
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
@@ -31,7 +32,7 @@ from penstock.io.tfrecordio import TFRecordSink, TFRecordSource
 from penstock_spark.files.stores import refuse_streams
 from penstock_spark.formats.avro import AVRO
 from penstock_spark.formats.csv import CSV
-from penstock_spark.formats.database import DATABASES
+from penstock_spark.formats.database import DATABASES, POSTGRES_CHANGES
 from penstock_spark.formats.delta import DELTA, DELTA_CHANGES
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
@@ -66,6 +67,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     DeltaChangesSource: DELTA_CHANGES,
     IcebergSource: ICEBERG,
     DatabaseSource: DATABASES,
+    PostgresChangesSource: POSTGRES_CHANGES,
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,

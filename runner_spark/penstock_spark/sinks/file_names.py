@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.columnar import ColumnSink
 from penstock.io.file_naming import default_file_naming
 from penstock.io.filesystems import FileSystems
+from penstock.io.partition_folders import in_folders
 from penstock.io.text_sink import Shards
 from penstock.io.write_files import FileResult
 from penstock_spark.files.file_system import folder_of
@@ -56,14 +58,18 @@ class TemplateNames:
             shards = replace(shards, file_path_prefix=f"{shards.prefix}-{batch}")
         return shards.name(shard, count)
 
-    def results(self, paths: list[str], batch: str) -> list[Any]:
-        """The output elements for files, from their paths."""
-        return paths
+    def results(self, paths: Mapping[str, list[str]], batch: str) -> list[Any]:
+        """The output elements for files, from their paths by the folders of partitions ("" for none)."""
+        return [path for inside in paths for path in paths[inside]]
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
         """The path of a file of a window of a stream, and its output element."""
         path = self.shards.window_name(window, pane.index, shard, count)
         return path, path
+
+    def inside(self, result: Any, folders: str) -> Any:
+        """The output element for a file of a window that is in folders of a partition."""
+        return in_folders(result, folders)
 
 
 @dataclass(frozen=True)
@@ -89,15 +95,23 @@ class FunctionNames:
         name = self._name(batch, shard, count)
         return f"{self.folder}/{name}" if self.folder else name
 
-    def results(self, paths: list[str], batch: str) -> list[Any]:
-        count = len(paths)
-        names = [self._name(batch, shard, count) for shard in range(count)]
-        return [FileResult(name, shard, count, _WINDOW, None, None) for shard, name in enumerate(names)]
+    def results(self, paths: Mapping[str, list[str]], batch: str) -> list[Any]:
+        return [
+            self.inside(
+                FileResult(self._name(batch, shard, len(found)), shard, len(found), _WINDOW, None, None),
+                folders,
+            )
+            for folders, found in paths.items()
+            for shard in range(len(found))
+        ]
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
         naming = self.file_naming or default_file_naming(self.prefix)
         name = str(naming(window, pane, shard, count, "", None))
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
+
+    def inside(self, result: Any, folders: str) -> Any:
+        return result._replace(file_name=in_folders(result.file_name, folders))
 
     def _name(self, batch: str, shard: int, count: int) -> str:
         if self.file_naming is None:

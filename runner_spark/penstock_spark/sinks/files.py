@@ -249,7 +249,7 @@ class _Writing:
                     len(stale),
                     _below(*stale[0]),
                 )
-            return files.names.results([path for inside in names for path in names[inside]], batch.name)
+            return files.names.results(names, batch.name)
         finally:
             system.delete(temporary)
 

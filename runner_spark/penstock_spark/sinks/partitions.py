@@ -1,4 +1,10 @@
-"""Sinks whose files are kept apart by the values of columns: what the columns may be, and what a task writes."""
+"""Sinks whose files are kept apart by the values of columns: what the columns may be, and what a task writes.
+
+Tasks sort rows by folder, and write the files themselves wherever they reach the disk or the store. Spark's own
+`partitionBy` needs columns of Spark's types, and writes CSV and JSON in its own way: no option of pandas, no number of
+more than 64 bits, no value of a class. So it only serves Hadoop's file systems, which nothing but Spark reaches, and
+gets rows of text there as lines that are made already: both ways write the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +21,7 @@ from penstock.io.partition_folders import NOTHING, folder_of_value, is_lost
 from penstock_spark.arrow.records import to_batch
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.reports.failure import marked
+from penstock_spark.worker.batch import dumps, loads
 
 _NAME_BYTES = 255
 """No file system of today takes a longer name."""
@@ -26,6 +33,10 @@ _KINDS = (
     pa.types.is_boolean,
     pa.types.is_date32,
 )
+
+
+_VALUES_AT_ONCE = 4096
+"""So many Python values are made of the pages of a folder at a time."""
 
 
 class RowsWriter(Protocol):
@@ -43,10 +54,16 @@ class Partitions:
     """How the rows of a sink are kept apart."""
 
     columns: tuple[str, ...]
-    schema: pa.Schema  # All columns of the elements.
-    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for rows of `rest`.
+    schema: (
+        pa.Schema
+    )  # All columns of the elements; with `record_of`, only those of the names of folders matter.
+    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for the rows that `cut` gives.
     where: str
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
+    # Makes a dict of an element whose values stay as they are; None if the values become columns of the schema. A row
+    # is then the pickled dict without the columns of the folders: formats of text show any Python value in their own
+    # way, which no type of a column keeps.
+    record_of: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuses columns whose values cannot be in the name of a folder."""
@@ -62,16 +79,44 @@ class Partitions:
         """The columns of the files."""
         return rest_of(self.schema, self.columns)
 
+    @property
+    def keys(self) -> pa.Schema:
+        """The columns of the folders, in their order."""
+        return pa.schema([self.schema.field(name) for name in self.columns])
+
     def split(self, values: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, list[str]]]:
-        """The columns of the files, and the folder of each row."""
+        """What the files get, and the folder of each row."""
+        for keys, rest in self.cut(values):
+            yield rest, self.folders(keys)
+
+    def cut(self, values: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """The columns of the folders, and what the files get, row by row."""
+        if self.record_of is not None:
+            yield self._cut_records(list(map(self.record_of, values)))
+            return
         for batch in self._batches(values):
             if batch.num_rows:
-                names = [self._folders(batch.column(name), name) for name in self.columns]
-                rest = batch.select(self.rest.names)
-                yield (
-                    rest,
-                    names[0] if len(names) == 1 else ["/".join(each) for each in zip(*names, strict=True)],
-                )
+                yield batch.select(self.columns), batch.select(self.rest.names)
+
+    def folders(self, keys: pa.RecordBatch) -> list[str]:
+        """The folder of each row; ValueError for a value that no folder can tell."""
+        names = [self._folders(keys.column(name), name) for name in self.columns]
+        return names[0] if len(names) == 1 else ["/".join(each) for each in zip(*names, strict=True)]
+
+    def _cut_records(self, records: list[Any]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        own = [
+            {name: record[name] for name in self.columns if name in record}
+            if isinstance(record, dict)
+            else record
+            for record in records
+        ]
+        keys = to_batch(own, self.keys, self.where)
+        left_out = frozenset(self.columns)
+        pages = [
+            dumps({name: value for name, value in record.items() if name not in left_out})
+            for record in records
+        ]
+        return keys, pa.RecordBatch.from_arrays([pa.array(pages, pa.binary())], names=["record"])
 
     def _batches(self, values: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         if not self.batched:
@@ -98,6 +143,35 @@ class Partitions:
             hint = "partition by a shorter column, for example by the beginning of the text"
             raise refusal(ValueError, what, where=self.where, hint=hint)
         return folder
+
+
+class ValuesWriter(Protocol):
+    """Writes the Python values of one file."""
+
+    def write(self, values: Sequence[Any]) -> Any:
+        """Writes dicts."""
+
+    def close(self) -> None:
+        """Ends the file."""
+
+
+class RecordsFile:
+    """A file of a format that takes Python values, as `Partitions.open_file` opens it where there is a `record_of`."""
+
+    def __init__(self, open_shard: Callable[[str], ValuesWriter], path: str) -> None:
+        self._shard = open_shard(path)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        for start in range(0, rows.num_rows, _VALUES_AT_ONCE):
+            self._shard.write(records_in(rows.slice(start, _VALUES_AT_ONCE)))
+
+    def close(self) -> None:
+        self._shard.close()
+
+
+def records_in(rows: pa.RecordBatch) -> list[Any]:
+    """The dicts in rows of `Partitions` with a `record_of`."""
+    return [loads(page) for page in rows.column(0).to_pylist()]
 
 
 def can_keep_apart(kind: pa.DataType) -> bool:

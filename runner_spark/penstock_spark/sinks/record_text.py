@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,12 +13,13 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
 from penstock.io.paths import known_path
-from penstock_spark.arrow.records import plain
+from penstock_spark.arrow.records import field_of, fields_of, plain
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import names_of
 from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.partitions import Partitions, RecordsFile, records_in
 from penstock_spark.sinks.plan import Encoder
-from penstock_spark.sinks.text_blocks import spark_text, text_rows
+from penstock_spark.sinks.text_blocks import blocks_apart, spark_text, text_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +60,14 @@ class RecordText:
 
 
 def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
+    partitions = None
+    if sink.partition_by:
+        left = tuple(name for name in text.columns or () if name not in sink.partition_by)
+        text = replace(text, columns=left)
+        open_file = partial(RecordsFile, partial(_RecordShard, text=text))
+        schema = _columns_of_folders(sink, where)
+        partitions = Partitions(sink.partition_by, schema, open_file, where, record_of=plain)
+
     def by_spark() -> SparkFiles:
         if text.is_list:
             raise UnsupportedByRunner(
@@ -65,6 +75,8 @@ def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: s
                 where=where,
                 hint="write to a path without a scheme",
             )
+        if partitions is not None:
+            return spark_text(lambda: _BlocksApart(text, partitions), b"", partitions=partitions)
         return spark_text(lambda: _RecordBlocks(text), text.head())
 
     return FileSink(
@@ -73,7 +85,24 @@ def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: s
         empty_shards,
         lambda path: _RecordShard(path, text),
         by_spark,
+        partitions=partitions,
     )
+
+
+def _columns_of_folders(sink: ColumnSink, where: str) -> pa.Schema:
+    """The columns of ``partition_by`` with the types of the elements; ValueError for a type that is not known."""
+    hints = dict(fields_of(sink.element_type))
+    fields = []
+    for name in sink.partition_by:
+        try:
+            fields.append(field_of(name, hints[name], where))
+        except ValueError:
+            what = (
+                f"the name of a folder cannot hold the column {name!r} of partition_by, of type {hints[name]}"
+            )
+            hint = "give the elements a NamedTuple type, whose column is text, a whole number, a date or a truth value"
+            raise refusal(ValueError, what, where=where, hint=hint) from None
+    return pa.schema(fields)
 
 
 class _RecordShard:
@@ -113,3 +142,27 @@ class _RecordBlocks(Encoder):
             return text_rows()
         first, self.is_first = self.is_first, False
         return text_rows(self.text.of(values, first).removesuffix(b"\n"))
+
+
+@dataclass
+class _BlocksApart(Encoder):
+    """Rows of text for Spark's text writer, each with the records of one folder."""
+
+    text: RecordText
+    partitions: Partitions
+    met: set[str] = field(default_factory=set)  # The folders that have records of this task, and so a header.
+    count: int = 0
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        [(keys, rest)] = self.partitions.cut(values)
+        rows: dict[str, list[int]] = {}
+        for row, folder in enumerate(self.partitions.folders(keys)):
+            rows.setdefault(folder, []).append(row)
+        blocks = [
+            self.text.of(records_in(rest.take(pa.array(own))), folder not in self.met).removesuffix(b"\n")
+            for folder, own in rows.items()
+        ]
+        self.met.update(rows)
+        first, self.count = self.count, self.count + len(blocks)
+        firsts = pa.array([own[0] for own in rows.values()], pa.int64())
+        return blocks_apart(keys.take(firsts), range(first, self.count), blocks)

@@ -113,7 +113,7 @@ class WriteWindow(DoFn):
         for inside, _ in found:
             name = in_folders(path, inside)
             FileSystems.report_sink_lineage(name)
-            yield name if inside else result
+            yield self._files.names.inside(result, inside)
 
     def _write(self, disk: LocalFiles, temporary: str, values: Iterable[Any]) -> list[tuple[str, str]]:
         """Writes whole files, each with the folders of its partition."""

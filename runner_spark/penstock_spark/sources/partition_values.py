@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,16 @@ from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.partition_folders import texts_of_path
+from penstock.typehints.unions import column_of
 from penstock_spark.arrow.records import field_of, fields_of
 from penstock_spark.reports.failure import step_failed
 
+_HINTS: dict[pa.DataType, type] = {
+    pa.string(): str,
+    pa.int64(): int,
+    pa.bool_(): bool,
+    pa.date32(): datetime.date,
+}
 _KINDS: tuple[tuple[Callable[[pa.DataType], bool], pa.DataType, T.DataType], ...] = (
     (pa.types.is_string, pa.string(), T.StringType()),
     (pa.types.is_large_string, pa.string(), T.StringType()),
@@ -55,6 +63,29 @@ class PartitionValues:
             for text, (name, kind, _) in zip(texts, self.fields, strict=True)
         }
 
+    def hints(self) -> list[tuple[str, Any]]:
+        """The types of the values, any of which may be None."""
+        return [(name, column_of(_HINTS[kind])) for name, kind, _ in self.fields]
+
+    def in_python(self, path: str) -> dict[str, Any]:
+        """The values of a file as Python's."""
+        return {name: value.as_py() for name, value in self.of_file(path).items()}
+
+    def others(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The names of columns of files that these columns do not hide."""
+        return tuple(name for name in names if name not in self.names)
+
+    def instead_of_files(self, batch: pa.RecordBatch, namer: Callable[[str], str]) -> pa.RecordBatch:
+        """Rows whose last column is the file, as Spark names it, with these columns instead of it."""
+        *own, files = batch.columns
+        files = files.dictionary_encode()
+        known = [self.in_python(namer(file)) for file in files.dictionary.to_pylist()]
+        values = [
+            pa.array([each[name] for each in known], kind).take(files.indices)
+            for name, kind, _ in self.fields
+        ]
+        return pa.RecordBatch.from_arrays([*own, *values], names=[*batch.schema.names[:-1], *self.names])
+
     def added(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
         """The rows of a file with these columns at their end, for a task of a stream."""
         names = [name for name in batch.schema.names if name not in self.names]
@@ -73,6 +104,17 @@ class PartitionValues:
             what = f"the column {name} of {path} is in the name of a folder, and has no value of the type {kind} there"
             hint = "correct its type in schema, or move the folder away"
             raise refusal(ValueError, what, where=self.where, hint=hint) from None
+
+
+def beside(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of a file with the values of its folders at the end, which hide fields of the same names.
+
+    >>> beside({"day": "?", "n": 1}, {"day": 7}), beside({"n": 1}, {})
+    ({'n': 1, 'day': 7}, {'n': 1})
+    """
+    if not known:
+        return record
+    return {**{name: value for name, value in record.items() if name not in known}, **known}
 
 
 def partition_values(columns: Sequence[str], schema: Any, where: str) -> PartitionValues:

@@ -13,12 +13,19 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import RunnerError, refusal
 from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
-from penstock.io.columnar import type_of_records
 from penstock.io.fileio import MatchContinuously
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
+from penstock.io.partition_folders import (
+    check_columns_of_sink,
+    described,
+    partition_columns,
+    partitions_to_read,
+    pattern_of_table,
+)
 from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import field_names, type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
 from penstock.transforms.pardo import ParDo
@@ -40,6 +47,8 @@ class AvroSource(Streamable):
     file_pattern: Path
     validate: bool = True
     as_rows: bool = False
+    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
+    schema: Any = None  # What has the types of these columns; without it, they are text.
 
     def describe(self) -> str:
         return f"avro {self.file_pattern}"
@@ -54,9 +63,17 @@ class AvroSink(Sink):
     codec: str = "deflate"
     element_type: Any = None
     triggering_frequency: float | None = None
+    partition_by: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        return self.shards.describe("avro")
+        return self.shards.describe("avro") + described(self.partition_by)
+
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the records' fields; None if the elements are no records."""
+        if not self.schema:
+            return field_names(self.element_type)
+        fields = self.schema.get("fields") if isinstance(self.schema, dict) else None
+        return None if fields is None else tuple(field["name"] for field in fields)
 
 
 class ReadFromAvro(SourceTransform[Any]):
@@ -72,13 +89,20 @@ class ReadFromAvro(SourceTransform[Any]):
         use_fastavro: Ignored, as in Beam.
         as_rows: Whether records are ``Row`` values, not dicts, at any depth. Another value becomes the field ``record``
             of a row.
+        partition_by: The columns whose values are in the names of folders, as `WriteToAvro` writes them. The path is
+            then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
+        schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
+            text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
 
     Raises:
         OSError: If no file matches.
+        ValueError: If `schema` lacks a column of `partition_by`.
         ModuleNotFoundError: When the pipeline starts, if ``fastavro`` is not installed.
 
     >>> ReadFromAvro("/data/*", validate=False).source.describe()
     'avro /data/*'
+    >>> ReadFromAvro("/visits", validate=False, partition_by=("country", "day")).source.describe()
+    'avro /visits/country=*/day=*/*'
     """
 
     source: AvroSource
@@ -90,9 +114,13 @@ class ReadFromAvro(SourceTransform[Any]):
         validate: bool = True,
         use_fastavro: bool = True,
         as_rows: bool = False,
+        *,
+        partition_by: Any = (),
+        schema: Any = None,
     ) -> None:
         check_path(file_pattern, "file_pattern")
-        super().__init__(AvroSource(file_pattern, validate, as_rows))
+        parts = partitions_to_read(partition_by, schema)
+        super().__init__(AvroSource(pattern_of_table(file_pattern, parts), validate, as_rows, parts, schema))
 
     def infer_output_type(self, input_type: Any) -> Any:
         return Row if self.source.as_rows else Any
@@ -210,6 +238,11 @@ class WriteToAvro(SinkTransform[str]):
         mime_type: Ignored; no file system here keeps it.
         use_fastavro: Ignored, as in Beam.
         triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements must
+            be records.
+
+    Raises:
+        ValueError: For an unknown codec; and for columns of `partition_by`, as in ``WriteToParquet``.
 
     >>> WriteToAvro("/out/scores", {"type": "long"}, codec="zip")
     Traceback (most recent call last):
@@ -232,18 +265,24 @@ class WriteToAvro(SinkTransform[str]):
         mime_type: str = "application/x-avro",
         use_fastavro: bool = True,
         triggering_frequency: float | None = None,
+        *,
+        partition_by: Any = (),
     ) -> None:
         if codec not in _CODECS:
             what = f"Avro has no codec {codec!r}"
             raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_CODECS)}")
         shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
-        super().__init__(AvroSink(shards, schema, codec, triggering_frequency=triggering_frequency))
+        parts = partition_columns(partition_by)
+        sink = AvroSink(shards, schema, codec, triggering_frequency=triggering_frequency, partition_by=parts)
+        super().__init__(sink)
 
     def expand(self, pcoll: Any) -> PCollection[str]:
         if not self.sink.schema:
             what = "An explicit schema is required to write non-schema'd PCollections."
             element_type = type_of_records(self, pcoll, what, "schema={'type': 'record', ...}")
             self.sink = replace(self.sink, schema=None, element_type=element_type)
+        hint = "pass the schema of a record, {'type': 'record', ...}"
+        check_columns_of_sink(self.sink.partition_by, self.sink.names(), self._where(), hint)
         result: PCollection[str] = super().expand(pcoll)
         return result
 

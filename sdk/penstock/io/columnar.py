@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, is_dataclass, replace
-from dataclasses import fields as dataclass_fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.base.row import Row
-from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.fileio import FileResult
+from penstock.io.partition_folders import check_columns_of_sink, check_partition_columns, described
 from penstock.io.paths import check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import field_names
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 
@@ -34,6 +34,8 @@ class CsvSource(Streamable):
     filename_column: str | None = None
     options: tuple[tuple[str, Any], ...] = ()  # Arguments of ``pandas.read_csv``, as sorted pairs.
     found: Any = None
+    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
+    schema: Any = None  # What has the types of these columns; without it, they are text.
 
     has_fields = True
     rejects_text = True
@@ -56,6 +58,8 @@ class JsonSource(Streamable):
     lines: bool = True
     encoding: str = "utf-8"
     found: Any = None
+    partition_by: tuple[str, ...] = ()  # As in `CsvSource`.
+    schema: Any = None
 
     has_fields = True
     rejects_text = True
@@ -79,11 +83,13 @@ class ColumnSink(Sink):
     file_naming: Any = None
     options: tuple[tuple[str, Any], ...] = ()
     columns: tuple[str, ...] | None = None  # From the element type: a file without rows still has its header.
+    partition_by: tuple[str, ...] = ()
+    element_type: Any = None  # What has the types of these columns.
 
     format: ClassVar[str]
 
     def describe(self) -> str:
-        return f"{self.format} {self.path}"
+        return f"{self.format} {self.path}" + described(self.partition_by)
 
 
 class CsvSink(ColumnSink):
@@ -143,35 +149,17 @@ class WriteColumns(SinkTransform["FileResult"]):
         check_path(sink.path, "path")
 
     def expand(self, pcoll: Any) -> PCollection[FileResult]:
-        element_type = getattr(pcoll, "element_type", None)
-        check_field_names(dict(self.sink.options).get("columns") or (), element_type, self._where())
-        self.sink = replace(self.sink, columns=field_names(element_type))
+        element_type, parts = getattr(pcoll, "element_type", None), self.sink.partition_by
+        written = dict(self.sink.options).get("columns") or ()
+        check_field_names(written, element_type, self._where())
+        names = field_names(element_type)
+        hint = "give the elements a type of rows, such as a NamedTuple, with .with_output_types(...)"
+        check_columns_of_sink(parts, names, self._where(), hint)
+        if written:
+            check_partition_columns(parts, tuple(dict.fromkeys([*parts, *written])), self._where())
+        self.sink = replace(self.sink, columns=names, element_type=element_type if parts else None)
         result: PCollection[FileResult] = super().expand(pcoll)
         return result
 
     def infer_output_type(self, input_type: Any) -> Any:
         return FileResult
-
-
-def field_names(element_type: Any) -> tuple[str, ...] | None:
-    """The names of a record type's fields, in order; None for any other type.
-
-    >>> from typing import NamedTuple
-    >>> field_names(NamedTuple("Score", [("team", str), ("points", int)]))
-    ('team', 'points')
-    """
-    fields = getattr(element_type, "_fields", None)
-    if not fields and is_dataclass(element_type):
-        fields = [each.name for each in dataclass_fields(element_type)]
-    if not isinstance(fields, tuple | list):
-        return None
-    return tuple(each if isinstance(each, str) else each[0] for each in fields)
-
-
-def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, schema: str) -> Any:
-    """The type of the records that a step writes; ValueError with these words if the elements are none."""
-    element_type = getattr(pcoll, "element_type", None)
-    if field_names(element_type) is None:
-        hint = f"pass {schema}, or give the elements a NamedTuple type"
-        raise refusal(ValueError, what, where=transform._where(), hint=hint)
-    return element_type

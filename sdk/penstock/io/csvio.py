@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.base.where import here
+from penstock.error import refusal
 from penstock.io.columnar import CsvSink, CsvSource, ReadColumns, WriteColumns, check_options
+from penstock.io.partition_folders import partition_columns, partitions_to_read, pattern_of_table
+from penstock.io.paths import check_path
 
 _READ_OPTIONS = frozenset(
     [
@@ -26,7 +30,13 @@ _READ_OPTIONS = frozenset(
 
 
 def ReadFromCsv(
-    path: str, *, splittable: bool = True, filename_column: str | None = None, **kwargs: Any
+    path: str,
+    *,
+    splittable: bool = True,
+    filename_column: str | None = None,
+    partition_by: Any = (),
+    schema: Any = None,
+    **kwargs: Any,
 ) -> ReadColumns:
     """A transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
 
@@ -42,25 +52,43 @@ def ReadFromCsv(
         path: The path, with wildcards as in ``ReadFromText``.
         splittable: Whether every record is one line; False allows line ends within quotes.
         filename_column: A column to add, with the name of the file.
+        partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
+            then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
+        schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
+            text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
 
     Raises:
         OSError: If no file matches.
-        ValueError: If a column does not have the type that it seemed to have (when the pipeline runs).
+        ValueError: If `schema` lacks a column of `partition_by`. If a column does not have the type that it seemed to
+            have (when the pipeline runs).
 
     >>> ReadFromCsv("/data/*.csv", sep=";").source.describe()
     'csv /data/*.csv'
+    >>> ReadFromCsv("/visits", partition_by=("country", "day")).source.describe()
+    'csv /visits/country=*/day=*/*'
     """
     check_options("ReadFromCsv", kwargs, _READ_OPTIONS)
-    return ReadColumns(
-        CsvSource(path, splittable, filename_column, tuple(sorted(kwargs.items()))), label="ReadFromCsv"
-    )
+    check_path(path, "path")
+    parts = partitions_to_read(partition_by, schema)
+    if filename_column in parts:
+        what = f"the column {filename_column!r} is both filename_column and in partition_by"
+        raise refusal(ValueError, what, where=here(), hint="give the file's name another column")
+    options = tuple(sorted(kwargs.items()))
+    pattern = pattern_of_table(path, parts)
+    source = CsvSource(pattern, splittable, filename_column, options, partition_by=parts, schema=schema)
+    return ReadColumns(source, label="ReadFromCsv")
 
 
 def WriteToCsv(
-    path: Any, num_shards: int | None = None, file_naming: Any = None, **kwargs: Any
+    path: Any,
+    num_shards: int | None = None,
+    file_naming: Any = None,
+    *,
+    partition_by: Any = (),
+    **kwargs: Any,
 ) -> WriteColumns:
     """A transform that writes rows as CSV files with a header, and returns ``FileResult`` records (Beam's
     ``WriteToCsv``).
@@ -69,11 +97,21 @@ def WriteToCsv(
         path: The beginning of the files' paths.
         num_shards: The number of files; None leaves it to Spark.
         file_naming: A naming of `penstock.io.fileio`; `path` is then the folder.
+        partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements need
+            a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
+            folder.
         kwargs: More arguments of ``pandas.DataFrame.to_csv``, e.g. ``sep``, ``header``, ``columns``.
+
+    Raises:
+        ValueError: When it is applied: if the elements lack a column of `partition_by`, or if no other column is left.
+            When the pipeline starts: if such a column has a type that the name of a folder cannot hold. When it runs:
+            for an empty text in such a column, which readers would take for None.
 
     >>> WriteToCsv("/out/a", num_shards=1).sink.describe()
     'csv /out/a'
+    >>> WriteToCsv("/out/a", partition_by="day").sink.describe()
+    'csv /out/a by day'
     """
-    return WriteColumns(
-        CsvSink(path, num_shards, file_naming, tuple(sorted(kwargs.items()))), label="WriteToCsv"
-    )
+    options = tuple(sorted(kwargs.items()))
+    sink = CsvSink(path, num_shards, file_naming, options, partition_by=partition_columns(partition_by))
+    return WriteColumns(sink, label="WriteToCsv")

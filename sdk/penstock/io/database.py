@@ -12,8 +12,8 @@ from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.columnar import field_names, type_of_records
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import field_names, type_of_records
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 from penstock.transforms.upserts import Upsert
@@ -65,9 +65,7 @@ class DatabaseSource(Streamable):
 
     def why_no_stream(self) -> tuple[str, str] | None:
         what = "a table cannot be read as a stream: reading it again would miss rows that are committed late"
-        hint = (
-            "read its changes, for instance from a topic of Kafka that a tool for change data capture fills"
-        )
+        hint = "read its changes: with ReadChangesFromPostgres, or from a topic of a tool for change data capture"
         return what, hint
 
 
@@ -168,12 +166,12 @@ class ReadFromDatabase(SourceTransform[Any]):
         predicates: list[str] | tuple[str, ...] = (),
         fetch_size: int = 10_000,
     ) -> None:
-        _check_url(url)
+        check_url(url)
         if (table is None) == (query is None):
             hint = 'pass table="scores", or query="SELECT ..."'
             raise refusal(ValueError, "pass either a table or a query", where=here(), hint=hint)
         if table is not None:
-            _check_table(table)
+            check_table(table)
         elif not isinstance(query, str) or not query.strip() or query.rstrip().endswith(";"):
             what = "query must be a text with one SELECT, and without a semicolon at its end"
             raise refusal(ValueError, what, where=here(), hint='pass query="SELECT team, points FROM scores"')
@@ -250,8 +248,8 @@ class WriteToDatabase(SinkTransform):
         schema: Any = None,
     ) -> None:
         columns = (key,) if isinstance(key, str) else tuple(key)
-        _check_url(url)
-        _check_table(table)
+        check_url(url)
+        check_table(table)
         if mode not in _MODES:
             raise refusal(
                 ValueError,
@@ -348,7 +346,7 @@ def _elements_of(element_type: Any) -> tuple[str, Any]:
     return "rows", element_type
 
 
-def _check_url(url: Any) -> None:
+def check_url(url: Any) -> None:
     hint = 'pass a URL such as "postgresql://user@host/database", or a function that returns one'
     if not isinstance(url, str) and not callable(url):
         # Its repr may show a password.
@@ -358,7 +356,7 @@ def _check_url(url: Any) -> None:
         raise refusal(ValueError, "the url of the database has no scheme", where=here(), hint=hint)
 
 
-def _check_table(table: Any) -> None:
+def check_table(table: Any) -> None:
     hint = 'pass a name such as "scores" or "schema.scores"'
     if not isinstance(table, str):
         raise refusal(TypeError, f"table must be a text, but is {table!r}", where=here(), hint=hint)

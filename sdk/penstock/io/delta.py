@@ -13,7 +13,6 @@ from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.columnar import type_of_records
 from penstock.io.lake_tables import (
     check_one_of,
     column_names,
@@ -24,6 +23,7 @@ from penstock.io.lake_tables import (
     without_user,
 )
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import type_of_records
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints

@@ -13,18 +13,20 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import RunnerError, refusal
 from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
-from penstock.io.columnar import type_of_records
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.lake_tables import column_names
 from penstock.io.partition_folders import (
     check_columns_of_sink,
+    described,
+    names_of_columns,
     partition_columns,
     partitions_to_read,
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
 from penstock.transforms.pardo import ParDo
@@ -74,8 +76,7 @@ class OrcSink(Sink):
     partition_by: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        by = f" by {', '.join(self.partition_by)}" if self.partition_by else ""
-        return self.shards.describe("orc") + by
+        return self.shards.describe("orc") + described(self.partition_by)
 
 
 class ReadFromOrc(SourceTransform[Any]):
@@ -244,7 +245,8 @@ class WriteToOrc(SinkTransform[str]):
             what = "WriteToOrc does not know the columns"
             element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
             self.sink = replace(self.sink, element_type=element_type)
-        check_columns_of_sink(self.sink, self._where())
+        names = names_of_columns(self.sink.schema, self.sink.element_type)
+        check_columns_of_sink(self.sink.partition_by, names, self._where())
         result: PCollection[str] = super().expand(pcoll)
         return result
 

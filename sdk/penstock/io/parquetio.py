@@ -12,17 +12,19 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import RunnerError
 from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
-from penstock.io.columnar import type_of_records
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.partition_folders import (
     check_columns_of_sink,
+    described,
+    names_of_columns,
     partition_columns,
     partitions_to_read,
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path, files_of
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
 from penstock.transforms.pardo import ParDo
@@ -93,8 +95,7 @@ class ParquetSink(Sink):
     partition_by: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        by = f" by {', '.join(self.partition_by)}" if self.partition_by else ""
-        return self.shards.describe("parquet") + by
+        return self.shards.describe("parquet") + described(self.partition_by)
 
 
 class _ReadParquet(SourceTransform):
@@ -326,7 +327,8 @@ class WriteToParquet(SinkTransform[str]):
             what = "A schema is required to write non-schema'd data."
             element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
             self.sink = replace(self.sink, element_type=element_type)
-        check_columns_of_sink(self.sink, self._where())
+        names = names_of_columns(self.sink.schema, self.sink.element_type)
+        check_columns_of_sink(self.sink.partition_by, names, self._where())
         result: PCollection[str] = super().expand(pcoll)
         return result
 
@@ -370,7 +372,8 @@ class WriteToParquetBatched(SinkTransform[str]):
         super().__init__(sink)
 
     def expand(self, pcoll: Any) -> PCollection[str]:
-        check_columns_of_sink(self.sink, self._where())
+        names = names_of_columns(self.sink.schema, self.sink.element_type)
+        check_columns_of_sink(self.sink.partition_by, names, self._where())
         result: PCollection[str] = super().expand(pcoll)
         return result
 

@@ -6,12 +6,12 @@ import datetime
 import difflib
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.base.where import here
 from penstock.error import refusal
-from penstock.io.columnar import field_names
 from penstock.io.lake_tables import column_names
+from penstock.io.record_types import field_names
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What stands in the name of a folder for None."""
@@ -65,31 +65,34 @@ def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
     return partition_pattern(pattern, columns)
 
 
-class PartitionedSink(Protocol):
-    """What sinks with ``partition_by`` have in common."""
+def described(columns: Sequence[str]) -> str:
+    """What the description of a source or a sink says of ``partition_by``.
 
-    @property
-    def partition_by(self) -> tuple[str, ...]:
-        """The columns."""
-
-    @property
-    def schema(self) -> Any:
-        """A ``pyarrow.Schema`` or None."""
-
-    @property
-    def element_type(self) -> Any:
-        """A type of rows, if there is no schema."""
+    >>> described(("country", "day")), described(())
+    (' by country, day', '')
+    """
+    return f" by {', '.join(columns)}" if columns else ""
 
 
-def check_columns_of_sink(sink: PartitionedSink, where: str | None) -> None:
-    """Refuses a sink whose elements do not have the columns of ``partition_by``; see `check_partition_columns`."""
-    if not sink.partition_by:
-        return
-    names = field_names(sink.element_type) if sink.schema is None else getattr(sink.schema, "names", None)
-    if names is None:
+def names_of_columns(schema: Any, element_type: Any) -> Sequence[str] | None:
+    """The names of the columns of a ``pyarrow.Schema``, or of a type of rows if there is none; None if unknown."""
+    return field_names(element_type) if schema is None else getattr(schema, "names", None)
+
+
+def check_columns_of_sink(
+    columns: Sequence[str],
+    names: Sequence[str] | None,
+    where: str | None,
+    hint: str = "pass schema=pyarrow.schema([...])",
+) -> None:
+    """Refuses a sink whose elements do not have the columns of ``partition_by``; see `check_partition_columns`.
+
+    The names of the elements' columns are None if they are unknown; the hint says how to make them known.
+    """
+    if columns and names is None:
         what = "partition_by needs the columns of the elements"
-        raise refusal(ValueError, what, where=where, hint="pass schema=pyarrow.schema([...])")
-    check_partition_columns(sink.partition_by, names, where)
+        raise refusal(ValueError, what, where=where, hint=hint)
+    check_partition_columns(columns, names or (), where)
 
 
 def check_partition_columns(columns: Sequence[str], names: Sequence[str], where: str | None) -> None:

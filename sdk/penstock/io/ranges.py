@@ -81,6 +81,9 @@ class RangeSource(abc.ABC, Generic[ElementT]):
 
     Attributes:
         has_times: Whether `read` yields `TimedElements`.
+        asks_first_position_once: Whether a stream keeps the first position in its checkpoint before it reads
+            anything, by a micro-batch without elements. Set it if `first_position` has an effect. Otherwise, it is
+            called more than once until the first micro-batch is committed, and should give the same answer.
         poll_seconds: How long a stream waits before it asks for the last position again if there was nothing new.
         connection_errors: The exceptions that mean that the source cannot be reached now. While a pipeline runs, it
             waits for the source; a task reads its range again, and leaves out what it has read. What `commit` raises of
@@ -97,6 +100,7 @@ class RangeSource(abc.ABC, Generic[ElementT]):
     """
 
     has_times: bool = False
+    asks_first_position_once: bool = False
     poll_seconds: float = 0.1
     patience_seconds: float = 60.0
     connection_errors: tuple[type[Exception], ...] = (ConnectionError, TimeoutError)
@@ -107,7 +111,7 @@ class RangeSource(abc.ABC, Generic[ElementT]):
 
     @abc.abstractmethod
     def first_position(self) -> Any:
-        """Where reading begins; a stream asks only once, and keeps the answer in its checkpoint."""
+        """Where reading begins; a stream whose first micro-batch is committed asks no more."""
 
     @abc.abstractmethod
     def last_position(self, start: Any, max_records: int | None) -> Any:

@@ -9,8 +9,8 @@ from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.columnar import type_of_records
 from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.record_types import type_of_records
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import importlib.util
+import json
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from writing import SCHEMES, contents, dying
+from writing import contents, dying
 
 import penstock as beam
-from penstock.io import ReadFromParquet, WriteToParquet
+from penstock.io import ReadFromParquet, WriteToCsv, WriteToJson, WriteToParquet
+from penstock.io.avroio import WriteToAvro
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.test_stream import TestStream
 from penstock.testing.util import assert_that, equal_to
@@ -30,27 +34,67 @@ Writer = Callable[..., BatchWriter]
 SCHEMA = pa.schema([("team", pa.string()), ("points", pa.int64())])
 
 
+class Score(NamedTuple):
+    team: str | None
+    points: int
+
+
 def score(team: str | None, points: int) -> dict[str, Any]:
     return {"team": team, "points": points}
 
 
-def sink(place: str, **arguments: Any) -> WriteToParquet:
-    return WriteToParquet(f"{place}/o", SCHEMA, partition_by="team", **arguments)
+def sink(place: str, how: str = "parquet", **arguments: Any) -> Any:
+    """The sink that a write to a format has when it is applied, in folders by team."""
+    if how == "parquet":
+        return WriteToParquet(f"{place}/o", SCHEMA, partition_by="team", **arguments)
+    write = WRITERS[how](f"{place}/o", partition_by="team", **arguments)
+    _ = beam.Pipeline() | beam.Create([]).with_output_types(Score) | write
+    return write
 
 
-def rows_of(folder: Path) -> dict[str, list[int]]:
+WRITERS: dict[str, Callable[..., Any]] = {"csv": WriteToCsv, "json": WriteToJson, "avro": WriteToAvro}
+WITHOUT_AVRO = pytest.mark.skipif(importlib.util.find_spec("fastavro") is None, reason="needs fastavro")
+WAYS = pytest.mark.parametrize(
+    ("how", "scheme"),
+    [
+        ("parquet", ""),
+        ("parquet", "file://"),
+        pytest.param("csv", "", marks=pytest.mark.soak),
+        ("csv", "file://"),
+        pytest.param("avro", "", marks=WITHOUT_AVRO),
+    ],
+)
+"""Who writes: pyarrow, Spark, pandas, Spark with text of pandas, and fastavro; JSON takes the ways of CSV."""
+
+
+def avro_rows(path: Path) -> list[Any]:
+    from fastavro import reader
+
+    with path.open("rb") as file:
+        return list(reader(file))
+
+
+READERS: dict[str, Callable[[Path], list[Any]]] = {
+    "parquet": lambda path: pq.ParquetFile(path).read().to_pylist(),
+    "csv": lambda path: list(csv.DictReader(path.read_text().splitlines())),
+    "json": lambda path: list(map(json.loads, path.read_text().splitlines())),
+    "avro": avro_rows,
+}
+
+
+def rows_of(folder: Path, how: str = "parquet") -> dict[str, list[int]]:
     """The points in every file of a folder."""
     return {
-        str(path.relative_to(folder)): pq.ParquetFile(path).read().column("points").to_pylist()
+        str(path.relative_to(folder)): [int(row["points"]) for row in READERS[how](path)]
         for path in sorted(folder.rglob("o*"))
     }
 
 
-@SCHEMES
+@WAYS
 def test_a_micro_batch_that_comes_again_replaces_its_files_in_all_folders_and_no_others(
-    tmp_path: Path, writer: Writer, rows: Any, scheme: str
+    tmp_path: Path, writer: Writer, rows: Any, how: str, scheme: str
 ) -> None:
-    write = sink(f"{scheme}{tmp_path}")
+    write = sink(f"{scheme}{tmp_path}", how)
     writer(write)(rows([score("a", 1), score("b", 2)]), 12)
     writer(write)(rows([score("a", 3)], partitions=1), 13)
     for name in ("team=b/o-batch-000012-00000-of-00002.bak", "team=b/oo-batch-000012-00000-of-00001"):
@@ -77,11 +121,11 @@ def test_a_micro_batch_that_comes_again_replaces_its_files_in_all_folders_and_no
     assert kept < set(contents(tmp_path))
 
 
-@SCHEMES
+@WAYS
 def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
-    tmp_path: Path, writer: Writer, rows: Any, monkeypatch: pytest.MonkeyPatch, scheme: str
+    tmp_path: Path, writer: Writer, rows: Any, monkeypatch: pytest.MonkeyPatch, how: str, scheme: str
 ) -> None:
-    write = sink(f"{scheme}{tmp_path}")
+    write = sink(f"{scheme}{tmp_path}", how)
     owner, name = (os, "replace") if not scheme else (HadoopFiles, "rename")
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, dying(getattr(owner, name), 1))
@@ -93,31 +137,33 @@ def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
     abandoned.mkdir(parents=True)
     (abandoned / "half").write_text("a")
     writer(write)(rows([score("b", 2), score("c", 1)], partitions=1), 3)
-    assert rows_of(tmp_path) == {
+    assert rows_of(tmp_path, how) == {
         "team=b/o-batch-000003-00000-of-00001": [2],
         "team=c/o-batch-000003-00000-of-00001": [1],
     }
     assert {path.name for path in tmp_path.iterdir()} <= {"team=a", "team=b", "team=c"}
 
 
-@SCHEMES
+@WAYS
 def test_a_task_that_fails_leaves_what_was_there(
-    tmp_path: Path, writer: Writer, rows: Any, scheme: str
+    tmp_path: Path, writer: Writer, rows: Any, how: str, scheme: str
 ) -> None:
-    write = sink(f"{scheme}{tmp_path}")
+    write = sink(f"{scheme}{tmp_path}", how)
     writer(write)(rows([score("a", 1)]), 3)
     before = contents(tmp_path)
-    for wrong in (score("", 2), {"team": "b", "points": "many"}):
+    # Text takes any value.
+    misfit = score(None, 1) | ({"team": 3} if how == "csv" else {"points": "many"})
+    for wrong in (score("", 2), misfit):
         with pytest.raises(Exception, match=r"Write 1"):
             writer(write)(rows([score("b", 1), wrong]), 3)
         assert contents(tmp_path) == before
 
 
-@SCHEMES
+@WAYS
 def test_a_stream_does_not_begin_among_the_files_of_another(
-    tmp_path: Path, writer: Writer, rows: Any, spark: SparkSession, scheme: str
+    tmp_path: Path, writer: Writer, rows: Any, spark: SparkSession, how: str, scheme: str
 ) -> None:
-    write = sink(f"{scheme}{tmp_path}/new")
+    write = sink(f"{scheme}{tmp_path}/new", how)
     writer(write).prepare(spark)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "new" / "team=a").mkdir(parents=True)

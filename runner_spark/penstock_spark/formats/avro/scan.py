@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import place_columns, stream_files
 
@@ -35,8 +36,8 @@ Convert = Callable[[Any], Any]
 
 def records_of_file(file: BinaryIO, name: str) -> Iterator[Any]:
     """The records of an open file, for ``ReadAllFromAvro``."""
-    for records in _batches(file, name, as_rows=False, where=""):
-        yield from records
+    records = AvroRecords(False, partition_values((), None, ""), "")
+    yield from chain.from_iterable(records.all_of(file, name))
 
 
 provide_records(records_of_file)
@@ -45,9 +46,12 @@ provide_records(records_of_file)
 def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     """Dicts, Rows or plain values, by the schema of each file."""
     fastavro(where)
+    values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: lambda batch: [])
+    values.check(files.paths)
+    records = AvroRecords(source.as_rows, values, where)
     is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
     if is_reached and not leaves_files_out(spark):
         parts = splits_of(spark, files.paths, b"\n", sizes=files.sizes)
@@ -56,22 +60,24 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
             if name not in read:
                 # An empty file, which has no header, and no split either.
                 raise _damaged(name, where)
-        reader = SplitReader(source, tuple(parts), where)
+        reader = SplitReader(records, tuple(parts))
         return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
     namer = files.namer()
     frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: FileDecoder(source, namer, where), check=files.unchanged(where))
+    return Scan(frame, lambda: FileDecoder(records, namer), check=files.unchanged(where))
 
 
 def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """The records of files that arrive; a file must fit into a task's memory. Files that are not Avro are rejects."""
     fastavro(where)
+    values = partition_values(source.partition_by, source.schema, where)
+    records = AvroRecords(source.as_rows, values, where)
     files = stream_files(stream, source.file_pattern, where)
     naming, has_rejects = files.naming(), stream.has_rejects
     frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
 
     def make_decoder() -> ByFile:
-        decode = FileDecoder(source, naming.namer, where)
+        decode = FileDecoder(records, naming.namer)
         return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
 
     return StreamScan(frame.select(*content_columns(), *place_columns(stream)), make_decoder)
@@ -81,9 +87,8 @@ def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSessi
 class SplitReader:
     """Reads the splits of the tasks whose numbers are in a batch."""
 
-    source: AvroSource
+    records: AvroRecords
     parts: tuple[tuple[Split, ...], ...]  # The splits of each task.
-    where: str
 
     def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
         for number in batch.column(0).to_pylist():
@@ -91,53 +96,79 @@ class SplitReader:
                 yield from self._records(split)
 
     def _records(self, split: Split) -> Iterator[list[Any]]:
+        where = self.records.where
         try:
             with open_part(split) as file:
-                yield from _batches(file, split.name, self.source.as_rows, self.where)
+                yield from self.records.all_of(file, split.name)
         except NotAvro:
-            step_failed(_damaged(split.name, self.where), self.where)
+            step_failed(_damaged(split.name, where), where)
         except OSError as error:
-            step_failed(unreadable(error, split.name, self.where), self.where)
+            step_failed(unreadable(error, split.name, where), where)
         except ValueError as error:
-            step_failed(error, self.where)
+            step_failed(error, where)
 
 
 @dataclass(frozen=True)
 class FileDecoder:
     """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
 
-    source: AvroSource
+    records: AvroRecords
     namer: Namer
-    where: str
 
     def __call__(self, batch: pa.RecordBatch) -> list[Any]:
         rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
         return [
             record
             for file, content in rows
-            for records in _batches(io.BytesIO(content), self.namer(file), self.source.as_rows, self.where)
+            for records in self.records.all_of(io.BytesIO(content), self.namer(file))
             for record in records
         ]
 
 
-def _batches(file: BinaryIO, name: str, as_rows: bool, where: str) -> Iterator[list[Any]]:
-    """The records of a file; ValueError if it is damaged, without what is in it."""
-    package = fastavro(where)
-    try:
-        reader = package.reader(file)
-        convert = _row_of(reader.writer_schema) if as_rows else None
-    except Exception:
-        raise _damaged(name, where) from None
-    while True:
+@dataclass(frozen=True)
+class AvroRecords:
+    """Reads the records of files."""
+
+    as_rows: bool
+    values: PartitionValues  # The columns that are in the names of folders.
+    where: str
+
+    def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
+        """The records of a file, many at a time; ValueError if it is damaged, without what is in it."""
+        package = fastavro(self.where)
         try:
-            records = list(islice(reader, _BATCH_RECORDS))
-        except OSError:
-            raise
+            reader = package.reader(file)
+            schema = reader.writer_schema
+            convert = _row_of(schema) if self.as_rows else None
         except Exception:
-            raise _damaged(name, where) from None
-        if not records:
-            return
-        yield records if convert is None else [convert(record) for record in records]
+            raise _damaged(name, self.where) from None
+        if self.values.names:
+            if convert is None and not _is_record(schema):
+                what = f"{name} has values that are no records, beside which partition_by has no place for columns"
+                raise refusal(ValueError, what, where=self.where, hint="pass as_rows=True")
+            convert = _with_columns(convert, self.values.in_python(name))
+        while True:
+            try:
+                records = list(islice(reader, _BATCH_RECORDS))
+            except OSError:
+                raise
+            except Exception:
+                raise _damaged(name, self.where) from None
+            if not records:
+                return
+            yield records if convert is None else [convert(record) for record in records]
+
+
+def _with_columns(convert: Convert | None, known: dict[str, Any]) -> Convert:
+    """Makes elements of records with the values of the folders at their ends."""
+    if convert is None:
+        return lambda record: beside(record, known)
+    to_row = convert
+    return lambda record: Row(**beside(dict(vars(to_row(record))), known))
+
+
+def _is_record(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema["type"] == "record"
 
 
 def _damaged(name: str, where: str) -> ValueError:
@@ -149,7 +180,7 @@ def _damaged(name: str, where: str) -> ValueError:
 
 def _row_of(schema: Any) -> Convert:
     convert = _converter(schema)
-    if isinstance(schema, dict) and schema["type"] == "record":
+    if _is_record(schema):
         return convert
     return lambda value: Row(record=convert(value))
 

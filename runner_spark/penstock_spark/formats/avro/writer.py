@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from penstock_spark.formats.avro.package import fastavro
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.partitions import Partitions, RecordsFile
 
 _SIMPLE: dict[pa.DataType, Any] = {
     pa.int64(): "long",
@@ -45,13 +47,73 @@ def avro_files(sink: AvroSink, where: str) -> FileSink:
         )
 
     _try_out(schema, sink, where)
+    partitions = None
+    if sink.partition_by:
+        fields = _columns_of_folders(schema, sink.partition_by, where)
+        rest = _without(schema, sink.partition_by)
+        _try_out(rest, sink, where)
+        open_file = partial(RecordsFile, partial(_AvroShard, schema=rest, codec=sink.codec, where=where))
+        record_of = _with_defaults({field["name"]: field for field in schema["fields"]}, sink.partition_by)
+        partitions = Partitions(sink.partition_by, fields, open_file, where, record_of=record_of)
     return FileSink(
         names,
         sink.shards.count,
         max(sink.shards.count, 1),
-        lambda path: _AvroShard(path, schema, sink.codec, where),
+        # The tasks need not know the type of the elements, whose module they may lack.
+        partial(_AvroShard, schema=schema, codec=sink.codec, where=where),
         by_spark,
+        partitions=partitions,
     )
+
+
+def _without(schema: Any, columns: Sequence[str]) -> Any:
+    return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in columns]}
+
+
+def _columns_of_folders(schema: Any, columns: Sequence[str], where: str) -> pa.Schema:
+    """The fields of ``partition_by`` as Arrow has them; ValueError for a type that no folder can hold."""
+    kinds = {field["name"]: field["type"] for field in schema["fields"]}
+    fields = []
+    for name in columns:
+        kind = kinds[name]
+        branches = [each for each in kind if each != "null"] if isinstance(kind, list) else [kind]
+        found = _of_folder(branches[0]) if len(branches) == 1 else None
+        if found is None:
+            what = (
+                f"the name of a folder cannot hold the column {name!r} of partition_by, of Avro's type {kind}"
+            )
+            hint = (
+                "partition by text, whole numbers, dates or truth values; make such a field in a Map before"
+            )
+            raise refusal(ValueError, what, where=where, hint=hint)
+        fields.append(pa.field(name, found, isinstance(kind, list) and "null" in kind))
+    return pa.schema(fields)
+
+
+def _of_folder(kind: Any) -> pa.DataType | None:
+    match kind:
+        case {"type": "int", "logicalType": "date"}:
+            return pa.date32()
+        case {"logicalType": _}:
+            return None
+        case "string" | {"type": "string" | "enum"}:
+            return pa.string()
+        case "int" | "long" | {"type": "int" | "long"}:
+            return pa.int64()
+        case "boolean" | {"type": "boolean"}:
+            return pa.bool_()
+    return None
+
+
+def _with_defaults(fields: dict[str, Any], columns: Sequence[str]) -> Callable[[Any], Any]:
+    """Makes dicts of elements, with the defaults of the schema for columns of folders that an element lacks."""
+    defaults = {name: fields[name]["default"] for name in columns if "default" in fields[name]}
+
+    def record_of(value: Any) -> Any:
+        record = value if type(value) is dict else plain(value)
+        return {**defaults, **record} if defaults and isinstance(record, dict) else record
+
+    return record_of
 
 
 def avro_schema(fields: Any, name: str, where: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
 from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
 from penstock_spark.sources.beginnings import Beginning, beginnings
+from penstock_spark.sources.partition_values import partition_values
 
 _Matches = Callable[[str], Any]
 _TESTS: tuple[tuple[str, _Matches], ...] = tuple(
@@ -39,8 +40,10 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
     rows = [row for table in tables for row in table[has_header(options) :] if len(row) == len(names)]
     is_all = len(begun) == len(paths) and all(each.is_all for each in begun)
     asked = asked_kinds(list(names), options, "")
+    folders = partition_values(source.partition_by, source.schema, "")
+    wanted = options.get("usecols")
     fields: list[tuple[str, Any]] = []
-    for name in options.get("usecols") or names:
+    for name in folders.others(wanted or names):
         missing = missing_texts(name, options)
         at = list(names).index(name)
         values = {row[at] for row in rows if row[at] not in missing}
@@ -48,6 +51,7 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
         fields.append((name, typehints.Any if kind is None else column_of(VALUES[kind])))
     if source.filename_column is not None:
         fields.append((source.filename_column, str))
+    fields += [(name, hint) for name, hint in folders.hints() if wanted is None or name in wanted]
     return RowTypeConstraint.from_fields(fields)
 
 

@@ -18,7 +18,9 @@ from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import store
+from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan
+from penstock_spark.sources.stream_files import FILE
 
 # The texts that pandas takes for a missing value unless keep_default_na=False.
 _MISSING = [
@@ -62,22 +64,29 @@ _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "b
 def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     """Rows; reads the data once to find the types and the malformed lines."""
     options = dict(source.options)
+    values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where)
+    values.check(files.paths)
     check = files.unchanged(where)
     if source.splittable:
         _check_quotes(spark, files, options, where)
     names = names_of(spark, files, source, options)
     texts = _texts(spark, files, source, options, names)
     kinds = _kinds(texts, names, options, where, files.namer())
-    check_found(source, kinds, where)
-    wanted = options.get("usecols") or names
-    columns = [typed(missing_as_null(name, options), kinds[name]).alias(name) for name in wanted]
+    check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
+    wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
+    columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
     if source.filename_column is not None:
         columns.append(F.col("_metadata.file_path").alias(source.filename_column))
-        wanted = [*wanted, source.filename_column]
-    long_ints = frozenset(at for at, name in enumerate(wanted) if kinds.get(name) == "long int")
-    namer = None if source.filename_column is None else files.namer()
-    return Scan(texts.select(*columns), lambda: CsvDecoder(tuple(wanted), long_ints, namer), check=check)
+    if values.names:
+        columns.append(F.col("_metadata.file_path").alias(FILE))
+    namer = files.namer()
+    decode = decoder_of(source, wanted, namer)
+
+    def decode_files(batch: pa.RecordBatch) -> list[Row]:
+        return decode(values.instead_of_files(batch, namer).select(decode.names))
+
+    return Scan(texts.select(*columns), lambda: decode_files if values.names else decode, check=check)
 
 
 def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
@@ -324,17 +333,27 @@ def typed(column: Column, kind: str) -> Column:
     return column
 
 
+def decoder_of(source: CsvSource, kinds: dict[str, str], namer: Namer) -> CsvDecoder:
+    """The decoder of columns of these kinds, then of the file's name, then of the columns of folders."""
+    wanted = dict(source.options).get("usecols") or source.partition_by
+    folders = [name for name in source.partition_by if name in wanted]
+    added = [] if source.filename_column is None else [source.filename_column]
+    long_ints = frozenset(at for at, kind in enumerate(kinds.values()) if kind == "long int")
+    return CsvDecoder((*kinds, *added, *folders), long_ints, len(kinds) if added else None, namer)
+
+
 @dataclass(frozen=True)
 class CsvDecoder:
     names: tuple[str, ...]
     long_ints: frozenset[int]
-    namer: Namer | None
+    file_at: int | None  # Where the file's name is, as Spark has it.
+    namer: Namer
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         columns = [column.to_pylist() for column in batch.columns]
         for at in self.long_ints:
             columns[at] = [None if value is None else int(value) for value in columns[at]]
-        if self.namer is not None:
-            columns[-1] = [self.namer(file) for file in columns[-1]]
+        if self.file_at is not None:
+            columns[self.file_at] = [self.namer(file) for file in columns[self.file_at]]
         row = row_class(self.names)
         return [row(**dict(zip(self.names, record, strict=True))) for record in zip(*columns, strict=True)]

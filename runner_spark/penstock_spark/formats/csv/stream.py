@@ -17,6 +17,7 @@ from penstock_spark.formats.csv import scan
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Rejected, StreamScan
 from penstock_spark.sources.stream_files import (
@@ -41,26 +42,25 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     The user chooses the types, or the present files show them.
     """
     options = dict(source.options)
+    values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
     with refusals(source.describe(), where):
         kinds = _kinds(spark, source, options, files)
-        scan.check_found(source, kinds, where)
+        scan.check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
         by_lines = source.splittable and scan.shows_quotes(options)
         read = _lines if by_lines else _records
         texts = read(spark, files, options, list(kinds), place_columns(stream))
-        wanted = {name: kinds[name] for name in options.get("usecols") or kinds}
+        wanted = {name: kinds[name] for name in values.others(options.get("usecols") or kinds)}
         columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
         if source.filename_column is not None:
             columns.append(F.col(FILE).alias(source.filename_column))
-        names = (*wanted, *([source.filename_column] if source.filename_column is not None else []))
         wrong = _wrong(wanted, options)
         beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
         beside += [F.col(name) for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
         frame = texts.select(*columns, *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
-    long_ints = frozenset(at for at, kind in enumerate(wanted.values()) if kind == "long int")
-    decoder = scan.CsvDecoder(names, long_ints, naming.namer if source.filename_column is not None else None)
-    return StreamScan(frame, lambda: ByFile(_Records(decoder, kinds, has_rejects, where), naming))
+    decoder = scan.decoder_of(source, wanted, naming.namer)
+    return StreamScan(frame, lambda: ByFile(_Records(decoder, values, kinds, has_rejects, where), naming))
 
 
 def _kinds(
@@ -145,9 +145,15 @@ class _Records:
     """Decodes the records of one file after the other."""
 
     def __init__(
-        self, decoder: scan.CsvDecoder, kinds: dict[str, str], has_rejects: bool, where: str
+        self,
+        decoder: scan.CsvDecoder,
+        values: PartitionValues,
+        kinds: dict[str, str],
+        has_rejects: bool,
+        where: str,
     ) -> None:
         self._decoder = decoder
+        self._values = values
         self._kinds = kinds
         self._has_rejects = has_rejects
         self._where = where
@@ -156,7 +162,8 @@ class _Records:
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
         if _HEAD in batch.schema.names:
             batch = self._without_headers(batch, file)
-        rows: list[Any] = list(self._decoder(batch.select(range(len(self._decoder.names)))))
+        whole = self._values.added(batch, file) if self._values.names else batch
+        rows: list[Any] = list(self._decoder(whole.select(self._decoder.names)))
         wrong = batch.column(_WRONG)
         if wrong.null_count == len(wrong):
             return rows

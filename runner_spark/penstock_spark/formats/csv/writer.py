@@ -16,6 +16,8 @@ def csv_files(sink: CsvSink, where: str) -> FileSink:
     """Rows below a header, by the options of pandas."""
     options = {**dict(sink.options), "index": False}
     encoding = options.pop("encoding", None) or "utf-8"
+    if options.get("columns"):
+        options["columns"] = [name for name in options["columns"] if name not in sink.partition_by]
 
     def write(table: pd.DataFrame, first: bool) -> bytes:
         text = table.to_csv(**(options if first else {**options, "header": False}))

@@ -43,7 +43,11 @@ def check_table(address: Address, layout: Layout, create: bool) -> None:
 
 def unreachable(error: Any, address: Address) -> RunnerError:
     """An error while connecting; its text comes from the client library, and may name the user."""
-    said = masked(str(getattr(error, "orig", None) or type(error).__name__), address)
+    # Without what the client library has raised, SQLAlchemy's own text says little.
+    original = getattr(error, "orig", None) or (
+        type(error).__name__ if isinstance(error, SQLAlchemyError) else error
+    )
+    said = masked(str(original), address)
     what = f"cannot connect to {address.shown}: {said}"
     hint = "look whether the database runs, and at the url, the user and the password"
     return RunnerError(what, where=address.where, hint=hint)

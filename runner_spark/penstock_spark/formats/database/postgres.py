@@ -45,8 +45,8 @@ _STAGED = "penstock_staged_"
 _Result = TypeVar("_Result")
 
 
-def connect(address: Address) -> psycopg.Connection[Any]:
-    """A connection of its own, in the mode where each statement is a transaction."""
+def connect(address: Address, **more: Any) -> psycopg.Connection[Any]:
+    """A connection of its own, in the mode where each statement is a transaction; `more` settings for the server."""
     url = make_url(address.parsed())
     _, arguments = url.get_dialect()().create_connect_args(url)
     settings: dict[str, Any] = {
@@ -55,6 +55,7 @@ def connect(address: Address) -> psycopg.Connection[Any]:
         **arguments,
         "autocommit": True,
         "row_factory": tuple_row,
+        **more,
     }
     return psycopg.Connection.connect(**settings)
 

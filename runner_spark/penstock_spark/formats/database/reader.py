@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
 _ALIAS = "penstock_query"
-_WITHOUT_TIME_LIMITS = (
+WITHOUT_TIME_LIMITS = (
     "SELECT set_config(name, '0', false) FROM pg_settings "
     "WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
 )
@@ -227,6 +227,14 @@ def _of_query(connection: Connection, source: DatabaseSource, address: Address) 
     ]
 
 
+def kind_of_type(oid: int) -> Any:
+    """What PostgreSQL's type of this number is in Python; its name or its number if that is unknown."""
+    from psycopg import adapters
+
+    name = getattr(adapters.types.get(oid), "name", None)
+    return _POSTGRES_TYPES.get(name or "", name or oid)
+
+
 def _rows_of(source: DatabaseSource, columns: Sequence[Column]) -> Select[Any]:
     """The statement that reads all rows; without columns, all of them."""
     import sqlalchemy as sa
@@ -341,7 +349,7 @@ class Snapshot:
         try:
             connection = _prepared(address.engine().connect(), address)
             # The transaction has nothing to do until all is read, and the server must not end it for that.
-            connection.exec_driver_sql(_WITHOUT_TIME_LIMITS)
+            connection.exec_driver_sql(WITHOUT_TIME_LIMITS)
             name = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
         except SQLAlchemyError as error:
             raise _unreadable(error, source, address) from None

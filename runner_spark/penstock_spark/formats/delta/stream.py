@@ -246,6 +246,8 @@ class AddedRows(_Versions):
         super().__init__(source.place, source.elements, where)
         self._source = source
         self._names = tuple(columns_to_read(source.place, source.columns, self._schema, where).names)
+        is_named = source.starting_version not in (None, "latest") or source.version is not None
+        self.asks_first_position_once = not is_named
 
     def describe(self) -> str:
         return self._source.describe()
@@ -281,6 +283,8 @@ class ChangedRows(_Versions):
         super().__init__(source.place, source.elements, where)
         self._source = source
         self._names = tuple(columns_to_read(source.place, source.columns, self._schema, where).names)
+        # The newest version may be another one when the same question is asked again.
+        self.asks_first_position_once = source.starting_version is None
         first = self._opened if source.starting_version is None else source.starting_version
         if source.ending_version is not None and source.ending_version > self._opened:
             known = f"the newest is {self._opened}"

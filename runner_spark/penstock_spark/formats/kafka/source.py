@@ -66,6 +66,8 @@ class Topics(NumberedSource[Any]):
 
     # Its client reconnects on its own; when `read` raises a TimeoutError, the patience has ended.
     connection_errors = (ConnectionError,)
+    # The latest offset moves on, and so does the earliest one when records are removed.
+    asks_first_position_once = True
 
     def __init__(self, source: KafkaSource) -> None:
         self._source = source

@@ -16,6 +16,9 @@ _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
 _WAIT_SECONDS = 0.5
 
+_BEFORE_FIRST = "before the first position"
+"""Where a stream stands whose source is asked only once where it begins."""
+
 
 def asked(question: Callable[[], _Answer], where: str) -> _Answer:
     """The source's answer; whatever it raises is an error of the step."""
@@ -107,10 +110,17 @@ class Positions:
         self._rests_until = 0.0
 
     def first(self) -> Any:
+        # Spark asks for it several times, and again after a crash, until the first micro-batch is committed. It keeps
+        # where that ends.
+        return _BEFORE_FIRST if self._source.asks_first_position_once else self._first()
+
+    def _first(self) -> Any:
         return position_of(self._source.first_position, self._where)
 
     def last(self, start: Any, is_limited: bool) -> Any:
         """The end of the next micro-batch: `start` if there is nothing new, or if the source cannot be reached yet."""
+        if start == _BEFORE_FIRST:
+            return self._first()
         now = clock.monotonic_seconds()
         if self._rests_at == start and now < self._rests_until:
             return start
@@ -142,6 +152,9 @@ class Positions:
         return position_of(last_position, self._where)
 
     def ranges(self, start: Any, end: Any) -> Sequence[SourceRange]:
+        if start == _BEFORE_FIRST:
+            return []
+
         def cut() -> Sequence[SourceRange]:
             return list(self._source.ranges(start, end, self._parallelism))
 

@@ -1,0 +1,137 @@
+"""The changes of a table of PostgreSQL, as its logical replication gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.base.row import Row
+from penstock.base.where import here
+from penstock.error import refusal
+from penstock.io.database import Url, check_table, check_url, shown_url
+from penstock.io.lake_tables import column_names
+from penstock.io.primitive import SourceTransform
+from penstock.io.streams import Streamable
+from penstock.typehints import typehints
+from penstock.utils.windowed_value import ValueKind
+
+__all__ = ["PostgresChangesSource", "ReadChangesFromPostgres"]
+
+_SLOT = re.compile(r"[a-z0-9_]{1,63}")
+
+
+@dataclass(frozen=True)
+class PostgresChangesSource(Streamable):
+    """The changes of a table of PostgreSQL; see `ReadChangesFromPostgres`.
+
+    >>> PostgresChangesSource("postgresql://amy:secret@db/sales", "scores", "penstock", "all_tables").describe()
+    'changes of table scores of postgresql://db/sales'
+    """
+
+    # It may contain a password, so no text shows it.
+    url: Any = field(repr=False)
+    table: str
+    slot: str
+    publication: str
+    columns: tuple[str, ...] | None = None
+    has_initial_rows: bool = True
+
+    has_fields = True
+    reads_files = False
+    rejects_text = True
+    limits_records = True
+
+    def describe(self) -> str:
+        return f"changes of table {self.table} of {shown_url(self.url)}"
+
+
+class ReadChangesFromPostgres(SourceTransform[Any]):
+    """The changes of the rows of a table of PostgreSQL (penstock's own; Beam's ``DebeziumIO`` needs Java).
+
+    Elements are pairs of a `ValueKind` and a ``Row``, as `Changelog` gives them and as `WriteToDatabase` takes them
+    with ``mode="upsert"``: an INSERT, a DELETE, or an UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new
+    one. They come in the order of the commits, and a micro-batch has whole transactions. What is rolled back is not
+    read.
+
+    The server keeps the changes in a replication slot until they are read. A stream makes the slot when it starts for
+    the first time, and tells the server only after a micro-batch is committed that its changes are needed no longer. So
+    each change counts once after any crash, and **the server keeps all changes while the stream stands still, until
+    its disk is full**. Set ``max_slot_wal_keep_size`` there, and drop the slot when the stream is needed no longer:
+    ``SELECT pg_drop_replication_slot('...')``. Each stream needs a slot of its own.
+
+    In batch mode, it reads the changes that an existing slot keeps, and leaves them there; pass
+    ``initial_rows=False``.
+
+    The server must be PostgreSQL 15 or later with ``wal_level = logical``. The user needs the attribute
+    ``REPLICATION``, and for the initial rows the right to read the table. The old rows must be complete, and the
+    changes must be published::
+
+        ALTER TABLE scores REPLICA IDENTITY FULL;
+        CREATE PUBLICATION scores_changes FOR TABLE scores;
+
+    Types are those of `ReadFromDatabase`. Install ``penstock[postgres]``.
+
+    Args:
+        url: The URL of the database; see `WriteToDatabase`.
+        table: The name of the table, ``"scores"`` or ``"schema.scores"``.
+        slot: The name of the replication slot: small letters, digits and underscores.
+        publication: The name of the publication, which may publish other tables, too. It must publish all kinds of
+            changes, as it does by default. If it has a condition for the rows, the initial rows meet it as well.
+        columns: The columns to read; None reads all that are published.
+        initial_rows: Whether a stream begins with the rows that the table has when the slot is made, each as an INSERT.
+            All of them come in one micro-batch. If the program or the server dies before that ends, drop the slot and
+            begin anew: the server does not keep them.
+
+    Raises:
+        ValueError: If an argument has a value that cannot be. Before the run starts: if there is no such table, column
+            or publication, if the old rows are not complete, or if the user lacks a right. When a stream starts for the
+            first time: if the slot exists, but the initial rows are asked for. While it runs: if the table was emptied
+            with TRUNCATE, or its columns have changed.
+        TypeError: If an argument has the wrong type.
+        LookupError: If changes may be missing: the slot is gone, has lost what it kept, or was moved by somebody else;
+            the publication was changed; the table was made again, or is on another server.
+        RunnerError: If the database cannot be asked, or refuses to answer.
+
+    >>> read = ReadChangesFromPostgres("postgresql://amy@db/sales", "scores", slot="totals", publication="all_tables")
+    >>> read.source.describe()
+    'changes of table scores of postgresql://db/sales'
+    >>> ReadChangesFromPostgres("postgresql://amy@db/sales", "scores", slot="My slot", publication="all_tables")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'My slot' cannot be the name of a replication slot
+      at ...
+      hint: use small letters, digits and underscores, at most 63 of them
+    """
+
+    source: PostgresChangesSource
+
+    def __init__(
+        self,
+        url: Url,
+        table: str,
+        *,
+        slot: str,
+        publication: str,
+        columns: Iterable[str] | None = None,
+        initial_rows: bool = True,
+    ) -> None:
+        check_url(url)
+        check_table(table)
+        for name, value in (("slot", slot), ("publication", publication)):
+            if not isinstance(value, str) or not value:
+                what = f"{name} must be a name, but is {value!r}"
+                raise refusal(TypeError, what, where=here(), hint=f'pass {name}="scores_changes"')
+        if _SLOT.fullmatch(slot) is None:
+            what = f"{slot!r} cannot be the name of a replication slot"
+            hint = "use small letters, digits and underscores, at most 63 of them"
+            raise refusal(ValueError, what, where=here(), hint=hint)
+        if not isinstance(initial_rows, bool):
+            what = f"initial_rows must be True or False, but is {initial_rows!r}"
+            raise refusal(TypeError, what, where=here(), hint="pass False to read only the changes")
+        names = None if columns is None else column_names("columns", columns)
+        super().__init__(PostgresChangesSource(url, table, slot, publication, names, initial_rows))
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return typehints.Tuple[ValueKind, Row]
