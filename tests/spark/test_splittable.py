@@ -77,7 +77,8 @@ def test_a_drain_ends_work_without_an_end_and_gives_all_that_was_read(spark: Any
     wait_for(lambda: len(found) == 2)
     add(log, "log 3")
     wait_for(lambda: len(found) == 3)
-    assert result.drain() == "DRAINED"
+    result.drain()
+    assert result.wait_until_finish() == "DRAINED"
     assert [line.rpartition(" ")[0] for line in found] == ["log 1", "log 2", "log 3"]
 
 
@@ -93,7 +94,7 @@ def test_a_mistake_of_a_splittable_dofn_is_told_in_the_terms_of_the_pipeline(spa
     with pytest.raises(ValueError, match="has not been claimed") as caught:
         pipeline.run().wait_until_finish()
     told = str(caught.value)
-    assert "at step 'Skip' (test_splittable.py:" in told
+    assert "while running 'Skip' (test_splittable.py:" in told
     assert "hint: claim offsets until try_claim returns False" in told
     assert not any(word in told for word in ("secret", "org.apache", "Py4J"))
 
