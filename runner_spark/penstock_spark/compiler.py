@@ -11,12 +11,14 @@ from penstock_spark.passes.choose import choose
 from penstock_spark.passes.columns import TableOf, columns
 from penstock_spark.passes.driver_rows import driver_rows
 from penstock_spark.passes.fuse import fuse
+from penstock_spark.passes.kept_restrictions import kept_restrictions
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.lift_combiners import lift_combiners
 from penstock_spark.passes.native import grouping_strategies
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.record_groupings import record_groupings
+from penstock_spark.passes.restrictions import restrictions
 from penstock_spark.passes.side_views import side_views, without_side_views
 from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.spread_writes import spread_writes
@@ -62,6 +64,7 @@ PASSES = (
     # A stream keeps accumulators from one micro-batch to the next, so a fan-out is useful there.
     Pass("one_round", one_round, lambda target: target.is_batch, "one_round"),
     Pass("lift_combiners", lift_combiners, switch="lifted_combiners"),
+    Pass("restrictions", restrictions),
     # The sinks of a stream spread their elements on their own.
     Pass("spread_writes", spread_writes, lambda target: target.is_batch),
     Pass(
@@ -83,6 +86,8 @@ PASSES = (
 
 STREAM_PASSES = (
     Pass("side_views", without_side_views),
+    # A batch processes the restrictions of side inputs to their ends.
+    Pass("kept_restrictions", kept_restrictions),
     Pass("stream_views", stream_views),
 )
 """The passes over a query's own graph, after a batch has taken over the bounded side inputs."""

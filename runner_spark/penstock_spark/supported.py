@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.error import UnsupportedByRunner
 from penstock.functions.signature import signature_of
+from penstock.functions.splitting import splits_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.recorded_stream import RecordedStream
@@ -21,15 +22,25 @@ from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.splitting import is_splittable
+from penstock_spark.plan.stream_plan import Clock, clock_of
 from penstock_spark.plan.windowing import windowing_of
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
 
 def default_mode(graph: Graph) -> str:
-    """The mode of a pipeline whose options name none: ``streaming`` if a source is unbounded, else ``batch``."""
+    """The mode of a pipeline whose options name none: ``streaming`` if a source, or the work on an element, is
+    unbounded, else ``batch``.
+    """
     read = (output.edge for step in graph.steps if not step.inputs for output in step.outputs)
-    return "batch" if all(graph.edge(edge).is_bounded for edge in read) else "streaming"
+    is_bounded = all(graph.edge(edge).is_bounded for edge in read)
+    return "batch" if is_bounded and not any(map(_may_never_end, graph.steps)) else "streaming"
+
+
+def _may_never_end(step: Step) -> bool:
+    """Whether a step is a splittable DoFn whose work on an element may never end."""
+    return is_splittable(step.primitive) and splits_of(step.primitive.dofn).is_unbounded  # type: ignore[union-attr]
 
 
 def check(graph: Graph, mode: str) -> None:
@@ -88,12 +99,10 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
         case ParDo(dofn):
             signature = signature_of(dofn)
             if signature.is_splittable:
-                yield (
-                    "a splittable DoFn is not supported yet",
-                    "create an element for each part of the work, and Reshuffle the elements",
-                )
-            if "WatermarkEstimatorParam" in signature.kinds:
-                yield "a watermark estimator has no meaning in batch mode", "leave out the parameter"
+                yield from _splittable(graph, step, mode)
+            elif "WatermarkEstimatorParam" in signature.kinds:
+                hint = "ask for DoFn.RestrictionParam, too, or leave out the parameter"
+                yield "only a splittable DoFn has a watermark estimator", hint
             if isinstance(step.primitive, StatefulParDo):
                 windowfn = windowing_of(graph, step.inputs[0]).windowfn
                 if windowfn.is_merging():
@@ -111,6 +120,33 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
                 except TypeError:
                     what = f"the runner does not know the trigger {trigger}"
                     yield what, "derive your own trigger from CustomTrigger"
+
+
+def _splittable(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
+    dofn = step.primitive.dofn  # type: ignore[union-attr]
+    if isinstance(step.primitive, StatefulParDo):
+        hint = "read in one step, and keep state in the next one"
+        yield "a splittable DoFn cannot use state or timers, because its restrictions have no key", hint
+        return
+    if dofn._process_batch_defined or dofn._process_yields_batches:
+        yield "a splittable DoFn cannot take or yield batches", "take and yield elements"
+        return
+    if mode == "batch":
+        if _may_never_end(step):
+            hint = "leave out mode='batch' to run the pipeline as a stream, or bound the work on each element"
+            yield "batch mode cannot run a splittable DoFn whose work on an element may never end", hint
+        return
+    clock = clock_of(graph.steps)
+    if clock is not Clock.LIVE and _may_never_end(step):
+        yield (
+            f"work that may never end goes by the machine's clock, and here processing time is {clock.value}",
+            "leave out the TestStream and recorded arrival times, or bound the work on each element",
+        )
+    if any(side.edge in unending_edges(graph) for side in step.side_inputs):
+        yield (
+            "a splittable DoFn of a stream cannot read a side input that may change",
+            "give it a bounded side input, or read the side input in a step after it",
+        )
 
 
 def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:

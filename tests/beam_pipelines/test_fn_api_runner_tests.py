@@ -18,20 +18,19 @@ from penstock_spark.beam import BeamRunner
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
-UNBOUNDED = "a splittable DoFn over unbounded work is not supported yet"
 DRAIN = "a test cannot ask for a drain: penstock drains a running stream"
 MISSES = {
     "test_batch_rebatch_pardos": "elements are taken out of Beam's batches without a warning",
     "test_pack_combiners": "the steps of several CombineFns over one input stay apart, and so do their counters",
-    "test_register_finalizations": "a batch calls bundle finalizers at its end, and not between parts of the work",
     "test_sdf_default_truncate_when_unbounded": DRAIN,
     "test_sdf_with_truncate": DRAIN,
-    "test_unbounded_source_read": UNBOUNDED,
 }
 
 
 def create_pipeline(self: Any, is_drain: bool = False) -> Any:
-    return beam.Pipeline(runner=BeamRunner(shuffle_partitions=2))
+    # A batch calls bundle finalizers at its end; a stream does when the outputs of a part of the work are committed.
+    mode = {"mode": "streaming"} if self._testMethodName == "test_register_finalizations" else {}
+    return beam.Pipeline(runner=BeamRunner(shuffle_partitions=2, **mode))
 
 
 TestOnSpark = case_of(

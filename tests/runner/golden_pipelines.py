@@ -12,9 +12,11 @@ from penstock import field
 from penstock.graph import DriverList
 from penstock.io import ReadFromParquet, WriteToParquet
 from penstock.io.primitive import SinkTransform
+from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.pvalue import AsIter, AsSingleton
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.changelog import Changelog
+from penstock.transforms.core import RestrictionProvider
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, AfterWatermark, Repeatedly
 
 Build = Callable[[beam.Pipeline], None]
@@ -339,6 +341,46 @@ def many_values(p):
     out(p | beam.Create([("a", number) for number in range(101)]) | "Group" >> beam.GroupByKey())
 
 
+class Ranges(RestrictionProvider):
+    def initial_restriction(self, element):
+        return OffsetRange(0, element)
+
+    def create_tracker(self, restriction):
+        return OffsetRestrictionTracker(restriction)
+
+    def split(self, element, restriction):
+        yield from restriction.split(2)
+
+
+RANGES = beam.DoFn.RestrictionParam(Ranges())
+
+
+class CountUp(beam.DoFn):
+    def process(self, element, tracker=RANGES):
+        position = tracker.current_restriction().start
+        while tracker.try_claim(position):
+            yield position
+            position += 1
+
+
+class CountUpInWindows(beam.DoFn):
+    def process(self, element, more, tracker=RANGES, window=beam.DoFn.WindowParam):
+        yield from CountUp().process(element, tracker)
+
+
+def work_that_is_divided(p):
+    out(numbers(p) | "Count" >> beam.ParDo(CountUp()))
+
+
+def work_that_is_divided_in_each_window(p):
+    out(numbers(p) | "Count" >> beam.ParDo(CountUpInWindows(), AsIter(numbers(p, "More"))))
+
+
+def work_that_is_divided_in_recorded_time(p):
+    stream = TestStream().add_elements([3]).advance_watermark_to_infinity()
+    out(p | "Recorded" >> stream | "Count" >> beam.ParDo(CountUp()))
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -347,6 +389,8 @@ CASES: dict[str, tuple[Build, ...]] = {
         groups_whose_windows_show_what_they_hold,
     ),
     "one_round": (a_fan_out, a_fan_out_of_all, a_fan_out_whose_windows_fire_early),
+    "restrictions": (work_that_is_divided, work_that_is_divided_in_each_window),
+    "kept_restrictions": (work_that_is_divided, work_that_is_divided_in_recorded_time),
     "spread_writes": (a_wanted_number_of_files,),
     "record_groupings": (combine_after_a_group, a_group_with_two_readers),
     "columns": (columns_from_a_source_to_a_sink, columns_that_python_goes_on_with, columns_that_end),

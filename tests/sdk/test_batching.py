@@ -5,7 +5,8 @@ import random
 import pytest
 
 from penstock import graph
-from penstock.error import UnsupportedByRunner
+from penstock.base import clock
+from penstock.functions.splitting import Part, splits_of
 from penstock.pipeline import Pipeline
 from penstock.transforms import util
 from penstock.transforms.batching import (
@@ -171,20 +172,41 @@ def test_sequences_of_elements_count_as_unbounded_as_every_dofn_that_says_so():
     )
 
 
+def called(dofn, element):
+    """One call of a splittable DoFn: what it leaves, and its outputs."""
+    splits = splits_of(dofn)
+    [restriction] = splits.restrictions(element)
+    part = Part(splits, restriction, splits.estimator_state(element, restriction), clock.seconds)
+    return part, list(part.outputs(dofn.process(element, part.view, part.estimator)))
+
+
+def test_a_sequence_goes_on_when_its_next_element_is_due():
+    start = Timestamp.now() - 15
+    part, made = called(ImpulseSeqGenDoFn(), (start, MAX_TIMESTAMP, 10))
+    assert [each.timestamp for each in made] == [start, start + 10]
+    assert part.rest.restriction.start == 2
+    assert part.rest.resume_micros == part.watermark_micros() == (start + 20).micros
+    assert part.splits.truncated(None, part.rest.restriction) is None
+
+
+@pytest.mark.parametrize("element", [(10, 0, 1), (0, 10, 0)])
+def test_a_sequence_that_cannot_be_is_refused(element):
+    with pytest.raises(ValueError, match="a sequence cannot go"):
+        called(ImpulseSeqGenDoFn(), element)
+
+
 def test_sequences_run_from_the_start_to_before_the_end():
-    made = list(ImpulseSeqGenDoFn().process((Timestamp(0), 25, 10)))
+    part, made = called(ImpulseSeqGenDoFn(), (Timestamp(0), 25, 10))
     assert [(each.value, each.timestamp) for each in made] == [
         (Timestamp(at), Timestamp(at)) for at in (0, 10, 20)
     ]
+    assert (part.rest, part.watermark_micros()) == (None, 20_000_000)
     data = [(Timestamp(100), "x"), (Timestamp(50), "y")]
-    assert [(e.value, e.timestamp) for e in ImpulseSeqGenDoFn(data).process((0, 20, 10))] == [
-        ("x", Timestamp(100)),
-        ("y", Timestamp(50)),
-    ]
+    part, made = called(ImpulseSeqGenDoFn(data), (0, 20, 10))
+    assert [(e.value, e.timestamp) for e in made] == [("x", Timestamp(100)), ("y", Timestamp(50))]
+    assert part.watermark_micros() == 100_000_000
     assert PeriodicImpulse(0, data=["a", "b"], fire_interval=5).source.stop_micros == 10_000_000
     with pytest.warns(UserWarning, match="repeated"):
         assert len(list(PeriodicImpulse(0, 40, 5, data=["a", "b"]).source.schedule())) == 8
-    with pytest.raises(UnsupportedByRunner, match="ends in the future"):
-        ImpulseSeqGenDoFn().process((0, MAX_TIMESTAMP, 10))
     moved = PeriodicSource(0, 30, 10, rebase=RebaseMode.REBASE_ALL).starting_at(1000)
     assert (moved.start_micros, moved.stop_micros, moved.rebase) == (1000, 1030, RebaseMode.REBASE_NONE)

@@ -42,12 +42,7 @@ from penstock_spark.beam.dofns import dofn_function, dofn_of
 from penstock_spark.beam.locations import location_of
 from penstock_spark.beam.side_inputs import side_input_of
 from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
-from penstock_spark.beam.splittable import (
-    SplittableDoFn,
-    is_splittable,
-    pair_with_restrictions,
-    refuse_unbounded,
-)
+from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
 from penstock_spark.beam.streams import recorded_stream
 from penstock_spark.beam.types import element_type_of
 from penstock_spark.beam.windowing import windowing_of
@@ -225,17 +220,9 @@ def _pardo(builder: _Builder, node: Any) -> None:
     # Beam numbers side inputs in keyword arguments by the order of their names.
     kwargs = tuple((name, filled(transform.kwargs[name])) for name in sorted(transform.kwargs))
     location = location_of(dofn_function(transform.fn))
-    if is_splittable(transform.fn):
-        refuse_unbounded(transform.fn, where_of(node))
-        pairs, spread = builder.inner_edge(node), builder.inner_edge(node)
-        pairing = ParDo(pair_with_restrictions(transform.fn))
-        builder.step(node, pairing, part="PairWithRestriction", outputs=[pairs], location=location)
-        builder.step(node, Reshuffle(), part="Reshuffle", inputs=[pairs.edge], outputs=[spread])
-        process = ParDo(SplittableDoFn(transform.fn), args, kwargs)
-        builder.step(node, process, inputs=[spread.edge], location=location)
-    else:
-        kind = StatefulParDo if is_stateful_dofn(transform.fn) else ParDo
-        builder.step(node, kind(dofn_of(transform.fn), args, kwargs), location=location)
+    made = SplittableDoFn(transform.fn) if is_splittable(transform.fn) else dofn_of(transform.fn)
+    kind = StatefulParDo if is_stateful_dofn(transform.fn) else ParDo
+    builder.step(node, kind(made, args, kwargs), location=location)
 
 
 def _combine(builder: _Builder, node: Any) -> None:

@@ -26,6 +26,7 @@ from penstock.windows.window_fn import TimestampCombiner, WindowFn
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of
 from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
 from penstock_spark.plan.windowing import windowing_of
 
@@ -65,6 +66,9 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str
                 levels[plan.level_of[step.label] - 1][step.label] = _grouping(plan, step, input_retracts)
             case WaitingParDo():
                 levels[plan.level_of[step.label] - 1][step.label] = _waiting(plan, step)
+            case StatefulParDo() if keeps_restrictions(step.primitive):
+                stored = _stored(plan, step, "none, but restrictions", "restrictions")
+                levels[plan.level_of[step.label] - 1][step.label] = stored
             case StatefulParDo():
                 levels[plan.level_of[step.label] - 1][step.label] = _stateful(plan, step)
             case Write():

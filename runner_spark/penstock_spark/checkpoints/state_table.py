@@ -15,6 +15,7 @@ from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
 from penstock.error import refusal
 from penstock.machines.pieces import Held
+from penstock.machines.splittable import SplittableKey
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
@@ -151,6 +152,9 @@ def rows_of_page(
         return
     for name, kept in keys_of(page):
         key, state = _restored(label, name, kept)
+        if isinstance(state, SplittableKey):
+            yield from _rows_of_restriction(label, level, key, state)
+            continue
         if isinstance(state, StatefulKey):
             yield from _rows_of_cells(label, level, key, state)
             continue
@@ -213,6 +217,20 @@ def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iter
         )
 
 
+def _rows_of_restriction(label: str, level: int, key: Any, state: SplittableKey) -> Iterator[StateRow]:
+    """The rows of a splittable DoFn: the value is what remains of a restriction, as it is stored."""
+    for plain in state.windows:
+        yield StateRow(
+            level=level,
+            grouping=label,
+            key=key,
+            window=window_of(plain),
+            value=state.restriction,
+            hold=_moment(state.reported_micros),
+            next_clock_alarm=_moment(state.next_micros),
+        )
+
+
 def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
     """A row of a step that waits for side inputs: waiting elements have no key, a view the side input's number."""
     return StateRow(
@@ -226,7 +244,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
     )
 
 
-def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey]:
+def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
         return key, state_of(key, kept.state)

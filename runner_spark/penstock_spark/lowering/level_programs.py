@@ -12,6 +12,7 @@ from penstock_spark.lowering.adding import combining_early, writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.plan import Encoder
@@ -85,10 +86,10 @@ def _step(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 
-def _messages(
-    plan: StreamPlan, edge: int, step: Step, without: Set[str]
-) -> program.MessageWriterSpec | program.SpreadWriterSpec:
+def _messages(plan: StreamPlan, edge: int, step: Step, without: Set[str]) -> program.LevelWriter:
     """The writer of elements for a grouping; recorded input is never combined before it arrives."""
+    if keeps_restrictions(step.primitive):
+        return program.RestrictionWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     if isinstance(step.primitive, WaitingParDo):
         return program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     windowing = windowing_of(plan.graph, edge)

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.functions.signature import signature_of
+from penstock.functions.splitting import splits_of
 from penstock.graph import StatefulParDo
 from penstock.windows.timeutil import TimeDomain
 from penstock_spark.checkpoints.folder import Checkpoint
@@ -19,6 +20,7 @@ from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
 from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
@@ -99,12 +101,20 @@ def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
     ``numbers`` always has new data: micro-batches follow each other without a pause, or at the interval of
     Spark's trigger. ``seconds`` has new data once a second, so that arriving data starts a micro-batch at
     once. With ``none``, micro-batches run only while there is data to read. That is enough if all sources end
-    soon, because the end of the input fires every trigger, and if no DoFn has timers in processing time,
-    which the end of the input does not fire.
+    soon, because the end of the input fires every trigger, and if no DoFn has timers in processing time
+    or restrictions, which the end of the input does not end. Work that may never end goes on by ``seconds``: it
+    would keep the processors busy with micro-batches in which nothing happens.
     """
     if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"
+    kept = [
+        step.primitive for level in plan.levels for step in level.roots if keeps_restrictions(step.primitive)
+    ]
+    if any(splits_of(primitive.dofn).is_unbounded for primitive in kept):  # type: ignore[union-attr]
+        return "seconds"
     if all(map(ends_soon, plan.readings)):
+        if kept:
+            return "numbers"
         return "numbers" if plan.clock is Clock.LIVE and _has_clock_timers(plan) else "none"
     return "none" if plan.clock is Clock.TICKS else "seconds"
 

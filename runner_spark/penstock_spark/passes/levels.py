@@ -6,8 +6,14 @@ from collections.abc import Iterable
 
 from penstock.graph import Graph, Grouping, InlineValues, Output, Read, StatefulParDo, Step, Write
 from penstock.io.recorded_stream import RecordedStream
-from penstock.io.streams import StreamSource
-from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
+from penstock_spark.plan.stream_plan import (
+    Clock,
+    Level,
+    StreamPlan,
+    WaitingParDo,
+    WatermarkDependency,
+    clock_of,
+)
 
 
 def levels(graph: Graph, mode: str) -> StreamPlan:
@@ -33,7 +39,7 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
     sinks = [step for step in graph.steps if isinstance(step.primitive, Write)]
     level_of.update({step.label: -number for number, step in enumerate(sinks, 1)})
     sources = [step for step in graph.steps if isinstance(step.primitive, Read)]
-    clock = clock_of(sources)
+    clock = clock_of(graph.steps)
     played = tuple(step for step in sources if clock is Clock.RECORDED and _is_known(step))
     groupings = [
         tuple(step for step in graph.steps if _is_grouping(step) and level_of[step.label] == number)
@@ -54,15 +60,6 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
         side_watermark_inputs,
         level_of,
     )
-
-
-def clock_of(sources: Iterable[Step]) -> Clock:
-    read = [step.primitive.source for step in sources if isinstance(step.primitive, Read)]
-    if any(isinstance(source, StreamSource) and source.arrival_time is not None for source in read):
-        return Clock.TICKS
-    if any(isinstance(source, RecordedStream) for source in read):
-        return Clock.RECORDED
-    return Clock.RECORDED if all(isinstance(source, InlineValues) for source in read) else Clock.LIVE
 
 
 def origin_of(step: Step, output: Output) -> str:

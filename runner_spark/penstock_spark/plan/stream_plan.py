@@ -6,14 +6,16 @@ one stateful operator, so a query is a chain: sources, level 1, level 2 and furt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.graph import Graph, ParDo, Read, Step, describe
+from penstock.graph import Graph, InlineValues, ParDo, Read, Step, describe
+from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
 from penstock_spark.plan.batch_plan import Plan, show_plan
 from penstock_spark.plan.column_plan import COLUMNAR
+from penstock_spark.plan.splitting import asks_for_restriction
 
 
 class Clock(Enum):
@@ -22,6 +24,22 @@ class Clock(Enum):
     RECORDED = "recorded events"
     TICKS = "recorded arrival times"
     LIVE = "the machine's"
+
+
+def clock_of(steps: Iterable[Step]) -> Clock:
+    """The clock of a query with these steps.
+
+    Values of the program need no clock, but a splittable DoFn goes on as time does, after they have been read.
+    """
+    steps = tuple(steps)
+    read = [step.primitive.source for step in steps if isinstance(step.primitive, Read)]
+    if any(isinstance(source, StreamSource) and source.arrival_time is not None for source in read):
+        return Clock.TICKS
+    if any(isinstance(source, RecordedStream) for source in read):
+        return Clock.RECORDED
+    if any(isinstance(step.primitive, ParDo) and asks_for_restriction(step.primitive.dofn) for step in steps):
+        return Clock.LIVE
+    return Clock.RECORDED if all(isinstance(source, InlineValues) for source in read) else Clock.LIVE
 
 
 @dataclass(frozen=True, eq=False)

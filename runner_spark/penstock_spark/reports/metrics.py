@@ -63,8 +63,11 @@ class Watermarks:
         return found
 
     def earliest_micros(self) -> int:
-        """The watermark of the input that is furthest behind."""
-        return min((told.entering_micros for told in self.by_grouping().values()), default=MAX_MICROS)
+        """The watermark of the output that is furthest behind.
+
+        A splittable DoFn may hold its output back long after its input has ended.
+        """
+        return min((told.leaving_micros for told in self.by_grouping().values()), default=MAX_MICROS)
 
 
 def report_watermarks(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from penstock.machines.records import MAX_MICROS
+from penstock.machines.splittable import DRAIN
 from penstock_spark.source_watermarks import Summary
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.worker.batch import loads
@@ -60,6 +61,7 @@ def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: 
             case "end":
                 message.summaries.append((logical_time, command.argument, Summary(ended=True)))
             case "drain":
+                message.signals.append((logical_time, DRAIN))
                 message.summaries += [
                     (logical_time, origin, Summary(ended=True)) for origin in program.estimated
                 ]

@@ -7,13 +7,12 @@ from typing import Any
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.machines.column_rules import column_rule, holding_of
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.stateful import StatefulMachine
 from penstock.machines.window_columns import ColumnMachine
 from penstock_spark.aggregates.kernels import Adding, adding_of
 from penstock_spark.stream.column_pages import ColumnPages
 from penstock_spark.stream.columns import Columns
 from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.keys import KeyTable
+from penstock_spark.stream.keys import KeyTable, Machine
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 
@@ -45,7 +44,7 @@ def stream_adding(combine: Any) -> Adding | None:
 
 
 def keys_of(
-    machine: GroupingMachine | StatefulMachine | ColumnMachine, store: Store, notes: PageNotes, shards: int
+    machine: Machine | ColumnMachine, store: Store, notes: PageNotes, shards: int
 ) -> KeyTable | Columns:
     if isinstance(machine, ColumnMachine):
         return Columns(machine, ColumnPages(store, notes, shards))

@@ -32,6 +32,7 @@ class Header:
     last: LogicalTime | None = None  # The last logical time that was processed.
     # Messages that wait for the next micro-batch, because their logical time is not over.
     pending: list[Message] = field(default_factory=list)
+    is_draining: bool = False  # Whether the driver has asked for the end of all sources.
 
     def note(self, origin: str, percentile: float, producer: int, micros: int) -> None:
         """Notes a producer's watermark, which does not go back."""

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Element, Emitted, Times
+from penstock.machines.splittable import DRAIN, SplittableKey, SplittableMachine
 from penstock.machines.stateful import Reaction, StatefulMachine
 from penstock.machines.stateful_keys import StatefulKey
 from penstock.machines.states import KeyState
@@ -25,7 +26,8 @@ from penstock_spark.stream.page_index import NOTHING, Unread
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.keys import key_is_self_contained
 
-Machine = GroupingMachine | StatefulMachine
+AnyKey = KeyState | StatefulKey | SplittableKey
+Machine = GroupingMachine | StatefulMachine | SplittableMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
 """A key and what its machine gave."""
 
@@ -33,9 +35,11 @@ _PageEntry = tuple[int, int]
 """The time of a page's earliest key, or an earlier time; and the page's number."""
 
 
-def state_of(key: Any, stored: bytes) -> KeyState | StatefulKey:
-    """Unpickles a key's state; a stateful DoFn's is stored as plain data."""
+def state_of(key: Any, stored: bytes) -> AnyKey:
+    """Unpickles a key's state; that of a DoFn is stored as plain data, a restriction as a list."""
     state: Any = loads(stored)
+    if type(state) is list:
+        return SplittableKey(key, state)
     if type(state) is not tuple:
         return state  # type: ignore[no-any-return]
     return StatefulKey(key, state)
@@ -46,7 +50,7 @@ class LiveKey:
 
     __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
 
-    def __init__(self, found: Found, key: Any, state: KeyState | StatefulKey) -> None:
+    def __init__(self, found: Found, key: Any, state: AnyKey) -> None:
         self.page, self.before, carried = found
         self.before_bytes = 0
         if self.before is not None:
@@ -67,7 +71,7 @@ class KeyTable:
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
         self._next_timers: Callable[[Any], NextTimers] = (
-            machine.next_timers if isinstance(machine, StatefulMachine) else self._asked
+            self._asked if isinstance(machine, GroupingMachine) else machine.next_timers
         )
         self._found: dict[bytes, Found] = {}
         self._unnoted: dict[bytes, LiveKey] = {}
@@ -135,6 +139,9 @@ class KeyTable:
     def signal(self, signal: str, times: Times) -> Iterator[Fired]:
         if isinstance(self.machine, StatefulMachine):
             return
+        # A drain is for restrictions, and every other signal is for triggers.
+        if isinstance(self.machine, SplittableMachine) is not (signal == DRAIN):
+            return
         for name in sorted(self._all_names()):
             live = self._live(name, None)
             yield live.key, self.machine.signal(live.state, signal, times)
@@ -172,7 +179,7 @@ class KeyTable:
         for name, live in self.live.items():
             state, before_bytes, kept = live.state, live.before_bytes, None
             if state.windows:
-                stored = dumps(state.plain() if isinstance(state, StatefulKey) else state)
+                stored = dumps(state if isinstance(state, KeyState) else state.plain())
                 # Some keys are only looked at: a page that holds no others is not written anew.
                 if stored == live.before:
                     continue

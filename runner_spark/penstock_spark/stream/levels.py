@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from penstock.machines.grouping import GroupingMachine
+from penstock.functions.splitting import Limits
 from penstock.machines.recorder import Recorder
-from penstock.machines.records import Dropped, DropReason
+from penstock.machines.records import Dropped, DropReason, Given
+from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.window_columns import ColumnMachine
 from penstock.metrics.execution import Snapshot, set_current
@@ -21,6 +22,7 @@ from penstock_spark.stream.control import Command, commanded
 from penstock_spark.stream.grouping_state import keys_of, machine_for
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import hold_back, inbox_of, logical_times_of, received
+from penstock_spark.stream.keys import Machine
 from penstock_spark.stream.operators import GroupingOperator, Operator
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
@@ -34,6 +36,7 @@ from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.machine_read import DROPPED
 from penstock_spark.worker.messages import LogicalTime, Message
+from penstock_spark.worker.pushing import Records
 
 
 class Done(NamedTuple):
@@ -56,8 +59,13 @@ def play_shard(
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
     recorders = _recorders(program)
+    inbox = inbox_of(_due(program, messages, commands, header), header.last)
+    # Until when everything is committed together.
+    through_micros = inbox.logical_times[-1].clock_micros if inbox.logical_times else header.clock_micros
     groupings = {
-        spec.label: _grouping_operator(spec, stage, header, store_of, recorders.get(spec.label))
+        spec.label: _grouping_operator(
+            spec, stage, header, store_of, recorders.get(spec.label), through_micros
+        )
         for spec in program.groupings
     }
     waiting = {spec.label: _waiting(spec, stage, store_of, groupings) for spec in program.waiting}
@@ -76,7 +84,6 @@ def play_shard(
         },
         stage.end_bundle,
     )
-    inbox = inbox_of(_due(program, messages, commands, header), header.last)
     combining = [spec for spec in program.groupings if spec.combine is not None]
     for spec in combining:
         guarded(stage.container(spec.label), spec.where, spec.combine.setup)
@@ -84,6 +91,7 @@ def play_shard(
         done(shard.run(inbox))
         waits = {label: operator.waits() for label, operator in waiting.items()}
         shard.save()
+    header.is_draining = header.is_draining or any(command.name == "drain" for command in commands)
     for spec in combining:
         guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
     for label, recorder in recorders.items():
@@ -148,6 +156,7 @@ def _grouping_operator(
     header: Header,
     store_of: Callable[[str], Store],
     recorder: Recorder | None,
+    through_micros: int,
 ) -> GroupingOperator:
     container = stage.container(spec.label)
 
@@ -155,9 +164,12 @@ def _grouping_operator(
         container.inc(DROPPED[dropped.reason], dropped.count)
 
     notes = header.notes.setdefault(spec.label, PageNotes())
-    machine: GroupingMachine | StatefulMachine | ColumnMachine
-    give = None
-    if spec.is_stateful:
+    machine: Machine | ColumnMachine
+    give: Callable[[Iterable[Given]], Records] | None = None
+    if spec.label in stage.splittable:
+        code = stage.splittable[spec.label]
+        machine, give = SplittableMachine(code, Limits(), through_micros, header.is_draining), code.give
+    elif spec.is_stateful:
         step = stage.stateful[spec.label]
         machine, give = StatefulMachine(step, spec.windowing.allowed_lateness.micros), step.give
     else:

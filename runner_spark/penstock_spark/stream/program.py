@@ -108,6 +108,16 @@ class MessageWriterSpec:
 
 
 @dataclass(frozen=True, eq=False)
+class RestrictionWriterSpec:
+    """Sends elements with their restrictions to a splittable DoFn of a later level."""
+
+    edge: int
+    label: str
+    where: str
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
 class SpreadWriterSpec:
     """Sends elements to all shards of a step that waits for side inputs."""
 
@@ -135,7 +145,7 @@ class SinkRowsSpec(SinkWriterSpec):
     level: int  # The sink's number, from -1 down.
 
 
-LevelWriter = MessageWriterSpec | SpreadWriterSpec | SinkPagesSpec | SinkRowsSpec
+LevelWriter = MessageWriterSpec | RestrictionWriterSpec | SpreadWriterSpec | SinkPagesSpec | SinkRowsSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,15 @@ from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.at_work import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
 from penstock_spark.stream.combining import message_writer
-from penstock_spark.stream.program import LevelProgram, SinkPagesSpec, SinkRowsSpec, SpreadWriterSpec
+from penstock_spark.stream.program import (
+    LevelProgram,
+    RestrictionWriterSpec,
+    SinkPagesSpec,
+    SinkRowsSpec,
+    SpreadWriterSpec,
+)
 from penstock_spark.stream.spreading import SpreadWriter
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.writer import Outbox, RestrictionWriter
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.pardo import DoFnStep
@@ -96,6 +102,8 @@ class StreamStage(Stage):
             return SinkRows(spec, self.sink_rows)
         if isinstance(spec, SpreadWriterSpec):
             return SpreadWriter(spec, self.outbox, self.partition)
+        if isinstance(spec, RestrictionWriterSpec):
+            return RestrictionWriter(spec, self.outbox, self.container(spec.label))
         return message_writer(self._owning(spec), self.outbox, self.container(spec.label))
 
     @contextmanager

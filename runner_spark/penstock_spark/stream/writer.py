@@ -8,7 +8,7 @@ from zlib import crc32
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import guarded
-from penstock_spark.stream.program import MessageWriterSpec
+from penstock_spark.stream.program import MessageWriterSpec, RestrictionWriterSpec
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.keys import keys_to_carry
@@ -29,9 +29,11 @@ class Outbox:
     """The messages of one producer, by level and shard; every shard of these levels gets one, even an empty one."""
 
     def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
+        self.producer = producer
         self.shards = shards
         self.now = LogicalTime(0, 0)  # The logical time at which elements are written.
         self.place: Place = ()  # Their position in the source.
+        self.numbered = 0  # How many elements were numbered so far.
         self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
 
     @property
@@ -72,3 +74,32 @@ class MessageWriter(Node):
             part = Part(self.outbox.now, names_here, whole.taken(own), place=self.outbox.place)
             message.parts.setdefault(self.spec.label, []).append(part)
             message.carried.update({name: carried[name] for name in part.names if name in carried})
+
+
+class RestrictionWriter(Node):
+    """Puts elements with their restrictions into the messages of shards, each under a key of its own.
+
+    The key says where and when the producer has made the element, so a task that runs again gives the same keys.
+    """
+
+    def __init__(self, spec: RestrictionWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+        self.spec = spec
+        self.outbox = outbox
+        self.metrics = metrics
+
+    def push(self, batch: Batch) -> Records:
+        guarded(self.metrics, self.spec.where, self._put, batch)
+        return iter(())
+
+    def _put(self, batch: Batch) -> None:
+        outbox = self.outbox
+        messages = outbox.to_level(self.spec.level)
+        first, outbox.numbered = outbox.numbered, outbox.numbered + len(batch.values)
+        beginning = (*outbox.producer, *outbox.now, *map(str, outbox.place))
+        names = encode_keys([(*beginning, first + number) for number in range(len(batch.values))])
+        # Neighbours go to different shards, so that few restrictions are spread evenly, too.
+        for shard, message in enumerate(messages):
+            own = [place for place in range(len(names)) if (first + place) % len(messages) == shard]
+            if own:
+                part = Part(outbox.now, [names[place] for place in own], batch.taken(own), place=outbox.place)
+                message.parts.setdefault(self.spec.label, []).append(part)

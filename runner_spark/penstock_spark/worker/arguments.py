@@ -43,8 +43,11 @@ _STATE_KINDS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "StateParam": lambda asked: _state_of(asked.state_spec),
     "TimerParam": lambda asked: _timer_of(asked.timer_spec),
     "DynamicTimerTagParam": lambda asked: lambda row: row[5].tag,
+    "RestrictionParam": lambda asked: lambda row: row[4].view,
+    "WatermarkEstimatorParam": lambda asked: lambda row: row[4].estimator,
+    "BundleFinalizerParam": lambda asked: lambda row: row[4].finalizer,
 }
-"""What only the rows of stateful DoFns have, by what a parameter asks for."""
+"""What only the rows of stateful and of splittable DoFns have, by what a parameter asks for."""
 
 
 class Arguments:

@@ -14,6 +14,7 @@ from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, merge_snapshots
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import Sessions
+from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
 from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
 from penstock_spark.reports.failure import named
 from penstock_spark.reports.reporting import report_with
@@ -48,6 +49,7 @@ from penstock_spark.worker.program import (
     WriterSpec,
 )
 from penstock_spark.worker.pushing import Consumer, Node, Records, Tee
+from penstock_spark.worker.splittable import KeptRestrictionStep, RestrictionStep
 from penstock_spark.worker.stateful import StatefulStep
 from penstock_spark.worker.stateful_read import StatefulReader
 from penstock_spark.worker.totals import TotalsReader
@@ -75,6 +77,7 @@ class Stage:
         self._used: set[int] = set()
         self._pace = BatchSizer()
         self.stateful: dict[str, StatefulStep] = {}
+        self.splittable: dict[str, KeptRestrictionStep] = {}  # The steps that keep restrictions.
         self.nodes: list[Node] = []
         # Writers and steps are made from the last to the first, so that each finds its consumers.
         writers: list[Node] = [self._writer(spec) for spec in program.writers]
@@ -132,6 +135,9 @@ class Stage:
                 node = self._assign(spec)
             case ParDo(PairWithNothing()) if spec.writes_directly:
                 node = PairStep(self._group_writers(spec))
+            case StatefulParDo() if keeps_restrictions(spec.primitive):
+                self.splittable[spec.label] = self._dofn(KeptRestrictionStep, spec)
+                return self.splittable[spec.label]
             case StatefulParDo():
                 self.stateful[spec.label] = self._dofn(StatefulStep, spec)
                 # Its elements come by key, and not along an edge.
@@ -153,6 +159,8 @@ class Stage:
 
     def _stateless(self, spec: StepSpec) -> DoFnStep:
         primitive: Any = spec.primitive
+        if isinstance(primitive, RestrictionParDo):
+            return self._dofn(RestrictionStep, spec)
         return self._dofn(AsyncStep if primitive.dofn._is_asynchronous else DoFnStep, spec)
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:

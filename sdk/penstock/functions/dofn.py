@@ -159,6 +159,10 @@ class DoFn(WithTypeHints, HasDisplayData):
         """The parameters of all methods, if this object knows them better than its methods show; else None."""
         return None
 
+    def own_splits(self) -> Any:
+        """How a splittable DoFn divides its work, if this object knows better than its parameters; else None."""
+        return None
+
     def timer_owner(self) -> Any:
         """The object that has the ``on_timer`` methods; wrappers answer with what they wrap."""
         return self

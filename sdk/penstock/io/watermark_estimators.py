@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.coders import typecoders
 from penstock.error import refusal
+from penstock.functions.params import WatermarkEstimatorProvider
 from penstock.io.restrictions import WatermarkEstimator
 from penstock.utils.timestamp import Timestamp
 
@@ -14,7 +15,7 @@ __all__ = ["ManualWatermarkEstimator", "MonotonicWatermarkEstimator", "WalltimeW
 
 
 @dataclass(frozen=True)
-class _Provider:
+class _Provider(WatermarkEstimatorProvider):
     """Makes estimators of one class; a splittable DoFn has it as a default argument."""
 
     estimator: Any

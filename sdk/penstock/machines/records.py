@@ -100,6 +100,7 @@ class Given(NamedTuple):
     timestamp_micros: int  # The event time of results without their own.
     window: BoundedWindow  # The window for which it was called.
     info: PaneInfo
+    more_windows: tuple[BoundedWindow, ...] = ()  # The other windows, if it was called once for several.
 
 
 Emitted = Pane | Dropped

@@ -1,7 +1,7 @@
 """Elements at regular times: `PeriodicImpulse` and `PeriodicSequence` (Beam's module).
 
-Elements whose time is in the past are bounded input. An impulse that goes on into the future is an unbounded
-source, `PeriodicSource`; such a sequence would need a source per element, and is refused.
+An impulse whose times are all in the past is bounded input. One that goes on into the future is an unbounded source,
+`PeriodicSource`. Sequences come from elements, so a splittable DoFn makes them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.construction.ptransform import PTransform
-from penstock.error import UnsupportedByRunner, refusal, three_parts
+from penstock.error import refusal, three_parts
 from penstock.functions.dofn import DoFn
+from penstock.functions.params import RestrictionProvider
 from penstock.io.primitive import SourceTransform
+from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.io.schedules import Schedule
+from penstock.io.watermark_estimators import ManualWatermarkEstimator
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
@@ -29,7 +32,14 @@ from penstock.windows.window_fn import FixedWindows
 
 _SECONDS = Union[float, int]
 
-__all__ = ["ImpulseSeqGenDoFn", "PeriodicImpulse", "PeriodicSequence", "PeriodicSource", "RebaseMode"]
+__all__ = [
+    "ImpulseSeqGenDoFn",
+    "ImpulseSeqGenRestrictionProvider",
+    "PeriodicImpulse",
+    "PeriodicSequence",
+    "PeriodicSource",
+    "RebaseMode",
+]
 
 
 class RebaseMode(enum.Enum):
@@ -69,10 +79,15 @@ class PeriodicSource(graph.Source):
             span = f"from {self.start_micros} to {self.stop_micros} every {self.interval_micros} µs"
             what = f"a sequence cannot go {span}"
             hint = "let the start come before the end, and let the interval be above 0"
-            raise refusal(ValueError, what, where="at PeriodicImpulse", hint=hint)
+            raise refusal(ValueError, what, where="at PeriodicImpulse or PeriodicSequence", hint=hint)
 
     def describe(self) -> str:
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return -((self.start_micros - self.stop_micros) // self.interval_micros)
 
     def starting_at(self, now_micros: int) -> PeriodicSource:
         """The source without rebasing, for a pipeline that starts now."""
@@ -93,8 +108,7 @@ class PeriodicSource(graph.Source):
     def schedule_from(self, started_micros: int) -> Schedule:
         """The times at which the elements are due, if the pipeline starts at that time; see `penstock.io.schedules`."""
         source = self.starting_at(started_micros)
-        count = -((source.start_micros - source.stop_micros) // source.interval_micros)
-        return Schedule(source.start_micros, source.interval_micros, count=count)
+        return Schedule(source.start_micros, source.interval_micros, count=source.count)
 
     def element(self, number: int, due_micros: int) -> TimestampedValue[Any]:
         """The element of a number, which is due at that time."""
@@ -110,41 +124,82 @@ class PeriodicSource(graph.Source):
         return TimestampedValue(chosen, due)
 
 
+class ImpulseSeqGenRestrictionProvider(RestrictionProvider):
+    """The numbers of a sequence's elements, as restrictions (Beam's name)."""
+
+    def initial_restriction(self, element: Sequence[Any]) -> OffsetRange:
+        return OffsetRange(0, _sequence(element).count)
+
+    def create_tracker(self, restriction: OffsetRange) -> OffsetRestrictionTracker:
+        return OffsetRestrictionTracker(restriction)
+
+    def restriction_size(self, element: Sequence[Any], restriction: OffsetRange) -> float:
+        return restriction.size()
+
+    def truncate(self, element: Sequence[Any], restriction: OffsetRange) -> None:
+        """Ends a sequence in a drain."""
+
+
 class ImpulseSeqGenDoFn(DoFn):
-    """From ``(start, stop, interval)`` to the elements of that sequence (Beam's name)."""
+    """From ``(start, stop, interval)`` to the elements of that sequence, each when its time has come (Beam's name)."""
 
     def __init__(self, data: Sequence[Any] | None = None) -> None:
         super().__init__()
         self._data = tuple(data or ())
 
     @DoFn.unbounded_per_element()
+    def process(
+        self,
+        element: Sequence[Any],
+        tracker: Any = DoFn.RestrictionParam(ImpulseSeqGenRestrictionProvider()),
+        estimator: Any = DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_provider()),
+    ) -> Iterable[TimestampedValue[Any]]:
+        """The elements that are due; the rest is left until the next one is."""
+        first = tracker.current_restriction().start
+        for number, (due_micros, value) in enumerate(_sequence(element, self._data).schedule(first), first):
+            due = Timestamp.from_micros(due_micros)
+            if due > Timestamp.now():
+                _advance(estimator, due)
+                tracker.defer_remainder(due)
+                return
+            if not tracker.try_claim(number):
+                return
+            _advance(estimator, value.timestamp)
+            yield value
+
+
+def _sequence(element: Sequence[Any], data: tuple[Any, ...] = ()) -> PeriodicSource:
+    start, stop, interval_seconds = element
+    return _source(start, stop, interval_seconds, data)
+
+
+def _advance(estimator: Any, time: Timestamp) -> None:
+    """Moves a watermark to a time, unless data with times of its own has already led it further."""
+    watermark = estimator.current_watermark()
+    if watermark is None or time > watermark:
+        estimator.set_watermark(time)
+
+
+class _PastSequence(DoFn):
+    """An impulse that has ended already: its output is bounded."""
+
+    def __init__(self, data: tuple[Any, ...]) -> None:
+        super().__init__()
+        self._data = data
+
     def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
-        start, stop, interval = element
-        source = _source(start, stop, interval, self._data)
-        if source.stop_micros > Timestamp.now().micros:
-            what = (
-                "a sequence that ends in the future needs an unbounded source per element (a splittable DoFn)"
-            )
-            hint = "use PeriodicImpulse, as a source"
-            raise UnsupportedByRunner(what, where="at PeriodicSequence", hint=hint)
-        return (value for _, value in source.schedule())
-
-
-class _PastSequence(ImpulseSeqGenDoFn):
-    """`PeriodicSequence` for one sequence that has ended already: its output is bounded."""
-
-    def process(self, element: Sequence[Any]) -> Iterable[TimestampedValue[Any]]:
-        yield from super().process(element)
+        return (value for _, value in _sequence(element, self._data).schedule())
 
 
 class PeriodicSequence(PTransform[Any, Any]):
     """From ``(start, stop, interval)`` to the times from start to before stop, in seconds (Beam's name).
 
-    Start and stop are timestamps or seconds since the epoch, the interval is in seconds. Sequences must end
-    in the past. As in Beam, the result counts as unbounded: a grouping needs windows or a trigger.
+    Start and stop are timestamps or seconds since the epoch, the interval is in seconds. An element comes when its
+    time has come. As in Beam, the result is unbounded: the pipeline is a stream, and a grouping needs windows or a
+    trigger.
 
     Raises:
-        UnsupportedByRunner: While the pipeline runs, if a sequence ends in the future.
+        ValueError: While the pipeline runs, if a sequence starts after its end, or its interval is not above 0.
 
     Example: ``Create([(0, 60, 10)]) | PeriodicSequence()`` gives six numbers.
     """

@@ -1,0 +1,32 @@
+"""What the compiler makes of a splittable DoFn: steps over pairs of an element and a restriction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.functions.signature import signature_of
+from penstock.graph import ParDo, Primitive, StatefulParDo
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictionParDo(ParDo):
+    """A splittable DoFn over pairs of an element and a restriction, each of which it processes to its end."""
+
+
+def is_splittable(primitive: Primitive) -> bool:
+    """Whether a primitive is a splittable DoFn over elements, which the compiler has not divided yet."""
+    return (
+        isinstance(primitive, ParDo)
+        and not isinstance(primitive, RestrictionParDo | StatefulParDo)
+        and asks_for_restriction(primitive.dofn)
+    )
+
+
+def keeps_restrictions(primitive: Any) -> bool:
+    """Whether a primitive is a splittable DoFn that keeps restrictions in the state of a level."""
+    return isinstance(primitive, StatefulParDo) and asks_for_restriction(primitive.dofn)
+
+
+def asks_for_restriction(dofn: Any) -> bool:
+    return signature_of(dofn).is_splittable
