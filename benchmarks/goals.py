@@ -127,7 +127,20 @@ def _streamed(title: str) -> str:
     return f"stream: {title}"
 
 
-GOALS = (*_batch(), *_streams(), *_nexmark(), *_sql(), *_processes())
+def _beam_pipelines() -> Iterator[Goal]:
+    for name in ("team_sums", "word_count"):
+        found = partial(Recorded.speed, name=name, entrant="beam_runner", against="penstock")
+        yield Goal(f"{_TITLES[name]}, a Beam pipeline", "penstock's SDK", 0.7, found)
+    hosted = partial(Recorded.speed, name="user_hours", entrant="beam_runner", against="beam")
+    yield Goal("stateful DoFn, 10,000 keys, a Beam pipeline", _BEAM, 5, hosted)
+    for work, title in (("pieces_claimed", "by the piece"), ("records_claimed", "by the record")):
+        found = partial(Recorded.paired_speed, name="splittable_speed", work=work)
+        yield Goal(f"splittable DoFn, 1,000 restrictions, claims {title}", "a source", 0.77, found)
+    upserts = partial(Recorded.paired_speed, name="database_speed", work="upserts")
+    yield Goal("upserts into PostgreSQL", "COPY and merge by hand", 0.7, upserts)
+
+
+GOALS = (*_batch(), *_streams(), *_nexmark(), *_sql(), *_beam_pipelines(), *_processes())
 
 
 def summary_table(recorded: Recorded) -> str:

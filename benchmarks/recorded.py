@@ -51,8 +51,11 @@ class Recorded:
 
     def sql_speed(self, part: str, work: str) -> Ratio | None:
         """How fast work in SQL is, where 1 is as fast as the other side."""
-        found = (self.numbers("sql_speed") or {}).get(part, {}).get(work)
-        return found and Ratio(*(found[f"speed_by_{kind}"] for kind in ("wall", "cpu")))
+        return _paired_speed((self.numbers("sql_speed") or {}).get(part, {}).get(work))
+
+    def paired_speed(self, name: str, work: str) -> Ratio | None:
+        """How fast work is that was timed in turns, where 1 is as fast as the other side."""
+        return _paired_speed((self.numbers(name) or {}).get(work))
 
     def planning(self, seconds: float) -> Ratio | None:
         """How many times as long as some seconds the planning of 1,000 queries takes."""
@@ -83,6 +86,10 @@ class Recorded:
         if not {"penstock", against} <= set(contenders):
             return None
         return Ratio(*(contenders["penstock"][kind] / contenders[against][kind] for kind in kinds))
+
+
+def _paired_speed(found: Numbers | None) -> Ratio | None:
+    return found and Ratio(*(found[f"speed_by_{kind}"] for kind in ("wall", "cpu")))
 
 
 def _speed(found: Numbers, entrant: str, against: str) -> Ratio | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from penstock.base import clock
@@ -16,11 +17,12 @@ from penstock.machines.records import Element, Given
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.worker.batch import Batch, dumps, loads
+from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, dumps, loads
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
 from penstock_spark.worker.pushing import Records
+from penstock_spark.worker.steps import are_plain
 from penstock_spark.worker.views import Contents
 
 _LOGGER = logging.getLogger(__name__)
@@ -54,21 +56,36 @@ class RestrictionStep(SplittableStep):
     """Processes each restriction to its end; if the work defers its rest, the task waits, and goes on."""
 
     def push(self, batch: Batch) -> Records:
-        yield from self.outputs.route(self._results(batch))
-
-    def _results(self, batch: Batch) -> Iterator[tuple[Any, Row]]:
+        count = 0
         for (element, restriction), *place in batch.rows():
             row: Any = (element, *place)
-            yield self._to_the_end(restriction, row), row
+            for values in self._to_the_end(restriction, row):
+                self._keep(values, row)
+                count += len(values)
+                if count >= CHUNK_ELEMENTS:
+                    yield from self.outputs.drain()
+                    set_current(self.metrics)
+                    count = 0
+        yield from self.outputs.drain()
 
-    def _to_the_end(self, stored: Any, row: Row) -> Iterator[Any]:
+    def _keep(self, values: list[Any], row: Row) -> None:
+        if are_plain(values, self.outputs):
+            self.outputs.keep(None, values, row)
+            return
+        for value in values:
+            self.outputs.add(value, row)
+
+    def _to_the_end(self, stored: Any, row: Row) -> Iterator[list[Any]]:
+        """The outputs for a restriction, some at a time."""
         try:
             restriction = self.splits.restored(stored)
             state = self.splits.estimator_state(row[0], restriction)
             while True:
                 set_current(self.metrics)
                 part = Part(self.splits, restriction, state, clock.seconds)
-                yield from part.outputs(self._called((*row, part, None)))
+                outputs = part.outputs(self._called((*row, part, None)))
+                while values := list(islice(outputs, CHUNK_ELEMENTS)):
+                    yield values
                 if part.rest is None:
                     return
                 part.watermark_micros()

@@ -21,6 +21,8 @@ from penstock_spark.worker.outputs import Outputs, refuse_unawaited
 from penstock_spark.worker.pushing import Node, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue, *UNAWAITED)
+"""The classes of outputs that are not simply values."""
+
 _USUAL = frozenset((GeneratorType, list, tuple))
 """What functions mostly return, which needs no check."""
 
@@ -44,6 +46,12 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
         own = [value.value for value in values]
         return outputs.retimed(Batch(own, timestamps, batch.windows, batch.panes))
     return None
+
+
+def are_plain(values: list[Any], outputs: Outputs) -> bool:
+    """Whether none of a step's outputs has its own tag, time or windows, or belongs to another library."""
+    kinds = set(map(type, values))
+    return outputs.kinds.keys().isdisjoint(kinds) and not any(issubclass(kind, _SPECIAL) for kind in kinds)
 
 
 def check_complete(found: int, expected: int) -> None:

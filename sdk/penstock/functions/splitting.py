@@ -208,11 +208,18 @@ class Part:
 
     def outputs(self, results: Iterable[Any] | None) -> Iterator[Any]:
         """The outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
+        # Where nothing looks at each output, none of them costs a call.
+        is_watched = self._limits is not None or self.estimator is not None
+        own = None if type(self.splits).own is Splits.own else self.splits.own
         for output in results or ():
-            output = self.splits.own(output)
+            if own is not None:
+                output = own(output)
             if type(output) is ProcessContinuation:
                 self.defer(output.resume_delay)
                 break
+            if not is_watched:
+                yield output
+                continue
             self._observe(output)
             yield output
             self._count += 1
