@@ -32,6 +32,7 @@ BEAMS_MARKS = (
     "no_xdist",
     "no_sickbay_streaming",
     "sickbay_direct",
+    "timeout",
     "uses_dill",
 )
 """The marks of Beam's tests that tests/beam_pipelines runs."""

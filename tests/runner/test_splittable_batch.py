@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +101,37 @@ def test_work_may_wait_for_a_time_of_the_clock():
     with clock.replaced_by(waiting):
         run_plain(pipeline)
     assert (sorted(found), waiting.now) == (["a", "b"], 60)
+
+
+def note(log: Path, what: str) -> None:
+    with log.open("a") as file:
+        file.write(f"{what}\n")
+
+
+class Finalized(beam.DoFn):
+    def __init__(self, log: Path) -> None:
+        self.log = log
+
+    def process(self, element: Any, finalizer: Any = beam.DoFn.BundleFinalizerParam) -> Any:
+        finalizer.register(lambda: note(self.log, f"finalized {element}"))
+        return [element]
+
+
+class FinalizedRange(Finalized):
+    def process(
+        self, element: Any, tracker: Any = RANGES, finalizer: Any = beam.DoFn.BundleFinalizerParam
+    ) -> Any:
+        tracker.try_claim(tracker.current_restriction().stop - 1)
+        return super().process(element, finalizer)
+
+
+@pytest.mark.parametrize("kind", [Finalized, FinalizedRange])
+def test_bundle_finalizers_run_after_the_outputs_of_the_task(kind, tmp_path):
+    log = tmp_path / "log"
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create(["ab"]) | beam.ParDo(kind(log)) | beam.Map(lambda element: note(log, element))
+    run_plain(pipeline)
+    assert log.read_text().split("\n")[:2] == ["ab", "finalized ab"]
 
 
 def test_elements_keep_their_windows_and_windows_that_are_seen_are_processed_one_by_one():

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.functions.field_functions import Forwarding
-from penstock.functions.params import kind_of
+from penstock.functions.params import BundleFinalizerDoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.graph import SideInputSlot
 from penstock.machines.cells import kind_of_cell
@@ -141,6 +141,9 @@ class Arguments:
         if isinstance(value, SideInputSlot):
             view = self.views[value.index]
             return lambda row: view.of(row[2][0])
+        if isinstance(value, BundleFinalizerDoFnParam):
+            # The finalizer of the whole bundle; the class itself asks for one of each call.
+            return lambda row: value
         kind = kind_of(value) or ""
         if kind in _STATE_KINDS:
             return _STATE_KINDS[kind](value)
