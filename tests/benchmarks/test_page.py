@@ -73,6 +73,8 @@ def test_every_table_can_be_made(load: Load, tmp_path: Path) -> None:
         "stream": {"sums": sides},
         "planning": {"queries": 500, "median_characters": 9, "wall_seconds": 4, "cpu_seconds": 3},
     }
+    files["splittable_speed"] = dict.fromkeys(("pieces_claimed", "records_claimed"), sides)
+    files["database_speed"] = {"upserts": sides}
     over_parquet = {"penstock_sql_parquet": {**contenders["penstock"], "computed_by": "the transforms"}}
     in_sql = {
         **contenders,
