@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,18 @@ class Numbers(NumberedSource[Any]):
             yield pa.record_batch({"number": numbers})
 
 
-def sums(spark: Any, read: Any) -> dict[int, int]:
+def sums(spark: Any, read: Any, pair_of: Callable[[Any], tuple[int, int]]) -> dict[int, int]:
     """The sum of the numbers of each key."""
     found: list[tuple[int, int]] = []
     with beam.Pipeline(spark=spark) as pipeline:
-        pairs = beam.Map(lambda row: (row.number % KEYS, row.number)).with_output_types(KV[int, int])
+        pairs = beam.Map(pair_of).with_output_types(KV[int, int])
         _ = pipeline | read | pairs | beam.CombinePerKey(sum) | WriteToMemory(found)
     return dict(found)
+
+
+def of_row(row: Any) -> tuple[int, int]:
+    """A key, and a row's number."""
+    return row.number % KEYS, row.number
 
 
 def parquet_files(folder: Path, count: int) -> Path:
@@ -83,10 +88,10 @@ def main(given: Sequence[str] | None = None) -> None:
     spark = start_session(settings.cores)
 
     def from_parquet() -> dict[int, int]:
-        return sums(spark, beam.io.ReadFromParquet(f"{files}/*.parquet", as_rows=True))
+        return sums(spark, beam.io.ReadFromParquet(f"{files}/*.parquet", as_rows=True), of_row)
 
     def from_source() -> dict[int, int]:
-        return sums(spark, ReadFromSource(Numbers(settings.records)))
+        return sums(spark, ReadFromSource(Numbers(settings.records)), of_row)
 
     if from_parquet() != from_source():
         raise AssertionError("the sums differ")

@@ -16,16 +16,15 @@ from typing import Any
 import penstock as beam
 from outcome import FOLDER, write_numbers
 from pairs import paired
-from penstock.io import WriteToMemory
 from penstock.io.bounded import BoundedSource, RangeTracker, SourceBundle
 from penstock.io.range_trackers import OffsetRangeTracker
 from penstock.io.ranges import NumberedSource, ReadFromSource, SourceRange
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.transforms.core import RestrictionProvider
-from penstock.typehints import KV
+from source_speed import KEYS, sums
 from stream_session import start_session
 
-KEYS, PARTS = 100, 1_000
+PARTS = 1_000
 
 
 class Numbers(NumberedSource[int]):
@@ -101,13 +100,9 @@ class CountEach(beam.DoFn):
             number += 1
 
 
-def sums(spark: Any, read: Any) -> dict[int, int]:
-    """The sum of the numbers of each key."""
-    found: list[tuple[int, int]] = []
-    with beam.Pipeline(spark=spark) as pipeline:
-        pairs = beam.Map(lambda number: (number % KEYS, number)).with_output_types(KV[int, int])
-        _ = pipeline | read | pairs | beam.CombinePerKey(sum) | WriteToMemory(found)
-    return dict(found)
+def of_number(number: int) -> tuple[int, int]:
+    """A key, and the number."""
+    return number % KEYS, number
 
 
 class Split(beam.PTransform[Any, Any]):
@@ -141,10 +136,10 @@ def main(given: Sequence[str] | None = None) -> None:
     for name, read, dofn in works:
 
         def from_source(read: Any = read) -> dict[int, int]:
-            return sums(spark, read.with_output_types(int))
+            return sums(spark, read.with_output_types(int), of_number)
 
         def from_dofn(dofn: beam.DoFn = dofn) -> dict[int, int]:
-            return sums(spark, Split(dofn, count))
+            return sums(spark, Split(dofn, count), of_number)
 
         if from_source() != from_dofn():
             raise AssertionError("the sums differ")

@@ -7,7 +7,7 @@ import decimal
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -21,7 +21,7 @@ from postgres_server import PASSWORD, Server
 
 from penstock.error import RunnerError
 from penstock.io.postgres_changes import PostgresChangesSource, ReadChangesFromPostgres
-from penstock.io.ranges import UnreadableElement
+from penstock.io.ranges import SourceRange, UnreadableElement
 from penstock.pvalue import Row
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.formats.database import changed_rows, changes
@@ -98,6 +98,13 @@ def apply(state: Counter[Any], elements: list[Any]) -> None:
     for kind, row in elements:
         assert kind in COMES or state[row] > 0, f"{kind} of {row}"
         state[row] += 1 if kind in COMES else -1
+
+
+def all_refused(kind: type[Exception], questions: Iterable[Callable[[], Any]], *words: str) -> None:
+    for question in questions:
+        with pytest.raises(kind) as error:
+            question()
+        refused(error, *words)
 
 
 def refused(error: pytest.ExceptionInfo[BaseException], *words: str) -> None:
@@ -464,31 +471,28 @@ def test_a_value_that_python_lacks_is_an_error_or_a_reject(server: Server) -> No
 # What may not be missed
 
 
-def test_a_slot_that_is_gone_or_moved_is_refused(server: Server) -> None:
+def one_change(server: Server) -> tuple[ChangedRows, dict[str, Any], dict[str, Any], SourceRange]:
+    """A stream that has asked how far it goes, but has read nothing: its positions, and what is between them."""
     publish(server, "scores (n int)")
     rows = follow(server.url)
     start = rows.first_position()
     server.ask("insert into scores values (1)")
     end = rows.last_position(start, None)
     [piece] = rows.ranges(start, end, 1)
+    return rows, start, end, piece
+
+
+def test_a_slot_that_is_gone_or_moved_is_refused(server: Server) -> None:
+    rows, start, end, piece = one_change(server)
+    questions = (
+        lambda: rows.last_position(start, None),
+        lambda: rows.ranges(start, end, 1),
+        lambda: list(rows.read(piece)),
+    )
     server.ask("select pg_replication_slot_advance('penstock', pg_current_wal_flush_lsn())")
-    for question in (
-        lambda: rows.last_position(start, None),
-        lambda: rows.ranges(start, end, 1),
-        lambda: list(rows.read(piece)),
-    ):
-        with pytest.raises(LookupError) as error:
-            question()
-        refused(error, "somebody else has moved it", f"only up to {start['lsn']}")
+    all_refused(LookupError, questions, "somebody else has moved it", f"only up to {start['lsn']}")
     server.ask("select pg_drop_replication_slot('penstock')")
-    for question in (
-        lambda: rows.last_position(start, None),
-        lambda: rows.ranges(start, end, 1),
-        lambda: list(rows.read(piece)),
-    ):
-        with pytest.raises(LookupError) as error:
-            question()
-        refused(error, "the replication slot penstock is gone")
+    all_refused(LookupError, questions, "the replication slot penstock is gone")
     rows.commit(end)  # The next question is refused.
     server.ask("select pg_create_logical_replication_slot('penstock', 'pgoutput')")
     with pytest.raises(LookupError) as error:
@@ -497,12 +501,7 @@ def test_a_slot_that_is_gone_or_moved_is_refused(server: Server) -> None:
 
 
 def test_a_slot_that_has_lost_changes_is_refused(server: Server) -> None:
-    publish(server, "scores (n int)")
-    rows = follow(server.url)
-    start = rows.first_position()
-    server.ask("insert into scores values (1)")
-    end = rows.last_position(start, None)
-    [piece] = rows.ranges(start, end, 1)
+    rows, start, end, piece = one_change(server)
     server.ask("alter system set max_slot_wal_keep_size = '1MB'")
     server.ask("select pg_reload_conf()")
     try:
@@ -510,15 +509,13 @@ def test_a_slot_that_has_lost_changes_is_refused(server: Server) -> None:
             server.ask("select pg_switch_wal(), pg_logical_emit_message(true, '', 'x')")
         server.ask("checkpoint")
         assert server.ask("select wal_status from pg_replication_slots") == [("lost",)]
-        for question in (
+        questions = (
             lambda: rows.last_position(start, None),
             lambda: rows.ranges(start, end, 1),
             lambda: list(rows.read(piece)),
             lambda: follow(server.url),
-        ):
-            with pytest.raises(LookupError) as error:
-                question()
-            refused(error, "the server has dropped changes", "raise max_slot_wal_keep_size")
+        )
+        all_refused(LookupError, questions, "the server has dropped changes", "raise max_slot_wal_keep_size")
         rows.commit(end)
     finally:
         server.ask("alter system reset max_slot_wal_keep_size")
@@ -527,26 +524,19 @@ def test_a_slot_that_has_lost_changes_is_refused(server: Server) -> None:
 
 
 def test_a_slot_that_somebody_else_reads_is_waited_for(server: Server) -> None:
-    publish(server, "scores (n int)")
-    rows = follow(server.url)
-    start = rows.first_position()
-    server.ask("insert into scores values (1)")
-    end = rows.last_position(start, None)
-    [piece] = rows.ranges(start, end, 1)
+    rows, start, end, piece = one_change(server)
     with closing(psycopg.connect(server.url, autocommit=True, replication="database")) as other:
         # A stream that nobody reads holds the slot.
         other.pgconn.send_query(
             b"START_REPLICATION SLOT penstock LOGICAL 0/0 (proto_version '1', publication_names 'everything')"
         )
         other.pgconn.get_result()
-        for question in (
+        questions = (
             lambda: rows.last_position(start, None),
             lambda: list(rows.read(piece)),
             lambda: rows.commit(end),
-        ):
-            with pytest.raises(ConnectionError) as error:
-                question()
-            refused(error, "somebody else reads the replication slot now")
+        )
+        all_refused(ConnectionError, questions, "somebody else reads the replication slot now")
     for _ in range(100):
         if server.ask("select active from pg_replication_slots") == [(False,)]:
             break

@@ -37,7 +37,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     if not outputs.kinds.keys().isdisjoint(kinds):
         values[:] = map(outputs.own, values)
         kinds = set(map(type, values))
-    if not any(issubclass(kind, _SPECIAL) for kind in kinds):
+    if not _has_special(kinds):
         return batch.with_values(values)
     if any(issubclass(kind, UNAWAITED) for kind in kinds):
         refuse_unawaited(values, outputs.where)
@@ -51,7 +51,11 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
 def are_plain(values: list[Any], outputs: Outputs) -> bool:
     """Whether none of a step's outputs has its own tag, time or windows, or belongs to another library."""
     kinds = set(map(type, values))
-    return outputs.kinds.keys().isdisjoint(kinds) and not any(issubclass(kind, _SPECIAL) for kind in kinds)
+    return outputs.kinds.keys().isdisjoint(kinds) and not _has_special(kinds)
+
+
+def _has_special(kinds: set[type]) -> bool:
+    return any(issubclass(kind, _SPECIAL) for kind in kinds)
 
 
 def check_complete(found: int, expected: int) -> None:

@@ -69,7 +69,7 @@ class AvroSink(Sink):
         return self.shards.describe("avro") + described(self.partition_by)
 
     def names(self) -> tuple[str, ...] | None:
-        """The names of the records' fields; None if the elements are no records."""
+        """The names of the records' fields; None if the elements are not records."""
         if not self.schema:
             return field_names(self.element_type)
         fields = self.schema.get("fields") if isinstance(self.schema, dict) else None

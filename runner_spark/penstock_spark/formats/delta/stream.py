@@ -246,8 +246,8 @@ class AddedRows(_Versions):
         super().__init__(source.place, source.elements, where)
         self._source = source
         self._names = tuple(columns_to_read(source.place, source.columns, self._schema, where).names)
-        is_named = source.starting_version not in (None, "latest") or source.version is not None
-        self.asks_first_position_once = not is_named
+        is_newest = source.starting_version in (None, "latest") and source.version is None
+        self.asks_first_position_once = is_newest
 
     def describe(self) -> str:
         return self._source.describe()
