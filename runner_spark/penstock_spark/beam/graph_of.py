@@ -41,7 +41,7 @@ from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import dofn_function, dofn_of
 from penstock_spark.beam.locations import location_of
 from penstock_spark.beam.side_inputs import side_input_of
-from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
+from penstock_spark.beam.sources import known_source, periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
 from penstock_spark.beam.streams import recorded_stream
 from penstock_spark.beam.types import element_type_of
@@ -199,6 +199,10 @@ def _impulse(builder: _Builder, node: Any) -> None:
 def _read(builder: _Builder, node: Any) -> None:
     if not isinstance(node.transform.source, beam_iobase.BoundedSource):
         raise _unknown(node)
+    known = known_source(node.transform.source)
+    if known is not None:
+        builder.step(node, Read(known), inputs=())
+        return
     values = Read(InlineValues((node.transform.source,)))
     reader = "SDFBoundedSourceReader"
     source, pieces, spread = (builder.inner_edge(node) for _ in range(3))

@@ -111,8 +111,14 @@ def beams_windowed_value_of(value: WindowedValue) -> Any:
     return beam_windowed_value.create(value.value, value.timestamp_micros, windows, pane)
 
 
+_NEW = TimestampedValue.__new__
+
+
 def _timestamped(output: Any) -> TimestampedValue[Any]:
-    return TimestampedValue(output.value, Timestamp.from_micros(output.timestamp.micros))
+    # There may be one for each element, and the time has been checked already.
+    made: TimestampedValue[Any] = _NEW(TimestampedValue)
+    made.value, made.timestamp_micros = output.value, output.timestamp.micros
+    return made
 
 
 def _windowed(output: Any) -> WindowedValue:

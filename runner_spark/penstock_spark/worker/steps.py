@@ -35,7 +35,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     """
     kinds = set(map(type, values))
     if not outputs.kinds.keys().isdisjoint(kinds):
-        values[:] = map(outputs.own, values)
+        values[:] = map(outputs.kinds[kinds.pop()] if len(kinds) == 1 else outputs.own, values)
         kinds = set(map(type, values))
     if not _has_special(kinds):
         return batch.with_values(values)
