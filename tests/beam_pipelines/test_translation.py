@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FilterDoFn, FlatMapDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.signature import signature_of
 from penstock.graph import show
+from penstock.io.text_sink import Shards, TextSink
+from penstock.io.text_source import TextSource
 from penstock.options.spark import SparkOptions
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
@@ -219,3 +222,60 @@ def test_a_read_of_pub_sub_and_an_unknown_source_are_refused_by_name() -> None:
         UnsupportedByRunner, match="the end _PubSubSource\n  at step 'Messages'\n  hint: only Google"
     ):
         graph_of(pipeline)
+
+
+def steps_of(pipeline: beam.Pipeline, mode: str = "batch") -> dict[str, Any]:
+    """The primitive of each step, by label."""
+    return {step.label: step.primitive for step in graph_of(pipeline, mode).steps}
+
+
+def test_plain_local_text_files_are_read_and_written_by_penstocks_own_ends(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("a\nb\n")
+    pipeline = beam.Pipeline()
+    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt", skip_header_lines=1)
+    _ = lines | beam.io.WriteToText(f"{tmp_path}/out", ".csv", num_shards=2, header="line")
+    steps = steps_of(pipeline)
+    assert list(steps) == ["ReadFromText/Read", "WriteToText/Write"]
+    assert steps["ReadFromText/Read"].source == TextSource(f"{tmp_path}/*.txt", skip_header_lines=1)
+    shards = Shards(f"{tmp_path}/out", ".csv", 2, "-SSSSS-of-NNNNN")
+    assert steps["WriteToText/Write"].sink == TextSink(shards, header="line")
+
+
+def test_a_stream_writes_text_as_beam_does(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create(["a"]) | beam.io.WriteToText(f"{tmp_path}/out")
+    assert "WriteToText/Write" in steps_of(pipeline)
+    streamed = steps_of(pipeline, "streaming")
+    assert "WriteToText/Write" not in streamed
+    assert any(label.startswith("WriteToText/Write/WriteImpl") for label in streamed)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("_hidden.txt", {}),
+        ("log.txt.gz", {}),
+        ("missing.txt", {"validate": False}),
+        ("log.txt", {"coder": beam.coders.BytesCoder()}),
+        ("log.txt", {"delimiter": b"|"}),
+        ("log.txt", {"strip_trailing_newlines": False}),
+        ("log.txt", {"compression_type": beam.io.filesystem.CompressionTypes.GZIP}),
+    ],
+)
+def test_text_that_spark_might_read_otherwise_is_read_by_beams_source(
+    tmp_path: Path, name: str, arguments: dict[str, Any]
+) -> None:
+    if name != "missing.txt":
+        (tmp_path / name).write_bytes(b"a\n")
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.io.ReadFromText(f"{tmp_path}/{name}", **arguments)
+    assert any("SDFBoundedSourceReader" in label for label in steps_of(pipeline))
+
+
+def test_text_that_a_coder_of_the_users_makes_is_written_by_beam(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline()
+    lines = pipeline | beam.Create(["a"])
+    _ = lines | "Coded" >> beam.io.WriteToText(f"{tmp_path}/a", coder=beam.coders.PickleCoder())
+    _ = lines | "Elsewhere" >> beam.io.WriteToText("gs://bucket/a")
+    labels = steps_of(pipeline)
+    assert not {"Coded/Write", "Elsewhere/Write"} & set(labels)

@@ -36,25 +36,33 @@ from penstock.graph import (
     SideInputSlot,
     StatefulParDo,
     Step,
+    Write,
 )
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import dofn_function, dofn_of
 from penstock_spark.beam.locations import location_of
 from penstock_spark.beam.side_inputs import side_input_of
-from penstock_spark.beam.sources import known_source, periodic_source, read_pieces, split_source
+from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
 from penstock_spark.beam.streams import recorded_stream
+from penstock_spark.beam.text_files import text_sink_of, text_source_of
 from penstock_spark.beam.types import element_type_of
 from penstock_spark.beam.windowing import windowing_of
+from penstock_spark.supported import default_mode
 
 
-def graph_of(pipeline: Any) -> Graph:
-    """The graph of a pipeline of Beam's.
+def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
+    """The graph of a pipeline of Beam's, for a mode; without a mode, the graph decides.
 
     Raises:
         UnsupportedByRunner: If the runner cannot run a transform; the message names it.
     """
-    builder = _Builder()
+    graph = _built(pipeline, is_batch=True)
+    return graph if (mode or default_mode(graph)) == "batch" else _built(pipeline, is_batch=False)
+
+
+def _built(pipeline: Any, is_batch: bool) -> Graph:
+    builder = _Builder(is_batch)
     for node in pipeline.transforms_stack[0].parts:
         builder.add(node)
     return Graph(tuple(builder.steps), tuple(builder.edges))
@@ -63,7 +71,8 @@ def graph_of(pipeline: Any) -> Graph:
 class _Builder:
     """The steps and edges so far, and the edge of each PCollection."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_batch: bool) -> None:
+        self.is_batch = is_batch
         self.steps: list[Step] = []
         self.edges: list[Edge] = []
         self.numbers: dict[Any, int] = {}
@@ -72,7 +81,7 @@ class _Builder:
         """Adds the steps of a transform: of itself if the compiler knows it, else of its parts."""
         if isinstance(node.transform, ExternalTransform):
             raise _unknown(node)
-        translate = _translation(node)
+        translate = _translation(node, self.is_batch)
         if translate is not None:
             translate(self, node)
         elif node.parts:
@@ -167,21 +176,26 @@ def _unknown(node: Any) -> Exception:
 _Translation = Callable[[_Builder, Any], None]
 
 
-def _translation(node: Any) -> _Translation | None:
+def _translation(node: Any, is_batch: bool) -> _Translation | None:
     """How the steps of a transform are made; None for a composite that is made of its parts."""
     translate = next(
         (found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None
     )
-    return None if translate is None or (node.parts and not _is_known_composite(node)) else translate
+    return (
+        None if translate is None or (node.parts and not _is_known_composite(node, is_batch)) else translate
+    )
 
 
-def _is_known_composite(node: Any) -> bool:
+def _is_known_composite(node: Any, is_batch: bool) -> bool:
     """Whether the compiler knows better than the parts of a composite."""
     match node.transform:
         case beam_core.CombinePerKey():
             return not node.side_inputs
         case beam_iobase.Read():
             return isinstance(node.transform.source, beam_iobase.BoundedSource)
+        case beam_iobase.Write():
+            # In a stream, Beam writes the files of a window, and a sink of penstock's those of a micro-batch.
+            return is_batch and text_sink_of(node.transform.sink) is not None
     return type(node.transform) in _KNOWN_COMPOSITES
 
 
@@ -199,7 +213,7 @@ def _impulse(builder: _Builder, node: Any) -> None:
 def _read(builder: _Builder, node: Any) -> None:
     if not isinstance(node.transform.source, beam_iobase.BoundedSource):
         raise _unknown(node)
-    known = known_source(node.transform.source)
+    known = text_source_of(node.transform.source)
     if known is not None:
         builder.step(node, Read(known), inputs=())
         return
@@ -211,6 +225,13 @@ def _read(builder: _Builder, node: Any) -> None:
     builder.step(node, Reshuffle(), part=f"{reader}/Spread", inputs=[pieces.edge], outputs=[spread])
     [output] = builder._outputs(node)
     builder.step(node, ParDo(read_pieces()), part=f"{reader}/Read", inputs=[spread.edge], outputs=[output])
+
+
+def _write(builder: _Builder, node: Any) -> None:
+    sink = text_sink_of(node.transform.sink)
+    if sink is None:
+        raise _unknown(node)
+    builder.step(node, Write(sink))
 
 
 def _pardo(builder: _Builder, node: Any) -> None:
@@ -266,6 +287,7 @@ _TRANSLATIONS: Mapping[type, _Translation] = {
     PeriodicImpulse: _periodic_impulse,
     beam_core.Impulse: _impulse,
     beam_iobase.Read: _read,
+    beam_iobase.Write: _write,
     beam_test_stream.TestStream: _test_stream,
     beam_core.WindowInto: _simple(AssignWindows),
     beam_core.ParDo: _pardo,

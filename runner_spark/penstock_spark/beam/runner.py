@@ -8,6 +8,7 @@ from apache_beam.options.pipeline_options import TypeOptions
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.runner import PipelineRunner
 
+from penstock.options.spark import SparkOptions
 from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import options_of
@@ -35,15 +36,18 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         allows_any_key = options.view_as(TypeOptions).allow_non_deterministic_key_coders
         pipeline.visit(group_by_key_input_visitor(not allows_any_key))
         register_beams_coders()
-        return BeamResult(self._runner.run_pipeline(_Translated(pipeline), options_of(options)))
+        own = options_of(options)
+        mode = self._runner.arguments.get("mode", own.view_as(SparkOptions).mode)
+        return BeamResult(self._runner.run_pipeline(_Translated(pipeline, mode), own))
 
 
 class _Translated:
     """A pipeline of Beam's as the Spark runner sees it."""
 
-    def __init__(self, pipeline: Any) -> None:
+    def __init__(self, pipeline: Any, mode: str | None) -> None:
         self._pipeline = pipeline
+        self._mode = mode
 
     def to_graph(self) -> Any:
         """The graph of the pipeline."""
-        return graph_of(self._pipeline)
+        return graph_of(self._pipeline, self._mode)

@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from apache_beam.coders import StrUtf8Coder
 from apache_beam.io import iobase as beam_iobase
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.io.textio import _TextSource
 from apache_beam.utils import timestamp as beam_timestamp
 
 from penstock.functions.dofn import DoFn, FlatMapDoFn
-from penstock.io.text_source import TextSource
 from penstock.transforms.periodicsequence import PeriodicImpulse, PeriodicSource, RebaseMode
 from penstock_spark.beam.values import OUTPUT_KINDS, time_of
-
-
-def known_source(source: Any) -> TextSource | None:
-    """Penstock's source that gives what a source of Beam's does, and is faster; None if there is none for sure.
-
-    Text files are read by Spark if they are local, not compressed and not hidden: Spark leaves out files whose name
-    begins with ``_`` or ``.``, and goes by more suffixes of compression than Beam.
-    """
-    if type(source) is not _TextSource or not _is_usual(source):
-        return None
-    pattern = source._pattern.get()
-    if "://" in pattern:
-        return None
-    names = [Path(found.path).name for match in FileSystems.match([pattern]) for found in match.metadata_list]
-    if not names or any(name.startswith(("_", ".")) or name.endswith(_SUFFIXES) for name in names):
-        return None
-    return TextSource(pattern, skip_header_lines=source._skip_header_lines)
-
-
-_SUFFIXES = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".xz", ".zst", ".zstd", ".zip")
-
-
-def _is_usual(source: Any) -> bool:
-    """Whether a source of text has only arguments that mean the same to Spark."""
-    return (
-        source._pattern.is_accessible()
-        and type(source._coder) is StrUtf8Coder
-        and source._compression_type in (CompressionTypes.AUTO, CompressionTypes.UNCOMPRESSED)
-        and source._strip_trailing_newlines
-        and source._header_matcher
-        is source._header_processor
-        is source._delimiter
-        is source._escapechar
-        is None
-    )
 
 
 def split_source() -> DoFn:

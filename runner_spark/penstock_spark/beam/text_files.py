@@ -1,0 +1,65 @@
+"""Beam's text files as penstock's, which Spark reads and writes faster, where both mean the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from apache_beam.coders.coders import StrUtf8Coder, ToBytesCoder
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.textio import _TextSink, _TextSource
+
+from penstock.io.text_sink import Shards, TextSink
+from penstock.io.text_source import TextSource
+
+
+def text_source_of(source: Any) -> TextSource | None:
+    """The source that reads the same lines; None if there is none for sure.
+
+    The files must be local, plain and not hidden: Spark leaves out files whose names begin with ``_`` or ``.``, and
+    decompresses more suffixes than Beam.
+    """
+    if type(source) is not _TextSource or not _reads_plain_lines(source):
+        return None
+    pattern = source._pattern.get()
+    if "://" in pattern:
+        return None
+    names = [Path(found.path).name for match in FileSystems.match([pattern]) for found in match.metadata_list]
+    if not names or any(name.startswith(("_", ".")) or name.endswith(_COMPRESSED) for name in names):
+        return None
+    return TextSource(pattern, skip_header_lines=source._skip_header_lines)
+
+
+_COMPRESSED = (".bz2", ".deflate", ".gz", ".lz4", ".lzma", ".snappy", ".xz", ".zip", ".zst", ".zstd")
+
+
+def _reads_plain_lines(source: Any) -> bool:
+    """Whether a source of text has only arguments that mean the same to Spark."""
+    special = (source._header_matcher, source._header_processor, source._delimiter, source._escapechar)
+    return (
+        source._pattern.is_accessible()
+        and type(source._coder) is StrUtf8Coder
+        and source._compression_type in (CompressionTypes.AUTO, CompressionTypes.UNCOMPRESSED)
+        and source._strip_trailing_newlines
+        and all(argument is None for argument in special)
+    )
+
+
+def text_sink_of(sink: Any) -> TextSink | None:
+    """The sink that writes the same files from a bounded collection; None if there is none for sure."""
+    if type(sink) is not _TextSink or type(sink.coder) is not ToBytesCoder:
+        return None
+    paths = sink.file_path_prefix, sink.file_name_suffix
+    if not all(path.is_accessible() for path in paths) or "://" in sink.file_path_prefix.get():
+        return None
+    return TextSink(
+        Shards(*(path.get() for path in paths), sink.num_shards, sink.shard_name_template),
+        append_trailing_newlines=sink._append_trailing_newlines,
+        compression_type=sink.compression_type,
+        header=sink._header,
+        footer=sink._footer,
+        max_records_per_shard=sink.max_records_per_shard,
+        max_bytes_per_shard=sink.max_bytes_per_shard,
+        skip_if_empty=sink.skip_if_empty,
+    ).check()
