@@ -35,7 +35,7 @@ myst_heading_anchors = 4
 # Docstrings have names in single backticks, as Markdown has.
 default_role = "code"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
 
 
