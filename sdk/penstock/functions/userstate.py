@@ -128,8 +128,9 @@ class StateSpec:
     """
 
     def __init__(self, name: str, coder: Any) -> None:
-        if not isinstance(name, str):
-            raise refusal(TypeError, f"the name of a state is a string, not {name!r}")
+        if not isinstance(name, str) or not name:
+            what = f"the name of a state must be a text that is not empty, but is {name!r}"
+            raise refusal(TypeError, what, hint="write BagStateSpec('seen', VarIntCoder()), for example")
         if not isinstance(coder, Coder):
             what = f"the coder of state {name!r} is not a Coder: {coder!r}"
             raise refusal(TypeError, what, hint="e.g. VarIntCoder()")

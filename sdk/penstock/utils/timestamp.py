@@ -28,7 +28,11 @@ MICROS_PER_SECOND = 1_000_000
 def micros_of(number: Any, unit_micros: int, noun: str) -> int:
     """A number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
     if isinstance(number, (int, float)):
-        return int(number * unit_micros)
+        try:
+            return int(number * unit_micros)
+        except (ValueError, OverflowError):
+            what = f"{number} cannot be {noun}"
+            raise refusal(ValueError, what, hint="give a finite number") from None
     try:
         return index(number) * unit_micros
     except TypeError:
