@@ -32,7 +32,7 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
 
 
 def located(text: str, where: str | None) -> str:
-    r"""A text that does not say where yet, with its middle part.
+    r"""A text of two parts with its middle part; a text that has one stays as it is.
 
     >>> print(located("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
     mode is 'turbo'
@@ -40,6 +40,8 @@ def located(text: str, where: str | None) -> str:
       hint: use batch
     """
     what, *hint = text.split("\n  hint: ", maxsplit=1)
+    if "\n" in what:
+        return text
     return three_parts(what, where=where, hint=hint[0] if hint else None)
 
 

@@ -78,6 +78,10 @@ class Chance(random.Random):
             return self.one_of(_INTERESTING_TEXTS)
         return "".join(self.one_of('ab"\\,;\n\r\t ä\U0001f600\x00') for _ in range(self.randint(0, length)))
 
+    def clean_text(self, length: int = 8) -> str:
+        """A text that UTF-8 can hold."""
+        return self.text(length).encode("utf-8", "replace").decode()
+
     def blob(self, length: int = 12) -> bytes:
         return self.randbytes(self.randint(0, length))
 
@@ -153,11 +157,11 @@ class Chance(random.Random):
             case 3:
                 return self.one_of((0.5, -1e300, 1e-300))
             case 4 | 5:
-                return self.text().encode("utf-8", "replace").decode()
+                return self.clean_text()
             case 6:
                 return [self.json_value(depth - 1) for _ in range(self.randint(0, 3))]
             case _:
-                return {f"{self.text(3)}": self.json_value(depth - 1) for _ in range(self.randint(0, 3))}
+                return {self.clean_text(3): self.json_value(depth - 1) for _ in range(self.randint(0, 3))}
 
     def key(self, depth: int = 2) -> Any:
         """A value that may be a key."""

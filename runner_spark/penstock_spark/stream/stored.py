@@ -9,7 +9,7 @@ from penstock.error import refusal
 
 
 def versioned(stored: bytes, version: object, what: str) -> tuple[Any, ...]:
-    r"""The content of a pickled tuple that begins with its version.
+    """The content of a pickled tuple that begins with its version.
 
     Args:
         stored: The tuple, pickled.
@@ -18,12 +18,12 @@ def versioned(stored: bytes, version: object, what: str) -> tuple[Any, ...]:
 
     >>> versioned(pickle.dumps((3, "content")), 3, "the state of a shard")
     ('content',)
-    >>> versioned(b"\x80\x05", 3, "the state of a shard")
+    >>> versioned(pickle.dumps((2, "content")), 3, "the state of a shard")
     Traceback (most recent call last):
         ...
-    ValueError: the state of a shard cannot be read: pickle data was truncated
+    ValueError: the state of a shard has the format 2, not 3
       at ...
-      hint: restore the checkpoint from a copy, or start again in another folder
+      hint: go on with the version of penstock that wrote it
     """
     found, *content = unpickled(stored, what)
     if found != version:

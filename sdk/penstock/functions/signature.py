@@ -261,7 +261,12 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
     ]
     if len(ids) != len(set(ids)):
         what = f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}"
-        raise refusal(ValueError, what, where=here(), hint="ask for each once")
+        raise refusal(
+            ValueError,
+            what,
+            where=here(),
+            hint="ask for each once, and give each cell of state a name of its own",
+        )
 
 
 def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:

@@ -227,7 +227,7 @@ class TimerSpec:
     def __init__(self, name: str, time_domain: str) -> None:
         if time_domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME):
             what = f"Unsupported TimeDomain: {time_domain!r}"
-            raise refusal(ValueError, what, hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME")
+            raise refusal(ValueError, what, hint="use TimeDomain.WATERMARK or TimeDomain.REAL_TIME")
         self.name = self.prefix + name
         self.time_domain = time_domain
         self._attached_callback: Callable[..., Any] | None = None

@@ -53,8 +53,8 @@ class OptionsParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints what is wrong and ends the program; argparse's own method prints every flag before that."""
         what = re.sub("ignored explicit argument (.*)", r"it takes no value, and is given \1", message)
-        hint = f"{self.prog} --help shows all options"
-        self.exit(2, f"{three_parts(f'{self.prog}: {what}', hint=hint)}\n")
+        program = os.path.basename(sys.argv[0]) or "program"
+        self.exit(2, f"{three_parts(f'{program}: {what}', hint=f'{program} --help shows all options')}\n")
 
     def values_of(self, flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         """The values by name, and the arguments that no flag knows; lists and dicts belong to the caller."""
