@@ -142,6 +142,30 @@ SUBJECT = Subject(
             files={"scores.csv": "at\n2026-01-01\n"},
         ),
         Row(
+            "a separator that is empty",
+            write="""
+                p | beam.io.ReadFromCsv("scores.csv", sep="")
+                """,
+            see="""
+                ValueError: sep must be a text, but is ''
+                  at game.py:1
+                  hint: write sep=';', for example
+                """,
+            files={"scores.csv": "team,points\n"},
+        ),
+        Row(
+            "a quote of two characters",
+            write="""
+                p | beam.io.ReadFromCsv("scores.csv", quotechar="''")
+                """,
+            see="""
+                ValueError: quotechar must be one character, but is "''"
+                  at game.py:1
+                  hint: write quotechar="'", for example
+                """,
+            files={"scores.csv": "team,points\n"},
+        ),
+        Row(
             "a rule for empty matches that does not exist",
             write="""
                 from penstock.io import fileio

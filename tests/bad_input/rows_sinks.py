@@ -64,6 +64,20 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "two writes with the same names",
+            write="""
+                lines = p | beam.Create(["a"])
+                lines | "First" >> beam.io.WriteToText("lines")
+                lines | "Second" >> beam.io.WriteToText("lines")
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: its files have the same names as the files of 'First', and would replace them
+                  at step 'Second' (game.py:3)
+                  hint: give one of the two another path, or Flatten their inputs
+                """,
+        ),
+        Row(
             "rows of no known type in Parquet",
             write="""
                 p | beam.Create([1]) | beam.io.WriteToParquet("out")

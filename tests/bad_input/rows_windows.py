@@ -152,7 +152,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: cannot interpret a str as a Duration
                   at game.py:1
-                  hint: give an int or a float
+                  hint: give seconds, as an int or a float
                 """,
         ),
         Row(
@@ -227,7 +227,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: cannot interpret a str as a Timestamp
                   at game.py:1
-                  hint: give an int or a float
+                  hint: give seconds, as an int or a float
                 """,
         ),
         Row(
@@ -238,9 +238,9 @@ SUBJECT = Subject(
                 Timestamp(float("nan"))
                 """,
             see="""
-                ValueError: nan cannot be seconds
+                ValueError: a time cannot be nan
                   at game.py:3
-                  hint: give a finite number
+                  hint: give a finite number of seconds
                 """,
         ),
         Row(
@@ -251,7 +251,7 @@ SUBJECT = Subject(
                 Timestamp.from_rfc3339("2026-02-30T00:00:00Z")
                 """,
             see="""
-                ValueError: could not parse the RFC 3339 string of 20 characters: it is not one
+                ValueError: could not parse the RFC 3339 string of 20 characters: it has another form, or there is no such date
                   at game.py:3
                   hint: write it like 2009-02-13T23:31:30Z
                 """,

@@ -291,9 +291,8 @@ def _read(place: Place, name: str) -> Signature:
 
 def _is_of(plan: Signature, key: str, kind: type) -> bool:
     value = plan.get(key)
-    return type(value) is kind and all(
-        isinstance(part, _PARTS[key]) for part in (value if kind is list else ())
-    )
+    parts = value if isinstance(value, list) else []
+    return type(value) is kind and all(isinstance(part, _PARTS[key]) for part in parts)
 
 
 def _no_plan(place: Place, name: str, wrong: str) -> ValueError:
