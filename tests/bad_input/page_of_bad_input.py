@@ -17,8 +17,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "bad_input.md"
 SUBJECTS: tuple[Subject, ...] = tuple(
     import_module(f"rows_{name}").SUBJECT
     for name in (
-        *("options", "spark_options", "pipelines", "types", "windows", "files", "sinks", "sql", "state"),
-        *("streams", "coders"),
+        *("options", "spark_options", "pipelines", "user_code", "types", "keys", "windows", "files", "read"),
+        *("sinks", "written", "sql", "state", "streams", "checkpoints", "coders"),
     )
 )
 
@@ -31,7 +31,7 @@ error, word for word, or what it prints. An error of penstock's says what is wro
 raised while the pipeline is built, or before anything starts; the rows that say *runs* need Spark.
 
 In all programs, `import penstock as beam` stands before the first line, `p` is a `beam.Pipeline()`, and the file is
-`{program}`. The program runs in the folder `{folder}`.
+{program}. The program runs in the folder `{folder}`.
 
 """
 

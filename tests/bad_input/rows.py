@@ -21,7 +21,8 @@ PROGRAM = "game.py"
 FOLDER = "/data"
 """What is shown for the folder in which the program runs."""
 
-_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_VARIES = re.compile(r"0x[0-9a-f]{6,}|(?<=_penstock-temp-)[0-9a-f]+")
+"""Addresses of objects, and names that are made for each run."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def played(row: Row, folder: Path) -> str:
             shown = error.getvalue()
         except Exception as raised:
             shown = _last_lines(raised)
-    return _ADDRESS.sub("0x...", shown.replace(str(folder), FOLDER)).rstrip()
+    return _VARIES.sub("...", shown.replace(str(folder), FOLDER)).rstrip()
 
 
 def _last_lines(error: Exception) -> str:

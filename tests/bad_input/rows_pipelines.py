@@ -175,7 +175,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Map(Double())
                 """,
             see="""
-                TypeError: Map can be used only with callable objects. Received <game.Double object at 0x...> instead
+                TypeError: Map can be used only with callable objects. Received <game.Double object at ...> instead
                   at game.py:5
                   hint: use ParDo for a DoFn
                 """,

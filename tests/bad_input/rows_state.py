@@ -162,6 +162,18 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a side input as an input",
+            write="""
+                rates = p | "Rates" >> beam.Create([2])
+                beam.pvalue.AsSingleton(rates) | beam.Map(str)
+                """,
+            see="""
+                TypeError: an input is of the type AsSingleton, and not a PCollection
+                  at game.py:2
+                  hint: pass PCollections, or lists of elements
+                """,
+        ),
+        Row(
             "a list as a side input",
             write="""
                 beam.pvalue.AsSingleton([2])

@@ -236,7 +236,7 @@ def _continued(
     try:
         comparison = compare(old, signature, drop_state)
     except _NOT_A_PLAN as error:
-        raise _no_plan(place, PLAN, type(error).__name__) from error
+        raise _no_plan(place, PLAN, "it has other parts") from error
     if comparison.refusals:
         raise _misfit(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
@@ -281,7 +281,7 @@ def _read(place: Place, name: str) -> Signature:
         newer = newer_format(plan)
         wrong = [] if newer else [key for key, kind in _TYPES.items() if not _is_of(plan, key, kind)]
     except _NOT_A_PLAN as error:
-        newer, wrong = None, [type(error).__name__]
+        newer, wrong = None, ["it is not JSON" if isinstance(error, ValueError) else "it has other parts"]
     if newer:
         raise refusal(ValueError, newer, where=f"in {place.location}", hint="use the newer penstock")
     if wrong:

@@ -133,7 +133,7 @@ MESSAGES = (
         + _FILE.replace("file>", "file2>")
         + r".{0,20000}?CSV header (?:does not conform|is not conforming)",
         "the header of {file} has a name twice, or is not the header of the other files",
-        "give the files one header, or pass names=[...] and header=0, which replaces the headers",
+        "give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it",
         "file",
     ),
     _line(

@@ -189,7 +189,7 @@ def malformed_lines(count: int, file: str, where: str) -> ValueError:
     """The error for lines that are not CSV; `file` is the first file with such a line."""
     return refusal(
         ValueError,
-        f"{count} malformed lines of CSV, the first file with one being {file}",
+        f"{count} malformed line{'s' if count > 1 else ''} of CSV, the first file with one being {file}",
         where=where,
         hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
     )
