@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from penstock.base.where import caller
+from penstock.base.where import caller, here
 from penstock.construction.graph_of import graph_with_edge
 from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
-from penstock.error import UnsupportedByRunner
+from penstock.error import UnsupportedByRunner, located
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
-from penstock.options.given import check_given, checked_arguments
+from penstock.options.given import check_given, checked_arguments, misfits
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
@@ -132,8 +132,11 @@ class SparkRunner(PipelineRunner):
             settings._all_options = {**settings._all_options, **self.arguments}
         check_given(settings)
         given = settings.get_all_options(drop_default=True, retain_unknown_options=True)
-        errors = [*PipelineOptionsValidator(settings, self).validate(), *refusals(given)]
+        errors = [*misfits(settings)] or [
+            *PipelineOptionsValidator(settings, self).validate(),
+            *refusals(given),
+        ]
         if errors:
-            raise ValueError("\n".join(errors))
+            raise ValueError("\n".join(located(error, here()) for error in errors))
         warn_of_no_effect(given)
         return settings

@@ -9,6 +9,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.functions.signature import signature_of
 from penstock.functions.splitting import splits_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
+from penstock.io.columnar import ColumnSink
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
@@ -50,6 +51,8 @@ def check(graph: Graph, mode: str) -> None:
     for step in graph.steps:
         for what, hint in _refusals(graph, step, mode):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
+    for step, what, hint in _colliding(graph):
+        raise UnsupportedByRunner(what, where=step.where, hint=hint)
     if mode != "batch":
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
@@ -168,6 +171,24 @@ def _streaming(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
                     "than 0: a file gets its name when its window ends, and the global window never ends",
                     "pass triggering_frequency, put WindowInto before the write, or let no step read its results",
                 )
+
+
+def _colliding(graph: Graph) -> Iterator[tuple[Step, str, str]]:
+    """Writes whose files have the names of another one's: the last would replace the others."""
+    found: dict[Any, Step] = {}
+    for step in graph.steps:
+        sink = step.primitive.sink if isinstance(step.primitive, Write) else None
+        shards = getattr(sink, "shards", None)
+        if shards is not None:
+            names: Any = shards.file_path_prefix, shards.template, shards.file_name_suffix
+        elif isinstance(sink, ColumnSink) and sink.file_naming is None:
+            names = sink.path, sink.partition_by
+        else:
+            continue
+        other = found.setdefault(names, step)
+        if other is not step:
+            what = f"its files have the same names as the files of {other.label!r}, and would replace them"
+            yield step, what, "give one of the two another path, or Flatten their inputs"
 
 
 def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:

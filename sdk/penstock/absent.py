@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from penstock.base.where import here
 from penstock.error import three_parts
 
 _PACKAGE = "penstock."
@@ -33,17 +34,21 @@ class AbsentModules:
         package, _, name = fullname.rpartition(".")
         if "_handle_fromlist" in callers:
             # The caller would replace a ModuleNotFoundError with an error without a hint.
-            raise ImportError(
-                three_parts(f"cannot import name {name!r} from {package!r}", hint=hint), name=package
-            )
-        raise ModuleNotFoundError(three_parts(f"No module named {fullname!r}", hint=hint), name=fullname)
+            what = f"cannot import name {name!r} from {package!r}"
+            raise ImportError(three_parts(what, where=here(), hint=hint), name=package)
+        what = f"No module named {fullname!r}"
+        raise ModuleNotFoundError(three_parts(what, where=here(), hint=hint), name=fullname)
 
 
 def _hint(name: str) -> str | None:
     from penstock.left_out import instead_of
 
     instead = instead_of(name)
-    return None if instead is None else f"Beam has it, and penstock does not; {instead}"
+    if instead is None:
+        return None
+    yet = " yet" if instead.startswith("not yet: ") else ""
+    advice = instead.removeprefix("not yet: ").removeprefix("not our business: ")
+    return f"Beam has it, and penstock does not{yet}; {advice}"
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
@@ -51,11 +56,12 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
     >>> print(no_attribute("penstock.io", "ReadFromMongoDB"))
     module 'penstock.io' has no attribute 'ReadFromMongoDB'
-      hint: Beam has it, and penstock does not; not our business: Spark reads ...
+      at ...
+      hint: Beam has it, and penstock does not; Spark reads ...
     """
-    what = f"module {module!r} has no attribute {name!r}"
+    what, hint = f"module {module!r} has no attribute {name!r}", _hint(f"{module}.{name}")
     return AttributeError(
-        three_parts(what, hint=_hint(f"{module}.{name}")), name=name, obj=sys.modules.get(module)
+        three_parts(what, where=hint and here(), hint=hint), name=name, obj=sys.modules.get(module)
     )
 
 

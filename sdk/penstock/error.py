@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from penstock.base.where import here
+
 ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
@@ -29,15 +31,40 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
     return "\n".join(lines)
 
 
+def located(text: str, where: str | None) -> str:
+    r"""A text of two parts with its middle part; a text that has one stays as it is.
+
+    >>> print(located("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
+    mode is 'turbo'
+      at game.py:41
+      hint: use batch
+    """
+    what, *hint = text.split("\n  hint: ", maxsplit=1)
+    if "\n" in what:
+        return text
+    return three_parts(what, where=where, hint=hint[0] if hint else None)
+
+
 def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:
-    """An error of one of Python's types, with a text in three parts."""
-    return kind(three_parts(what, where=where, hint=hint))
+    """An error of one of Python's types, with a text in three parts.
+
+    Args:
+        kind: The type of the error.
+        what: What is wrong.
+        where: The place; by default the line of the user's program that is being executed, if there is one. An empty
+            text means that a caller will add the place.
+        hint: What the user can do about it.
+    """
+    return kind(three_parts(what, where=here() if where is None else where, hint=hint))
 
 
 class BeamError(Exception):
     """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``)."""
 
     def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
+        if where is None and hint is not None:
+            # An error that is unpickled gets its whole text as `what`, and no hint.
+            where = here()
         super().__init__(three_parts(what, where=where, hint=hint))
 
 

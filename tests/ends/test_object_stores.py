@@ -384,7 +384,7 @@ def test_json_and_csv_are_read(place: str) -> None:
     read = beam.io.ReadFromCsv(f"{place}/latin", sep=";", encoding="latin-1", names=["n", "s"])
     check(read, [beam.Row(n=1, s="ü"), beam.Row(n=2, s="3")])
     put(f"{place}/open", b'n,s\n1,"x\n2,y\n')
-    refused(beam.io.ReadFromCsv(f"{place}/open"), ValueError, "malformed lines of CSV.*open")
+    refused(beam.io.ReadFromCsv(f"{place}/open"), ValueError, "malformed line of CSV.*open")
 
 
 def test_avro_is_read_in_splits_and_written(place: str, spark: SparkSession) -> None:

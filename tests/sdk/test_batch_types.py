@@ -171,7 +171,7 @@ def with_an_argument_too_many() -> Any:
         (lambda: applied(asking(beam.DoFn.ElementParam)), NotImplementedError, r"Asking.*ElementParam"),
         (lambda: applied(asking(beam.DoFn.WindowedValueParam)), ValueError, r"Asking.*WindowedValueParam"),
         (lambda: applied(asking(beam.DoFn.BundleFinalizerParam)), ValueError, r"Asking.*BundleFinalizerParam"),
-        (with_an_argument_too_many, TypeError, r"OfBatches.process_batch is given 1 arguments too many"),
+        (with_an_argument_too_many, TypeError, r"OfBatches.process_batch is given 1 argument too many"),
         (
             lambda: beam.ParDo(BatchToElement()).with_exception_handling(),
             ValueError,

@@ -191,7 +191,7 @@ def test_a_sequence_goes_on_when_its_next_element_is_due():
 
 @pytest.mark.parametrize("element", [(10, 0, 1), (0, 10, 0)])
 def test_a_sequence_that_cannot_be_is_refused(element):
-    with pytest.raises(ValueError, match="a sequence cannot go"):
+    with pytest.raises(ValueError, match=r"it stops|of a sequence is 0 seconds"):
         called(ImpulseSeqGenDoFn(), element)
 
 

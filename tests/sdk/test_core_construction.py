@@ -379,7 +379,7 @@ def test_flat_map_without_a_function_gives_the_items_of_texts_too_and_their_type
 
 
 def test_arguments_that_do_not_fit_are_a_type_check_error_with_the_step():
-    with pytest.raises(TypeCheckError, match="passed to Map, is given 1 arguments too many"):
+    with pytest.raises(TypeCheckError, match="passed to Map, is given 1 argument too many"):
         beam.Map(lambda x: x, 1)
     with pytest.raises(TypeError, match="missing a required argument: 'y'"):
         beam.Map(lambda x, y: x)

@@ -61,13 +61,13 @@ def test_a_wrong_name_is_refused_with_the_nearest_one(transform) -> None:
     here = next(number for number, line in enumerate(lines, 1) if '"Here" >> transform' in line)
     assert where.startswith("  at step 'Here")
     assert where.endswith(f"(test_field_names.py:{here})")
-    assert hint == "  hint: did you mean 'team'? The fields are team, points"
+    assert hint == "  hint: did you mean 'team'? The fields are: team, points"
 
 
 def test_a_name_in_other_letters_is_no_field_either() -> None:
     with pytest.raises(TypeCheckError, match="did you mean 'team'"):
         _ = _rows() | beam.Select("TEAM")
-    with pytest.raises(TypeCheckError, match=r"hint: The fields are team, points"):
+    with pytest.raises(TypeCheckError, match=r"hint: The fields are: team, points"):
         _ = _rows() | "Far" >> beam.Select("xyz")
 
 

@@ -69,7 +69,7 @@ def test_a_file_system_that_knows_no_times_has_no_cursor(monkeypatch, tmp_path):
 
 
 def test_a_cursor_needs_deduplication_and_gives_changed_files_again(caplog):
-    with pytest.raises(ValueError, match=r"(?s)needs has_deduplication=True\n  hint"):
+    with pytest.raises(ValueError, match=r"(?s)needs has_deduplication=True\n  at .*\n  hint"):
         MatchContinuously("*", has_deduplication=False, timestamp_cursor=True)
     with caplog.at_level(logging.WARNING):
         assert MatchContinuously("*", timestamp_cursor=True).match_upd

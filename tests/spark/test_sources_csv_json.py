@@ -91,7 +91,7 @@ def test_malformed_lines_of_csv_are_an_error_that_names_the_file(
 ) -> None:
     (tmp_path / "good.csv").write_text("a,b\n1,x\n")
     (tmp_path / "zbad.csv").write_text(f"a,b\n1,x\n{line}\n2,y\n")
-    with pytest.raises(ValueError, match=r"1 malformed lines of CSV.*zbad\.csv") as caught:
+    with pytest.raises(ValueError, match=r"1 malformed line of CSV.*zbad\.csv") as caught:
         open_source(ReadFromCsv(f"{tmp_path}/*.csv").source, spark, WHERE)
     assert WHERE in str(caught.value)
 

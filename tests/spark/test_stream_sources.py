@@ -280,7 +280,7 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
 @pytest.mark.parametrize(
     ("transform", "first", "second", "type", "what"),
     [
-        (ReadFromCsv, "a,b\n1,x\n", "a,b\n1\n", ValueError, "1 malformed lines of CSV"),
+        (ReadFromCsv, "a,b\n1,x\n", "a,b\n1\n", ValueError, "1 malformed line of CSV"),
         (
             ReadFromCsv,
             "a,b\n1,x\n",

@@ -36,10 +36,18 @@ _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
 _COMMANDS = {"drain": False, "signal": True, "end": True}
 """The commands, and whether each has an argument."""
 
-_KEYS = (
-    *("penstock", "mode", "clock", "shards", "heartbeat", "sources", "levels", "steps", "sinks"),
-    *("dropped", "since", "id"),
-)
+_TYPES = {
+    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id"), str),
+    **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), list),
+    **dict.fromkeys(("shards", "since"), int),
+}
+"""What a plan has, and the types of it."""
+
+_PARTS = {"sources": dict, "levels": dict, "steps": str, "sinks": str, "dropped": str}
+"""The types of what is in the lists of a plan."""
+
+_NOT_A_PLAN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What comes of reading a file that is not a plan as one."""
 _DIGITS = 20
 _LOGGER = logging.getLogger(__name__)
 
@@ -206,8 +214,13 @@ def _refuse_strangers(place: Place) -> None:
 
 
 def _ended(place: Place) -> ValueError:
-    ended = json.loads(place.read(ENDED))
-    what = f"the run of the checkpoint {place.location} has ended: {ended['state']} at {ended['at']}"
+    try:
+        ended = json.loads(place.read(ENDED))
+        how = f": {ended['state']} at {ended['at']}"
+    except (LookupError, RecursionError, TypeError, ValueError):
+        # The file is damaged, but it is there.
+        how = ""
+    what = f"the run of the checkpoint {place.location} has ended{how}"
     because = "all of its windows have fired, so a new run would drop new elements as late"
     hint = (
         "start again with another checkpoint_location, which reads all input again; "
@@ -220,7 +233,10 @@ def _continued(
     place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str]
 ) -> Checkpoint:
     latest, old = plans[0], plans[-1]
-    comparison = compare(old, signature, drop_state)
+    try:
+        comparison = compare(old, signature, drop_state)
+    except _NOT_A_PLAN as error:
+        raise _no_plan(place, PLAN, "it has other parts") from error
     if comparison.refusals:
         raise _misfit(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
@@ -263,16 +279,26 @@ def _read(place: Place, name: str) -> Signature:
     try:
         plan: Signature = json.loads(place.read(name))
         newer = newer_format(plan)
-        missing = [] if newer else [key for key in _KEYS if key not in plan]
-    except (ValueError, TypeError, KeyError) as error:
-        newer, missing = None, [type(error).__name__]
+        wrong = [] if newer else [key for key, kind in _TYPES.items() if not _is_of(plan, key, kind)]
+    except _NOT_A_PLAN as error:
+        newer, wrong = None, ["it is not JSON" if isinstance(error, ValueError) else "it has other parts"]
     if newer:
         raise refusal(ValueError, newer, where=f"in {place.location}", hint="use the newer penstock")
-    if missing:
-        what = f"{name} is not the plan of a checkpoint ({', '.join(missing)})"
-        hint = "restore the file, or start again in another folder"
-        raise refusal(ValueError, what, where=f"in {place.location}", hint=hint)
+    if wrong:
+        raise _no_plan(place, name, ", ".join(wrong))
     return plan
+
+
+def _is_of(plan: Signature, key: str, kind: type) -> bool:
+    value = plan.get(key)
+    parts = value if isinstance(value, list) else []
+    return type(value) is kind and all(isinstance(part, _PARTS[key]) for part in parts)
+
+
+def _no_plan(place: Place, name: str, wrong: str) -> ValueError:
+    hint = "restore the file, or start again in another folder"
+    what = f"{name} is not the plan of a checkpoint ({wrong})"
+    return refusal(ValueError, what, where=f"in {place.location}", hint=hint)
 
 
 def _keep(place: Place, plan: Signature, plans: list[Signature]) -> None:

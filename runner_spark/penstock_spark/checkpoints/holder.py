@@ -29,8 +29,12 @@ class Holder:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Holder:
-        processes = tuple(Process(**process) for process in data["processes"])
-        return cls(data["run"], processes, data["since"])
+        """The holder that `as_json` wrote; ValueError, TypeError or KeyError for any other data."""
+        processes = tuple(Process.from_fields(process) for process in data["processes"])
+        run, since = data["run"], data["since"]
+        if not (processes and isinstance(run, str) and isinstance(since, str)):
+            raise ValueError("these are not the fields of a holder")
+        return cls(run, processes, since)
 
 
 def this_holder(run: str, *others: int) -> Holder:

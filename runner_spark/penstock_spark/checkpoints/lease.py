@@ -173,7 +173,7 @@ def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
         return None
     try:
         return Holder.from_json(json.loads(holders.read(name)))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 

@@ -23,8 +23,8 @@ def open_part(split: Split) -> BinaryIO:
     """The header of a file, and the blocks of a split; close it after use."""
     file = cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, open_bytes(split.path))))
     try:
-        header = _header(file)
         size = size_of(cast(BinaryIO, file.raw))  # type: ignore[attr-defined]
+        header = _header(file, size)
         mark = header[-_MARK_BYTES:]
         start = len(header) if split.start == 0 else _after_mark(file, mark, split.start, len(header), size)
         end = size if split.end >= size else _after_mark(file, mark, split.end, len(header), size)
@@ -61,7 +61,7 @@ class _Joined(io.RawIOBase):
         super().close()
 
 
-def _header(file: BinaryIO) -> bytes:
+def _header(file: BinaryIO, size: int) -> bytes:
     """The header, whatever its length; NotAvro if there is none."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise NotAvro
@@ -70,8 +70,10 @@ def _header(file: BinaryIO) -> bytes:
             _number(file)
         for _ in range(2 * abs(count)):
             length = _number(file)
-            if length < 0 or len(file.read(length)) < length:
+            # A damaged file may claim more than the memory can hold.
+            if not 0 <= length <= size - file.tell():
                 raise NotAvro
+            file.seek(length, io.SEEK_CUR)
     end = file.tell() + _MARK_BYTES
     file.seek(0)
     header = file.read(end)

@@ -24,7 +24,7 @@ from penstock_spark.formats.format import Format
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, record_files
+from penstock_spark.sinks.record_text import RecordText, check_arguments, record_files
 from penstock_spark.sources.beginnings import all_content, told_by_files
 from penstock_spark.sources.decoding import ByFile, Careful, runs_of
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
@@ -98,10 +98,14 @@ def _surveyed(
 
 def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
     """The objects of a text; ValueError if it holds anything else."""
-    plain = text.decode(source.encoding)
+    # A file may begin with a byte order mark, which Python's parser refuses.
+    plain = text.decode(source.encoding).removeprefix("\ufeff")
     if source.lines and not plain.strip():
         return []
-    parsed = json.loads(plain)
+    try:
+        parsed = json.loads(plain)
+    except RecursionError:
+        raise ValueError("a JSON value is nested too deeply") from None
     objects = parsed if isinstance(parsed, list) and not source.lines else [parsed]
     if not all(isinstance(each, dict) for each in objects):
         raise ValueError("a JSON value is not an object")
@@ -238,6 +242,7 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
 
 def json_files(sink: JsonSink, where: str) -> FileSink:
     """An object in each line, or one list in each file."""
+    check_arguments("to_json", sink, where)
     options = dict(sink.options)
     is_list = not options.get("lines", True)
 

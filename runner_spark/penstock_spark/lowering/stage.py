@@ -152,7 +152,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
         case Scan(step):
             scan = context.scans[step.label]
             frame, make_reader = with_plain_names(scan.frame, scan.make_reader)
-            return frame, (ScanRoot(_edge(step), make_reader),), 1
+            return frame, (ScanRoot(_edge(step), make_reader, step.where),), 1
         case Query(step):
             computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1

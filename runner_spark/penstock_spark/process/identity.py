@@ -7,6 +7,7 @@ import os
 import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,18 @@ class Process:
         (True, None)
         """
         try:
-            return Process(**json.loads(content))
-        except (ValueError, TypeError):
+            return Process.from_fields(json.loads(content))
+        except (ValueError, TypeError, RecursionError):
             return None
+
+    @staticmethod
+    def from_fields(fields: dict[str, Any]) -> Process:
+        """The process with these fields; ValueError or TypeError if they are those of something else."""
+        process = Process(**fields)
+        is_number = type(process.pid) is int and 0 < process.pid < 1 << 31
+        if not (is_number and isinstance(process.machine, str) and isinstance(process.started, str)):
+            raise ValueError("these are not the fields of a process")
+        return process
 
     def has_ended(self) -> bool | None:
         """Whether it has ended; None if this machine cannot know.

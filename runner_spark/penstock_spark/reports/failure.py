@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError, refusal
+from penstock.error import RunnerError, located, refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.reporting import reporting_now
 
@@ -184,12 +184,27 @@ def _shown(failure: Failure) -> str:
 
 
 def _name_step(error: Any, where: str) -> None:
-    """Appends the step to the exception's only argument, as Beam does, or to the system's text.
-
-    Messages of three parts name the step already.
-    """
-    step = f" [while running {where.removeprefix('at step ')}]"
+    """Adds the step to the exception's only argument, or to the system's text."""
     if len(error.args) == 1 and isinstance(error.args[0], str) and where not in error.args[0]:
-        error.args = (f"{error.args[0]}{step}",)
+        error.args = (_with_step(error.args[0], where),)
     elif isinstance(error, OSError) and isinstance(error.strerror, str) and where not in error.strerror:
-        error.strerror += step
+        error.strerror = _with_step(error.strerror, where)
+
+
+def _with_step(text: str, where: str) -> str:
+    r"""A text with the step: as its middle part if it lacks one, else at the end of what is wrong, as in Beam.
+
+    >>> print(_with_step("no pair\n  hint: make pairs", "at step 'A' (game.py:41)"))
+    no pair
+      at step 'A' (game.py:41)
+      hint: make pairs
+    >>> print(_with_step("no time\n  at game.py:7\n  hint: give one", "at step 'A' (game.py:41)"))
+    no time [while running 'A' (game.py:41)]
+      at game.py:7
+      hint: give one
+    """
+    what, has_hint, hint = text.partition("\n  hint: ")
+    if has_hint and "\n" not in what:
+        return located(text, where)
+    first, newline, place = what.partition("\n") if has_hint else (what, "", "")
+    return f"{first} [while running {where.removeprefix('at step ')}]{newline}{place}{has_hint}{hint}"

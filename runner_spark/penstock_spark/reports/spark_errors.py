@@ -148,7 +148,8 @@ def _said(message: Message, found: re.Match[str], known: Surroundings) -> Runner
     groups = {name: value for name, value in found.groupdict().items() if value is not None}
     file = groups.get("file") or groups.get("file2")
     shown = _shown_path(file) if file else ""
-    values = {name: _plain(value) for name, value in groups.items()} | {"file": shown}
+    # A group of an alternative has the same name with a 2.
+    values = {name.removesuffix("2"): _plain(value) for name, value in groups.items()} | {"file": shown}
     what = message.what.format_map(values)
     return RunnerError(what, where=_where(message, file, known), hint=message.hint)
 

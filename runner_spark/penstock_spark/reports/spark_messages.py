@@ -116,6 +116,37 @@ MESSAGES = (
     ),
     # Files that are read.
     _line(
+        r"\[?DATA_SOURCE_NOT_FOUND\]? ?Failed to find the data source: (?P<format>[^\s.]+)"
+        r"|ClassNotFoundException: (?P<format2>[\w.-]+)\.DefaultSource",
+        "Spark has no format {format}",
+        "correct the name, or give Spark the package of the format: --spark_conf=spark.jars.packages=...",
+    ),
+    _line(
+        r"No FileSystem for scheme \"(?P<scheme>[^\"]*)\"",
+        "Spark has no file system for {scheme}://",
+        "correct the path, or give Spark the package of the file system: --spark_conf=spark.jars.packages=...",
+    ),
+    _line(
+        r"CSV header (?:does not conform to the schema|is not conforming).{0,2000}?CSV file: "
+        + _FILE
+        + r"|FAILED_READ_FILE[^\n]*? file "
+        + _FILE.replace("file>", "file2>")
+        + r".{0,20000}?CSV header (?:does not conform|is not conforming)",
+        "the header of {file} has a name twice, or is not the header of the other files",
+        "give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it",
+        "file",
+    ),
+    _line(
+        r"UNABLE_TO_INFER_SCHEMA",
+        "the files are empty, and so have no schema",
+        "write the files again, or give a pattern without them",
+    ),
+    _line(
+        r"\[INVALID_PARAMETER_VALUE\.CHARSET\].{0,500}?, but got (?P<charset>[^\s.]+)",
+        "Spark does not know the encoding {charset}",
+        "use one that it knows: utf-8, iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le or utf-32",
+    ),
+    _line(
         r"FAILED_READ_FILE\.FILE_NOT_EXIST[^\n]*? file "
         + _FILE
         + r"|FAILED_READ_FILE[^\n]*? file "

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from penstock.error import UnsupportedByRunner
+from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import kept_handlers
 from penstock_spark.session.class_archive import archive_arguments, has_base_archive
@@ -148,8 +148,13 @@ def existing_session() -> SparkSession | None:
 
 
 def _classic(spark: SparkSession) -> SparkSession:
+    from pyspark.sql import SparkSession
+
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         _refuse_connect()
+    if not isinstance(spark, SparkSession):
+        what = f"the option spark is of the type {type(spark).__name__}, and not a SparkSession"
+        raise refusal(TypeError, what, hint="pass spark=SparkSession.builder.getOrCreate()")
     return spark
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,28 +37,71 @@ class RecordText:
     is_list: bool = False  # Whether the records of a file are one text, which is made at the end.
 
     def head(self) -> bytes:
-        return self.of([], first=True) if self.has_header else b""
+        return TextOfFile(self).of([]) if self.has_header else b""
 
-    def of(self, values: Sequence[Any], first: bool) -> bytes:
-        """The text of some records, with the header if they are the first of a file."""
+
+@dataclass
+class TextOfFile:
+    """The text of one file; if its columns are not known before, those of its first record are."""
+
+    text: RecordText
+    columns: tuple[str, ...] | None = None
+    is_first: bool = True
+
+    def of(self, values: Sequence[Any]) -> bytes:
+        """The text of the next records, with the header if they are the first ones."""
         records = [plain(value) for value in values]
         other = next((record for record in records if not isinstance(record, dict)), records)
         if other is not records:
             raise refusal(
                 TypeError,
                 f"an element of type {type(other).__name__} has no named fields",
-                where=self.where,
+                where=self.text.where,
                 hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
             )
         # Every program imports this module, and few write such files: pandas takes a fifth of a second.
         import pandas as pd
 
-        columns = list(self.columns or (records[0] if records else ()))
+        columns = self._columns(records)
         # Columns of Python objects keep whole numbers whole where some are missing.
         table = pd.DataFrame(
             [[record.get(name) for name in columns] for record in records], columns=columns, dtype=object
         )
-        return self.write(table, first)
+        is_first, self.is_first = self.is_first, False
+        return self.text.write(table, is_first)
+
+    def _columns(self, records: list[dict[str, Any]]) -> list[str]:
+        if self.text.columns is not None:
+            return list(self.text.columns)
+        if not self.text.has_header:
+            # Each record of JSON has its own names.
+            return list(dict.fromkeys(name for record in records for name in record))
+        self.columns = self.columns or tuple(records[0] if records else ())
+        known = frozenset(self.columns)
+        for record in records:
+            if not known.issuperset(record):
+                more = ", ".join(sorted(map(repr, record.keys() - known)))
+                raise refusal(
+                    ValueError,
+                    f"an element has the field {more}, and the first element of its file has not",
+                    where=self.text.where,
+                    hint="declare all fields: give the elements a type of rows with .with_output_types(...)",
+                )
+        return list(self.columns)
+
+
+def check_arguments(method: str, sink: ColumnSink, where: str) -> None:
+    """Refuses arguments that the method of pandas, which writes the records, does not have."""
+    if not sink.options:
+        return
+    import pandas as pd
+
+    known = list(inspect.signature(getattr(pd.DataFrame, method)).parameters)[1:]
+    for name, _ in sink.options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"see the arguments of pandas.DataFrame.{method}"
+            raise refusal(TypeError, f"{method} of pandas has no argument {name!r}", where=where, hint=hint)
 
 
 def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
@@ -77,7 +122,7 @@ def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: s
             )
         if partitions is not None:
             return spark_text(lambda: _BlocksApart(text, partitions), b"", partitions=partitions)
-        return spark_text(lambda: _RecordBlocks(text), text.head())
+        return spark_text(lambda: _RecordBlocks(TextOfFile(text)), text.head())
 
     return FileSink(
         names_of(sink, where),
@@ -108,24 +153,22 @@ def _columns_of_folders(sink: ColumnSink, where: str) -> pa.Schema:
 class _RecordShard:
     def __init__(self, path: str, text: RecordText) -> None:
         self._file = open_for_writing(path, CompressionTypes.UNCOMPRESSED)
-        self._text = text
-        self._is_first = True
+        self._text = TextOfFile(text)
         self._held: list[Any] = []
 
     def write(self, values: Sequence[Any]) -> int:
         """Takes all records; the records of a list wait for the end."""
-        if self._text.is_list:
+        if self._text.text.is_list:
             self._held += values
         else:
-            self._file.write(self._text.of(values, self._is_first))
-            self._is_first = False
+            self._file.write(self._text.of(values))
         return len(values)
 
     def close(self) -> None:
-        if self._text.is_list:
-            self._file.write(self._text.of(self._held, first=True))
-        elif self._is_first:
-            self._file.write(self._text.head())
+        if self._text.text.is_list:
+            self._file.write(self._text.of(self._held))
+        elif self._text.is_first:
+            self._file.write(self._text.text.head())
         self._file.close()
 
 
@@ -133,15 +176,13 @@ class _RecordShard:
 class _RecordBlocks(Encoder):
     """Rows of text for Spark's text writer; a task without elements writes no file."""
 
-    text: RecordText
-    is_first: bool = True
+    text: TextOfFile
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         """One row, without its last line end, which Spark adds."""
         if not values:
             return text_rows()
-        first, self.is_first = self.is_first, False
-        return text_rows(self.text.of(values, first).removesuffix(b"\n"))
+        return text_rows(self.text.of(values).removesuffix(b"\n"))
 
 
 @dataclass
@@ -150,7 +191,8 @@ class _BlocksApart(Encoder):
 
     text: RecordText
     partitions: Partitions
-    met: set[str] = field(default_factory=set)  # The folders that have records of this task, and so a header.
+    # The texts of the folders that have records of this task, and so a header.
+    texts: dict[str, TextOfFile] = field(default_factory=dict)
     count: int = 0
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
@@ -159,10 +201,11 @@ class _BlocksApart(Encoder):
         for row, folder in enumerate(self.partitions.folders(keys)):
             rows.setdefault(folder, []).append(row)
         blocks = [
-            self.text.of(records_in(rest.take(pa.array(own))), folder not in self.met).removesuffix(b"\n")
+            self.texts.setdefault(folder, TextOfFile(self.text))
+            .of(records_in(rest.take(pa.array(own))))
+            .removesuffix(b"\n")
             for folder, own in rows.items()
         ]
-        self.met.update(rows)
         first, self.count = self.count, self.count + len(blocks)
         firsts = pa.array([own[0] for own in rows.values()], pa.int64())
         return blocks_apart(keys.take(firsts), range(first, self.count), blocks)

@@ -5,7 +5,6 @@ Inside a page each window is pickled separately: a window without arrivals costs
 
 from __future__ import annotations
 
-import pickle
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import DUE, FRESH, Cell
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
+from penstock_spark.stream.stored import unpickled, versioned
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import key_is_self_contained
 
@@ -77,7 +77,7 @@ def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
 
 
 def cells_of(content: bytes) -> tuple[Cells, Keys]:
-    names, columns, carried = pickle.loads(content)
+    names, columns, carried = unpickled(content, "a window in a page of state")
     values = [column if type(column) is list else repeat(column[0]) for column in columns]
     return dict(zip(names, zip(*values, strict=False), strict=False)), carried
 
@@ -141,9 +141,7 @@ def page_of(encoded: bytes) -> ColumnPage:
     """Decodes a page; ValueError if it has another version."""
     if not encoded:
         return ColumnPage()
-    version, *content = pickle.loads(encoded)
-    if version != _VERSION:
-        raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
+    content = versioned(encoded, _VERSION, "a page of state")
     return ColumnPage(
         (
             IntervalWindow.from_micros(*window) if type(window) is tuple else window,

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from penstock.error import refusal
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.splittable import DRAIN
 from penstock_spark.source_watermarks import Summary
@@ -18,6 +19,7 @@ from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
 
 HEARTBEAT, COMMAND = "heartbeat ", "command "
+COMMANDS = ("signal", "end", "drain")
 _DRIVER = (-1, 0)
 
 
@@ -39,12 +41,20 @@ def decoded(payload: bytes) -> Message | Command | int:
     if payload[:1] == b"\x80":
         message: Message = loads(payload)
         return message
-    text = payload.decode("utf-8")
-    if text.startswith(HEARTBEAT):
-        return int(text.removeprefix(HEARTBEAT))
-    clock, _, command = text.removeprefix(COMMAND).partition(" ")
-    fields = json.loads(command)
-    return Command(int(clock), fields["command"], fields.get("name") or "")
+    text = payload.decode("utf-8", "replace")
+    try:
+        if text.startswith(HEARTBEAT):
+            return int(text.removeprefix(HEARTBEAT))
+        clock, _, command = text.removeprefix(COMMAND).partition(" ")
+        fields = json.loads(command)
+        name, argument = fields["command"], fields.get("name") or ""
+        if name not in COMMANDS or not isinstance(argument, str):
+            raise ValueError("it is not a command")
+        return Command(int(clock), name, argument)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        what = "a file in the folder control of the checkpoint is not a command"
+        hint = "leave that folder to penstock; start again with a checkpoint that nobody has changed"
+        raise refusal(ValueError, what, hint=hint) from None
 
 
 def heartbeat(clock_micros: int) -> Message:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.error import refusal
 from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.stored import unpickled, versioned
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.messages import LogicalTime, Message
 
@@ -55,8 +54,5 @@ class Header:
         """Decodes a header, or makes a new one for None; ValueError if it has another version."""
         if data is None:
             return Header()
-        version, fields = pickle.loads(data)
-        if version != _VERSION:
-            what = f"the state of a shard has the format {version}, not {_VERSION}"
-            raise refusal(ValueError, what, hint="go on with the version of penstock that wrote it")
-        return Header(**pickle.loads(fields))
+        (fields,) = versioned(data, _VERSION, "the state of a shard")
+        return Header(**unpickled(fields, "the state of a shard"))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.machines.trigger_machine import Domain
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
+from penstock_spark.stream.stored import versioned
 
 PAGE_BYTES = 4 << 10
 _VERSION = 5
@@ -118,10 +119,7 @@ def _column(names: Iterable[bytes], times: array[int]) -> dict[bytes, int]:
 
 
 def _content(stored: bytes) -> Any:
-    version, *content = pickle.loads(stored)
-    if version != _VERSION:
-        raise ValueError(f"a page of state has the format {version}, not {_VERSION}")
-    return content
+    return versioned(stored, _VERSION, "a page of state")
 
 
 Found = tuple[int, bytes | None, bytes | None]

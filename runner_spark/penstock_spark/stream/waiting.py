@@ -12,7 +12,8 @@ from penstock.machines.side_inputs import SideInputMachine, SideInputState, Wait
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.stream.operators import Operator, Parts
 from penstock_spark.stream.pages import Store
-from penstock_spark.worker.batch import Batch, dumps, loads
+from penstock_spark.stream.stored import versioned
+from penstock_spark.worker.batch import Batch, dumps
 from penstock_spark.worker.messages import Place
 from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.views import ChangingContents, View
@@ -230,7 +231,5 @@ def _parcel(content: Any) -> bytes:
 
 def _opened(parcel: bytes) -> Any:
     """Decodes a parcel; ValueError if it has another version."""
-    version, content = loads(parcel)
-    if version != _VERSION:
-        raise ValueError(f"the state of waiting elements has the format {version}, not {_VERSION}")
+    (content,) = versioned(parcel, _VERSION, "the state of waiting elements")
     return content

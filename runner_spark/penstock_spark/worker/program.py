@@ -33,6 +33,7 @@ class ScanRoot:
 
     edge: int
     make_reader: Callable[[], Callable[[Any], Iterable[list[Any] | Batch]]]
+    where: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import Sessions
 from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
 from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
-from penstock_spark.reports.failure import named
+from penstock_spark.reports.failure import named, step_failed
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
@@ -293,7 +293,7 @@ class Stage:
         consumer = self.tee(scan.edge)
         read = scan.make_reader()
         for record in records:
-            for part in read(record):
+            for part in _read(read, record, scan.where):
                 batch = part if isinstance(part, Batch) else Batch(part)
                 if batch.values:
                     yield consumer, batch
@@ -303,6 +303,14 @@ class Stage:
         for container in self.containers.values():
             merged = merge_snapshots(merged, container.snapshot())
         return merged
+
+
+def _read(read: Callable[[Any], Iterable[Any]], record: Any, where: str) -> Iterator[Any]:
+    """What a source's reader gives for an Arrow batch; its errors name the step that reads."""
+    try:
+        yield from read(record)
+    except Exception as error:
+        step_failed(error, where)
 
 
 def tear_down(nodes: list[Any], failed: bool) -> None:

@@ -118,13 +118,31 @@ class View:
             case "iter" | "list":
                 return list(elements)
             case "dict":
-                return dict(elements)
+                return self._of_pairs(dict, elements)
             case "multimap":
-                return _multimap(elements)
+                return self._of_pairs(_multimap, elements)
             case "singleton":
                 return self._singleton(elements)
             case kind:
                 raise AssertionError(f"no such view: {kind}")
+
+    def _of_pairs(self, make: Callable[[list[Any]], Any], elements: list[Any]) -> Any:
+        try:
+            return make(elements)
+        except (TypeError, ValueError):
+            other = next(
+                (each for each in elements if not isinstance(each, tuple | list) or len(each) != 2), None
+            )
+            if other is None:
+                # The elements are pairs, and some key cannot be one of a dict: Python says which type it has.
+                raise
+            what = f"a side input is read as a dict, and has an element of type {type(other).__name__}"
+            raise refusal(
+                TypeError,
+                f"{what}, which is not a pair",
+                where=self.spec.where,
+                hint="make pairs (key, value) of its elements, or read it with AsList",
+            ) from None
 
     def _singleton(self, elements: list[Any]) -> Any:
         if len(elements) == 1:

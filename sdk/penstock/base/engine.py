@@ -41,7 +41,8 @@ def create_runner(runner_name: str | None = None) -> Any:
     spellings = {spelling: name for name in (*SPARK_NAMES, *LOCAL_NAMES) for spelling in _spellings(name)}
     name = spellings.get(wanted)
     if name is None:
-        raise refusal(ValueError, f"Unexpected pipeline runner: {runner_name}", hint=_hint(str(runner_name)))
+        what = f"Unexpected pipeline runner: {runner_name}"
+        raise refusal(ValueError, what, hint=_hint(str(runner_name)))
     runner = spark_runner()
     runner.local_only = name in LOCAL_NAMES
     return runner

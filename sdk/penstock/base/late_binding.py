@@ -19,6 +19,7 @@ class LateBinding(Generic[P, R]):
     Traceback (most recent call last):
         ...
     RuntimeError: games.arithmetic has not been imported
+      at ...
       hint: import it, or import penstock, which imports everything
     >>> _ = double.bind(lambda number: 2 * number)
     >>> double(4)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from dataclasses import dataclass
 
+_LIBRARY_FOLDER = os.path.dirname(os.__file__) + os.sep
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUNNER_FOLDER = f"{os.sep}penstock_spark{os.sep}"
+_ENGINE = ("pyspark", "py4j")
 
 
 @dataclass(frozen=True)
@@ -26,19 +29,36 @@ class Location:
 
 
 def caller() -> Location | None:
-    """The innermost line on the stack that is outside of penstock and its runner; None if there is none."""
+    """The innermost line on the stack that the user wrote; None if there is none, as in a worker of Spark's."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if file == "<string>" and frame.f_globals.get("__name__", "").startswith("penstock."):
             # The method of a dataclass that calls `__post_init__` is in no file.
             file = _PACKAGE_FOLDER
-        if not file.startswith(_PACKAGE_FOLDER) and _RUNNER_FOLDER not in file:
+        package = frame.f_globals.get("__package__") or ""
+        if not _is_of_others(file) and package.partition(".")[0] not in _ENGINE:
             return Location(file, frame.f_lineno)
         if frame.f_back is None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_raised_by_user(error: BaseException) -> bool:
+    """Whether an error was raised by a line that the user wrote, and not by code that such a line has called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and not _is_of_others(trace.tb_frame.f_code.co_filename)
+
+
+@functools.cache
+def _is_of_others(file: str) -> bool:
+    """Whether a file is part of penstock or of Python, and not of the user's program."""
+    if file.startswith(_LIBRARY_FOLDER):
+        return not file.startswith((f"{_LIBRARY_FOLDER}site-packages", f"{_LIBRARY_FOLDER}dist-packages"))
+    return file.startswith((_PACKAGE_FOLDER, "<frozen ")) or _RUNNER_FOLDER in file
 
 
 def here() -> str | None:

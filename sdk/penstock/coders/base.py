@@ -33,16 +33,21 @@ registry_in_use: LateBinding[[], Registry] = LateBinding("penstock.coders.typeco
 """Gives the registry that coders ask."""
 
 
+def _undefined(what: str, method: str) -> NotImplementedError:
+    """The error of a method that a coder of the user's own has to define."""
+    return refusal(NotImplementedError, what, hint=f"define {method}, or use another coder")
+
+
 class Nested:
     """What coders and their implementations share: the bytes of a value that is a part of a larger one."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         """Writes a value; if `nested`, so that the reader can tell where it ends."""
-        raise NotImplementedError(f"{type(self).__name__} does not write to streams")
+        raise _undefined(f"{type(self).__name__} does not write to streams", "encode_to_stream")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         """Reads the value that `encode_to_stream` wrote."""
-        raise NotImplementedError(f"{type(self).__name__} does not read from streams")
+        raise _undefined(f"{type(self).__name__} does not read from streams", "decode_from_stream")
 
     def encode_nested(self, value: Any) -> bytes:
         """The bytes of a value that is a part of a larger one: they tell where they end."""
@@ -60,11 +65,11 @@ class ByBytes(Nested):
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
-        raise NotImplementedError(f"{self!r} does not encode")
+        raise _undefined(f"{self!r} does not encode", "encode")
 
     def decode(self, encoded: bytes) -> Any:
         """The value of the bytes."""
-        raise NotImplementedError(f"{self!r} does not decode")
+        raise _undefined(f"{self!r} does not decode", "decode")
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         stream.write(self.encode(value), nested)
@@ -161,7 +166,7 @@ class Coder(ByBytes):
 
     def _not_of_pairs(self, method: str) -> Exception:
         if self.is_kv_coder():
-            return NotImplementedError(f"{self!r} is a coder of pairs, and must define {method}")
+            return _undefined(f"{self!r} is a coder of pairs, and must define {method}", method)
         return refusal(ValueError, f"{self!r} is not a coder of pairs", hint="use a TupleCoder of two coders")
 
     def version_tag(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
-from penstock.coders.stream import InputStream, OutputStream
+from penstock.coders.stream import ENCODED_OTHERWISE, InputStream, OutputStream
 from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
@@ -126,7 +126,8 @@ class BytesCoder(_Primitive):
     def encode_to_stream(self, value: bytes, stream: OutputStream, nested: bool) -> None:
         """Writes the bytes; AssertionError, as in Beam, for any other type."""
         if not isinstance(value, bytes):
-            raise AssertionError(f"a BytesCoder encodes bytes, not {type(value).__name__}")
+            what = f"a BytesCoder encodes bytes, not {type(value).__name__}"
+            raise refusal(AssertionError, what, hint="use the coder of that type, or encode the value before")
         stream.write(value, nested)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> bytes:
@@ -145,7 +146,7 @@ class BooleanCoder(_Primitive):
         """Reads a byte; ValueError if it is neither 0 nor 1."""
         byte = stream.read_byte()
         if byte > 1:
-            raise ValueError(f"Expected 0 or 1, got {byte}")
+            raise refusal(ValueError, f"Expected 0 or 1, got {byte}", hint=ENCODED_OTHERWISE)
         return byte == 1
 
 
@@ -200,7 +201,8 @@ class VarInt32Coder(_Primitive):
     def encode_to_stream(self, value: int, stream: OutputStream, nested: bool) -> None:
         """Writes a number; OverflowError if it does not fit in 32 bits with a sign."""
         if not -(1 << 31) <= value < 1 << 31:
-            raise OverflowError("an integer is out of the range of VarInt32Coder, -(2**31) to 2**31 - 1")
+            what = "an integer is out of the range of VarInt32Coder, -(2**31) to 2**31 - 1"
+            raise refusal(OverflowError, what, hint="use VarIntCoder")
         stream.write_var_int64(value & 0xFFFFFFFF)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> int:
@@ -278,7 +280,8 @@ class DecimalCoder(_Primitive):
         """Writes a number; TypeError, as in Beam, for infinities and NaN."""
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
-            raise TypeError("a DecimalCoder encodes finite numbers only")
+            hint = "leave out infinite numbers and NaN, or encode their text"
+            raise refusal(TypeError, "a DecimalCoder encodes finite numbers only", hint=hint)
         stream.write_var_int64(-exponent)
         whole = int(Decimal((0, digits, 0)))
         BigIntegerCoder().encode_to_stream(-whole if sign else whole, stream, nested)
@@ -322,7 +325,8 @@ class TupleCoder(FastCoder):
         """Writes the parts; ValueError if there are not as many as coders."""
         parts = tuple(value)
         if len(parts) != len(self._coders):
-            raise ValueError(f"a tuple of {len(parts)} parts does not fit {self!r}")
+            what = f"a tuple of {len(parts)} parts does not fit {self!r}"
+            raise refusal(ValueError, what, hint="give the coder one part for each part of the tuple")
         last = len(parts) - 1
         for index, (coder, part) in enumerate(zip(self._coders, parts, strict=True)):
             coder.encode_to_stream(part, stream, nested or index < last)
@@ -478,7 +482,8 @@ class NullableCoder(_OfOne):
         """Reads a value or None; ValueError if the first byte is neither 0 nor 1."""
         present = stream.read_byte()
         if present > 1:
-            raise ValueError(f"a nullable value begins with the byte 0 or 1, not {present}")
+            what = f"a nullable value begins with the byte 0 or 1, not {present}"
+            raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         return self._inner.decode_from_stream(stream, nested) if present else None
 
     def to_type_hint(self) -> Any:
@@ -721,7 +726,8 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
             case 255:
                 return self._fallback_coder.decode_from_stream(stream, nested)
             case tag:
-                raise ValueError(f"no type of value is encoded with the first byte {tag}")
+                what = f"no type of value is encoded with the first byte {tag}"
+                raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
 
     def _read_parts(self, stream: InputStream, each: int = 1) -> list[Any]:
         return [self.decode_from_stream(stream, True) for _ in range(stream.read_var_int64() * each)]
@@ -894,7 +900,8 @@ class PaneInfoCoder(_Primitive):
         if index_count == 0:
             return pane
         if index_count > 2:
-            raise ValueError(f"no pane is encoded with the first byte {byte}")
+            what = f"no pane is encoded with the first byte {byte}"
+            raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         index = stream.read_var_int64()
         if index_count == 2:
             nonspeculative_index = stream.read_var_int64()

@@ -43,6 +43,7 @@ from typing import Any, TypeVar
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.base.row import Row
+from penstock.base.where import is_raised_by_user
 from penstock.coders.base import Coder, registry_in_use
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
@@ -106,8 +107,19 @@ def _import(name: bytes) -> type | None:
 Encoder = Callable[[Any], bytes]
 Decoder = Callable[[bytes], Any]
 
-_pack_micros = struct.Struct(">q").pack
-_pack_interval = struct.Struct(">qq").pack
+_micros = struct.Struct(">q").pack
+_interval_micros = struct.Struct(">qq").pack
+
+
+def _pack_micros(*micros: int) -> bytes:
+    """The bytes of a time, or of the start and the end of a window."""
+    try:
+        return _micros(*micros) if len(micros) == 1 else _interval_micros(*micros)
+    except struct.error:
+        why = "it is so far from 1970 that its microseconds do not fit into 64 bits"
+        raise no_encoding(Timestamp, why, "use another time, or its text") from None
+
+
 _UUID_SAFETY = {None: b"", 0: b"\x00", -1: b"\xff"}
 # The sizes that take one byte, ready made.
 SHORT_SIZES = tuple(bytes([size]) for size in range(128))
@@ -163,6 +175,8 @@ def unframed(data: bytes, position: int) -> list[bytes]:
                 shift += 7
         parts.append(data[position : position + size])
         position += size
+    if position > end:
+        raise IndexError("the last part is cut off")
     return parts
 
 
@@ -179,6 +193,7 @@ def no_encoding(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
         TypeError,
         f"Unable to deterministically encode a key: keys of type {name} have no deterministic encoding"
         + (f": {why}" if why else ""),
+        where="",  # The step is known where keys are encoded.
         hint=hint,
     )
 
@@ -191,7 +206,7 @@ def library_encoder(kind: type) -> Encoder | None:
         case "penstock.PreciseTimestamp":
             return _encode_precise
         case "penstock.IntervalWindow":
-            return lambda value: b"w" + _pack_interval(value.start_micros, value.end_micros)
+            return lambda value: b"w" + _pack_micros(value.start_micros, value.end_micros)
         case "penstock.GlobalWindow":
             return lambda value: b"g"
         case "penstock.Row":
@@ -398,6 +413,18 @@ def encode_key(value: object) -> bytes:
     return encoder(value)
 
 
+_NOT_A_KEY = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What decoders raise for bytes that are not an encoded key, or are only a part of one."""
+
+
 def decode_key(data: bytes) -> Any:
     """The key that `encode_key` encoded.
 
@@ -409,10 +436,14 @@ def decode_key(data: bytes) -> Any:
     ('a', 1, None)
     """
     try:
-        decoder = _decoders[data[0]]
-    except (IndexError, KeyError):
-        raise ValueError(f"not an encoded key: it begins with {bytes(data[:1])!r}") from None
-    return decoder(data)
+        return _decoders[data[0]](data)
+    except _NOT_A_KEY as error:
+        if "\n" in str(error) or is_raised_by_user(error):
+            # It says what is wrong itself, such as that the class of the key cannot be found.
+            raise
+        what = f"some bytes that begin with {bytes(data[:1])!r} are not an encoded key"
+        hint = "decode only what encode_key of the same version of penstock has encoded"
+        raise refusal(ValueError, what, hint=hint) from error
 
 
 def encode_keys(values: Sequence[object]) -> list[bytes]:

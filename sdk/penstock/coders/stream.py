@@ -6,6 +6,11 @@ import struct
 from functools import partialmethod
 from typing import Any
 
+from penstock.error import refusal
+
+ENCODED_OTHERWISE = "check that the bytes are complete, and that this coder has encoded them"
+_LARGER = "use a coder for larger numbers, such as BigIntegerCoder"
+
 
 class OutputStream:
     r"""Bytes being written (Beam's ``OutputStream``).
@@ -29,7 +34,7 @@ class OutputStream:
     def write_byte(self, value: int) -> None:
         """Appends a byte, a number from 0 to 255; OverflowError for any other."""
         if not 0 <= value < 256:
-            raise OverflowError("the number does not fit in a byte")
+            raise refusal(OverflowError, "the number does not fit in a byte", hint=_LARGER)
         self._data.append(value)
 
     def write_var_int64(self, value: int) -> None:
@@ -39,7 +44,7 @@ class OutputStream:
             OverflowError: The number does not fit in 64 bits with a sign.
         """
         if not -(1 << 63) <= value < 1 << 63:
-            raise OverflowError("the number does not fit in 64 bits with a sign")
+            raise refusal(OverflowError, "the number does not fit in 64 bits with a sign", hint=_LARGER)
         value &= (1 << 64) - 1
         while value > 127:
             self._data.append(value & 127 | 128)
@@ -52,8 +57,8 @@ class OutputStream:
             self._data += struct.pack(f">{form}", value)
         except struct.error as error:
             if isinstance(value, int):
-                raise OverflowError(f"the number does not fit: {error}") from None
-            raise TypeError(str(error)) from None
+                raise refusal(OverflowError, f"the number does not fit: {error}", hint=_LARGER) from None
+            raise refusal(TypeError, str(error), hint="encode a number") from None
 
     def write_var_int32(self, value: int) -> None:
         """Appends the low 32 bits of a number in 1 to 5 bytes (Beam's name)."""
@@ -98,7 +103,8 @@ class InputStream:
     def read(self, size: int) -> bytes:
         """The next `size` bytes."""
         if not 0 <= size <= self.size():
-            raise EOFError(f"the encoded value ends too early: {size} bytes wanted, {self.size()} left")
+            what = f"the encoded value ends too early: {size} bytes wanted, {self.size()} left"
+            raise refusal(EOFError, what, hint=ENCODED_OTHERWISE)
         start = self._position
         self._position += size
         return bytes(self._data[start : self._position])
@@ -111,7 +117,8 @@ class InputStream:
         """The next byte."""
         position = self._position
         if position >= len(self._data):
-            raise EOFError("the encoded value ends too early: 1 byte wanted, 0 left")
+            what = "the encoded value ends too early: 1 byte wanted, 0 left"
+            raise refusal(EOFError, what, hint=ENCODED_OTHERWISE)
         self._position = position + 1
         return self._data[position]
 
@@ -125,9 +132,11 @@ class InputStream:
             if byte < 128:
                 break
             if shift >= 70:
-                raise ValueError("a number of variable length does not end within 64 bits")
+                what = "a number of variable length does not end within 64 bits"
+                raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         if result >= 1 << 64:
-            raise ValueError("a number of variable length is longer than 64 bits")
+            what = "a number of variable length is longer than 64 bits"
+            raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         return result - (1 << 64) if result >= 1 << 63 else result
 
     def read_var_int32(self) -> int:

@@ -420,7 +420,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
             if isinstance(value, pvalue.PCollection):
                 what = "PCollection used directly as side input argument"
                 hint = "wrap it in AsIter(pcollection) or AsSingleton(pcollection) to say how it is used"
-                raise SideInputError(what, where=self._where(), hint=hint)
+                raise SideInputError(what, hint=hint)
         self.raw_side_inputs = args, kwargs
         ordered = (*args, *(kwargs[name] for name in sorted(kwargs)))
         self.side_inputs = tuple(value for value in ordered if isinstance(value, pvalue.AsSideInput))

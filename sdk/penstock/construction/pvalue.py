@@ -136,7 +136,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         def __iter__(self) -> Iterator[Any]:
             what = "a PCollection cannot be iterated: it has no elements before the pipeline runs"
             hint = "apply a transform with `|`, or pass it as a side input, e.g. AsIter(pcoll)"
-            raise refusal(TypeError, what, where=f"at {self}", hint=hint)
+            raise refusal(TypeError, what, hint=hint)
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
         # Closures capture PCollections by accident; workers get a placeholder without any use.

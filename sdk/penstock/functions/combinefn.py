@@ -22,6 +22,12 @@ from penstock.typehints.decorators import (
 )
 
 
+def _undefined(fn: CombineFn, signature: str) -> NotImplementedError:
+    """The error for a method that a subclass must define."""
+    what = f"{type(fn).__name__} defines no {signature.partition('(')[0]} method"
+    return refusal(NotImplementedError, what, hint=f"def {signature}: return ...")
+
+
 class CombineFn(WithTypeHints, HasDisplayData):
     """How values are combined (Beam's ``CombineFn``): parts of the values go into accumulators, which are then merged.
 
@@ -59,11 +65,11 @@ class CombineFn(WithTypeHints, HasDisplayData):
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
         """An accumulator of no values."""
-        raise NotImplementedError(str(self))
+        raise _undefined(self, "create_accumulator(self)")
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         """The accumulator with one more value; it may be changed in place."""
-        raise NotImplementedError(str(self))
+        raise _undefined(self, "add_input(self, accumulator, element)")
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         """The accumulator with more values; it may be changed in place."""
@@ -73,7 +79,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
 
     def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         """One accumulator for several; only the first may be changed in place."""
-        raise NotImplementedError(str(self))
+        raise _undefined(self, "merge_accumulators(self, accumulators)")
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
         """The accumulator in a smaller form, before it travels."""
@@ -81,7 +87,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
         """The result."""
-        raise NotImplementedError(str(self))
+        raise _undefined(self, "extract_output(self, accumulator)")
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
         """Called last on each worker, if the worker ends normally."""

@@ -17,17 +17,14 @@ def check_result(result: Any) -> None:
     in Beam.
     """
     if isinstance(result, (str, bytes, dict)):
-        raise TypeError(
-            f"Returning a {type(result).__name__} from a ParDo or FlatMap is discouraged. "
-            f"Please use list({type(result).__name__} ...) or return a list with the one element."
-        )
+        kind = type(result).__name__
+        what = f"Returning a {kind} from a ParDo or FlatMap is discouraged"
+        raise refusal(TypeError, what, hint=f"return list({kind} ...), or a list with the one element")
     if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
         if isinstance(result, UNAWAITED):
             raise unawaited([result])
-        raise TypeError(
-            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
-            f"{type(result).__name__!r} object is not iterable (yield the element, return [element], or use Map)."
-        )
+        what = f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead"
+        raise refusal(TypeError, what, hint="yield the element, return [element], or use Map")
 
 
 def unawaited(values: Iterable[Any]) -> TypeError:

@@ -261,7 +261,12 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
     ]
     if len(ids) != len(set(ids)):
         what = f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}"
-        raise refusal(ValueError, what, where=here(), hint="ask for each once")
+        raise refusal(
+            ValueError,
+            what,
+            where=here(),
+            hint="ask for each once, and give each cell of state a name of its own",
+        )
 
 
 def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
@@ -347,7 +352,9 @@ def bind(
             what, f"is missing a required argument: {names}", "pass it as a further argument of the transform"
         )
     if binding.args and not method.more_positional:
-        raise misfit(what, f"is given {len(binding.args)} arguments too many", method.misfit_hint)
+        count = len(binding.args)
+        plural = "s" if count > 1 else ""
+        raise misfit(what, f"is given {count} argument{plural} too many", method.misfit_hint)
     known = {parameter.name for parameter in method.parameters}
     for name in binding.kwargs:
         if name in known or not method.more_keywords:

@@ -128,8 +128,9 @@ class StateSpec:
     """
 
     def __init__(self, name: str, coder: Any) -> None:
-        if not isinstance(name, str):
-            raise refusal(TypeError, f"the name of a state is a string, not {name!r}")
+        if not isinstance(name, str) or not name:
+            what = f"the name of a state must be a text that is not empty, but is {name!r}"
+            raise refusal(TypeError, what, hint="write BagStateSpec('seen', VarIntCoder()), for example")
         if not isinstance(coder, Coder):
             what = f"the coder of state {name!r} is not a Coder: {coder!r}"
             raise refusal(TypeError, what, hint="e.g. VarIntCoder()")
@@ -226,7 +227,7 @@ class TimerSpec:
     def __init__(self, name: str, time_domain: str) -> None:
         if time_domain not in (TimeDomain.WATERMARK, TimeDomain.REAL_TIME):
             what = f"Unsupported TimeDomain: {time_domain!r}"
-            raise refusal(ValueError, what, hint="TimeDomain.WATERMARK or TimeDomain.REAL_TIME")
+            raise refusal(ValueError, what, hint="use TimeDomain.WATERMARK or TimeDomain.REAL_TIME")
         self.name = self.prefix + name
         self.time_domain = time_domain
         self._attached_callback: Callable[..., Any] | None = None

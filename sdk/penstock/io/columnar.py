@@ -111,6 +111,7 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
     Traceback (most recent call last):
         ...
     TypeError: ReadFromCsv does not support the arguments nrows
+      at ...
       hint: use only these: sep
     """
     unknown = sorted(set(given) - known)

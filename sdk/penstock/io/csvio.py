@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.base.where import here
@@ -71,6 +72,7 @@ def ReadFromCsv(
     'csv /visits/country=*/day=*/*'
     """
     check_options("ReadFromCsv", kwargs, _READ_OPTIONS)
+    _check_signs(kwargs)
     check_path(path, "path")
     parts = partitions_to_read(partition_by, schema)
     if filename_column in parts:
@@ -80,6 +82,22 @@ def ReadFromCsv(
     pattern = pattern_of_table(path, parts)
     source = CsvSource(pattern, splittable, filename_column, options, partition_by=parts, schema=schema)
     return ReadColumns(source, label="ReadFromCsv")
+
+
+def _check_signs(options: Mapping[str, Any]) -> None:
+    """Refuses separators, quotes and the like that are no text or are empty; only separators may be longer."""
+    for name in ("sep", "delimiter", "quotechar", "escapechar", "comment"):
+        sign = options.get(name)
+        if sign is None:
+            continue
+        is_long = name in ("sep", "delimiter")
+        if not isinstance(sign, str) or not (sign if is_long else len(sign) == 1):
+            wanted = "a text" if is_long else "one character"
+            example = {"sep": ";", "delimiter": ";", "quotechar": "'", "escapechar": "\\", "comment": "#"}[
+                name
+            ]
+            what = f"{name} must be {wanted}, but is {sign!r}"
+            raise refusal(ValueError, what, hint=f"write {name}={example!r}, for example")
 
 
 def WriteToCsv(

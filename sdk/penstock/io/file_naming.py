@@ -80,6 +80,7 @@ def check_file_name(name: str) -> None:
     Traceback (most recent call last):
     ...
     ValueError: a file name leads out of the folder that is written to
+      at ...
       hint: correct file_naming or destination, or pass allow_outside_path=True
     """
     parts = re.split(r"[/\\]", name)

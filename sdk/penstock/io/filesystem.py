@@ -29,11 +29,12 @@ class BeamIOError(IOError):
         exception_details: The failure of each file, by path (or by source and destination); None if unknown.
 
     >>> str(BeamIOError("Delete operation failed"))
-    'Delete operation failed with exceptions None'
+    'Delete operation failed'
     """
 
     def __init__(self, msg: str, exception_details: dict[Any, Exception] | None = None) -> None:
-        super().__init__(f"{msg} with exceptions {exception_details}")
+        details = "" if exception_details is None else f" with exceptions {exception_details}"
+        super().__init__(f"{msg}{details}")
         self.exception_details = exception_details
 
 

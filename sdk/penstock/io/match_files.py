@@ -51,7 +51,8 @@ class _Match(DoFn):
     def process(self, element: str) -> list[FileMetadata]:
         found = FileSystems.match([element])[0].metadata_list
         if not found and not EmptyMatchTreatment.allow_empty_match(element, self._treatment):
-            raise BeamIOError(f"Empty match for pattern {element}. Disallowed.")
+            what = f"Empty match for pattern {element}. Disallowed."
+            raise refusal(BeamIOError, what, hint="check the path, or pass EmptyMatchTreatment.ALLOW")
         return found
 
 
@@ -63,6 +64,7 @@ class MatchAll(PTransform[Any, Any]):
 
     def __init__(self, empty_match_treatment: str = EmptyMatchTreatment.ALLOW) -> None:
         super().__init__()
+        EmptyMatchTreatment.allow_empty_match("", empty_match_treatment)  # Refuses an unknown one.
         self._treatment = empty_match_treatment
 
     def expand(self, pcoll: Any) -> PCollection[FileMetadata]:
@@ -82,6 +84,7 @@ class MatchFiles(PTransform[Any, Any]):
         self, file_pattern: str, empty_match_treatment: str = EmptyMatchTreatment.ALLOW_IF_WILDCARD
     ) -> None:
         super().__init__()
+        EmptyMatchTreatment.allow_empty_match("", empty_match_treatment)  # Refuses an unknown one.
         self._pattern = file_pattern
         self._treatment = empty_match_treatment
 
@@ -178,6 +181,7 @@ class MatchContinuously(PTransform[Any, Any]):
         timestamp_cursor: bool = False,
     ) -> None:
         super().__init__()
+        EmptyMatchTreatment.allow_empty_match("", empty_match_treatment)  # Refuses an unknown one.
         if Duration.of(interval).micros <= 0:
             raise refusal(ValueError, "MatchContinuously interval must be positive.", hint="pass seconds")
         if timestamp_cursor and not has_deduplication:

@@ -103,14 +103,14 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
         ...
     ValueError: partition_by has the column 'dya', which the elements lack
       at step 'Write' (game.py:41)
-      hint: did you mean 'day'? The columns are team, day
+      hint: did you mean 'day'? The columns are: team, day
     """
     for name in columns:
         if name not in names:
             near = difflib.get_close_matches(name, names, 1)
             question = f"did you mean {near[0]!r}? " if near else ""
             what = f"partition_by has the column {name!r}, which the elements lack"
-            hint = f"{question}The columns are {', '.join(names)}"
+            hint = f"{question}The columns are: {', '.join(names)}"
             raise refusal(ValueError, what, where=where, hint=hint)
         if sum(name.lower() == other.lower() for other in names) > 1:
             what = f"partition_by has the column {name!r}, and another column differs from it in capital letters only"

@@ -16,11 +16,15 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def check_path(path: Any, argument: str) -> None:
-    """Raises a TypeError unless the path is a string or a ValueProvider, as Beam's file transforms do."""
+    """Refuses a path that is no string or ValueProvider, as Beam's file transforms do, and an empty one."""
     if not isinstance(path, str | ValueProvider):
         what = f"{argument} must be of type string or ValueProvider; got {path!r} instead"
         hint = f"write {argument}={str(path)!r}" if path is not None else f"pass {argument}"
+        if isinstance(path, list | tuple):
+            hint = "pass a pattern that all of them match, or read each in a step of its own and Flatten the results"
         raise refusal(TypeError, what, hint=hint)
+    if path == "":
+        raise refusal(ValueError, f"{argument} is empty", hint="pass a path, such as 'data/scores.txt'")
 
 
 def known_path(path: Path) -> str | None:

@@ -10,6 +10,7 @@ from penstock import graph
 from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
+from penstock.error import refusal
 from penstock.io.paths import require_files
 from penstock.io.streams import (
     ACCEPTED,
@@ -26,7 +27,7 @@ from penstock.io.window_files import windowing_of_files
 from penstock.transforms.dead_letters import DeadLetter
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
-from penstock.utils.timestamp import DurationTypes
+from penstock.utils.timestamp import Duration, DurationTypes
 
 
 class SourceTransform(PTransform[Any, PCollection[ResultT]]):
@@ -178,6 +179,10 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
     def __init__(self, sink: graph.Sink, label: str | None = None) -> None:
         super().__init__(label)
         self.sink = sink
+        seconds = getattr(sink, "triggering_frequency", None)
+        if seconds is not None and Duration.of(seconds).micros <= 0:
+            what = f"triggering_frequency must be greater than 0, but is {seconds}"
+            raise refusal(ValueError, what, hint="pass seconds, such as 60")
 
     def expand(self, pcoll: Any) -> PCollection[ResultT]:
         self._check_pcollection(pcoll)

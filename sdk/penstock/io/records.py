@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from penstock.base.whole_numbers import check_whole_number
 from penstock.error import refusal
 
 
@@ -21,8 +22,10 @@ def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: i
     Traceback (most recent call last):
         ...
     ValueError: Delimiter must not self-overlap.
+      at ...
       hint: use a delimiter whose beginning is not also its end
     """
+    check_whole_number("skip_header_lines", skip_header_lines)
     if skip_header_lines < 0:
         what = f"Cannot skip negative number of header lines: {skip_header_lines}"
         raise refusal(ValueError, what, hint="pass 0 or more")
@@ -34,7 +37,7 @@ def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: i
             what = "Delimiter must not self-overlap."
             raise refusal(ValueError, what, hint="use a delimiter whose beginning is not also its end")
     if escapechar is not None and not (isinstance(escapechar, bytes) and len(escapechar) == 1):
-        what = f"escapechar must be bytes of size 1: '{escapechar!r}'"
+        what = f"escapechar must be bytes of size 1: {escapechar!r}"
         raise refusal(ValueError, what, hint="write, e.g., escapechar=b'\\\\'")
 
 

@@ -130,6 +130,12 @@ def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
 
+def _check_format(format: Any) -> None:
+    if not isinstance(format, str) or not format:
+        what = f"the format must be the name of a format of Spark's, but is {format!r}"
+        raise refusal(TypeError, what, hint="write 'parquet', for example")
+
+
 class ReadFromSpark(_ReadRows):
     """Rows of any source that Spark can read (penstock's own; Beam has none).
 
@@ -150,6 +156,7 @@ class ReadFromSpark(_ReadRows):
     """
 
     def __init__(self, format: str, path: Any = None, schema: Any = None, **options: Any) -> None:
+        _check_format(format)
         super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))))
 
 
@@ -180,6 +187,7 @@ class WriteToSpark(SinkTransform):
         schema: Any = None,
         **options: Any,
     ) -> None:
+        _check_format(format)
         if mode not in _MODES:
             what = f"{mode!r} is not a save mode of Spark"
             raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")

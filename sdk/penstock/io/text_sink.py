@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
+from penstock.base.whole_numbers import check_whole_number
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
 from penstock.io.paths import Path, check_path, known_path
+from penstock.io.text_source import check_coder
 
 DEFAULT_SHARD_NAME_TEMPLATE = "-SSSSS-of-NNNNN"
 DEFAULT_WINDOW_SHARD_NAME_TEMPLATE = "-W-SSSSS-of-NNNNN"
@@ -46,7 +48,13 @@ class Shards:
     def check(self) -> Shards:
         """Returns itself if Beam would take the arguments."""
         check_path(self.file_path_prefix, "file_path_prefix")
-        check_path(self.file_name_suffix, "file_name_suffix")
+        if self.file_name_suffix != "":
+            check_path(self.file_name_suffix, "file_name_suffix")
+        if self.num_shards is not None:
+            check_whole_number("num_shards", self.num_shards)
+            if self.num_shards < 0:
+                what = f"num_shards is {self.num_shards}"
+                raise refusal(ValueError, what, hint="pass 1 or more, or 0 to leave it to Spark")
         template = self.shard_name_template
         if template and "S" not in template:
             what = f"Shard number pattern S+ not found in shard_name_template: {template}"
@@ -164,6 +172,7 @@ class TextSink(Sink):
         """Returns itself if Beam would take the arguments."""
         self.shards.check()
         check_compression(self.compression_type)
+        check_coder(self.coder, "encode")
         return self
 
     def encode(self, element: Any) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import Path, check_path
@@ -42,6 +43,7 @@ class TextSource(Streamable):
         check_path(self.file_pattern, "file_pattern")
         check_compression(self.compression_type)
         check_delimiters(self.delimiter, self.escapechar, self.skip_header_lines)
+        check_coder(self.coder, "decode")
         return self
 
     def known_fields(self) -> tuple[str, ...] | None:
@@ -74,6 +76,13 @@ def decode_text(record: bytes) -> str:
 def plain_coder(coder: Any) -> Any:
     """None for Beam's default coder, so that the runner may decode whole batches; any other coder unchanged."""
     return None if coder is None or type(coder).__name__ == "StrUtf8Coder" else coder
+
+
+def check_coder(coder: Any, method: str) -> None:
+    """Refuses what is given as a coder and is none."""
+    if coder is not None and (isinstance(coder, type) or not callable(getattr(coder, method, None))):
+        what = f"coder must be a coder, but is {coder!r}"
+        raise refusal(TypeError, what, hint="pass coder=BytesCoder(), or a coder of your own")
 
 
 def type_hint_of(coder: Any) -> Any:

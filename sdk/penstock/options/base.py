@@ -11,6 +11,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import weakref
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
+from penstock.base.where import here
 from penstock.error import refusal, three_parts
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
 
@@ -48,6 +50,12 @@ class OptionsParser(argparse.ArgumentParser):
         """The arguments that have no effect, each with what has the effect; redefined arguments are not included."""
         return {action: text for action, text in self._without_effect.items() if action in self._actions}
 
+    def error(self, message: str) -> NoReturn:
+        """Prints what is wrong and ends the program; argparse's own method prints every flag before that."""
+        what = re.sub("ignored explicit argument (.*)", r"it takes no value, and is given \1", message)
+        program = os.path.basename(sys.argv[0]) or "program"
+        self.exit(2, f"{three_parts(f'{program}: {what}', hint=f'{program} --help shows all options')}\n")
+
     def values_of(self, flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         """The values by name, and the arguments that no flag knows; lists and dicts belong to the caller."""
         found, unknown = self.parse_known_args(flags)
@@ -67,7 +75,8 @@ class OptionsParser(argparse.ArgumentParser):
         The arguments are as in ``add_argument``; `type` and `default` describe the value, not the provider.
         """
         if not args or not args[0]:
-            raise refusal(ValueError, "a value provider argument has no name", hint="write '--name'")
+            what = "a value provider argument has no name"
+            raise refusal(ValueError, what, hint="write '--name'")
         if args[0].startswith("-"):
             option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
         else:
@@ -210,7 +219,7 @@ class PipelineOptions(HasDisplayData):
 
     Raises:
         AttributeError: On reading or setting an option that this view does not have.
-        SystemExit: From argparse, with the usage on standard error, if a known flag has a wrong value.
+        SystemExit: From argparse, with the reason on standard error, if a known flag has a wrong value.
 
     >>> class GameOptions(PipelineOptions):
     ...     @classmethod
@@ -227,8 +236,13 @@ class PipelineOptions(HasDisplayData):
     def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
         if isinstance(flags, str | Mapping):
             hint = "write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})"
-            raise refusal(ValueError, f"flags are a list of strings, not a {type(flags).__name__}", hint=hint)
+            what = f"flags are a list of strings, not a {type(flags).__name__}"
+            raise refusal(ValueError, what, hint=hint)
         self._flags = list(sys.argv[1:] if flags is None else flags)
+        for flag in self._flags:
+            if not isinstance(flag, str):
+                what = f"flags are strings, but one of them is {flag!r}"
+                raise refusal(TypeError, what, hint=f"write {str(flag)!r}")
         parsed = _parse(type(self), self._flags)
         defaults = {name: value for block in _block_defaults.get() for name, value in block.items()}
         self._visible_options = frozenset(parsed)
@@ -249,6 +263,9 @@ class PipelineOptions(HasDisplayData):
         >>> PipelineOptions.from_dictionary({"streaming": True, "label": ["a", "b"]})._flags
         ['--streaming', '--label=a', '--label=b']
         """
+        if not isinstance(options, Mapping):
+            what = f"from_dictionary takes a dictionary, not a {type(options).__name__}"
+            raise refusal(TypeError, what, hint="write from_dictionary({'mode': 'batch'})")
         return cls([flag for name, value in options.items() for flag in _flags_of(name, value)])
 
     def get_all_options(
@@ -491,18 +508,24 @@ class NoSuchOption(AttributeError):
 
     def __init__(self, options_class: type[PipelineOptions], option: str) -> None:
         super().__init__(options_class, option)
+        self._where = None if option.startswith("_") else here()
 
     def __str__(self) -> str:
-        options_class, option = self.args
+        options_class, option = self.args[:2]
         what = f"{options_class.__name__!r} object has no attribute {option!r}"
         if option.startswith("_"):
             return what
-        homes = [
-            other.__name__
-            for other in all_classes()
-            if any(action.dest == option for action in parser_of([other])._actions)
-        ]
-        return three_parts(what, hint=f"write options.view_as({homes[0]}).{option}" if homes else None)
+        homes = {
+            action.dest: other.__name__ for other in all_classes() for action in parser_of([other])._actions
+        }
+        own = [action.dest for action in parser_of([options_class])._actions]
+        close = nearest(option, own)
+        hint = "a program run with --help shows all options"
+        if option in homes:
+            hint = f"write options.view_as({homes[option]}).{option}"
+        elif close:
+            hint = f"did you mean {close}?"
+        return three_parts(what, where=self._where, hint=hint)
 
 
 def _version(text: str) -> tuple[int, ...]:

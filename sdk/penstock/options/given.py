@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 import functools
 import logging
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.error import refusal
+from penstock.error import refusal, three_parts
 from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, shared_parser
+from penstock.options.value_provider import ValueProvider
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
@@ -31,6 +34,7 @@ def check_given(options: PipelineOptions) -> None:
     Traceback (most recent call last):
         ...
     ValueError: --checkpoint_locatoin is not an option
+      at ...
       hint: did you mean --checkpoint_location? Run the program with --help to see all options
     """
     parser = shared_parser(all_classes())
@@ -42,6 +46,49 @@ def check_given(options: PipelineOptions) -> None:
         _refuse_ours(flag, parser)
     _warn_of_unknown(tuple(f"{flag}{_meant(flag, parser)}" for flag in unknown))
     _warn_of_no_effect(tuple(_without_effect(parser, values)))
+
+
+def misfits(options: PipelineOptions) -> list[str]:
+    r"""An error for each value given by name that no flag could give, such as a text for a switch.
+
+    Flags of the command line have been checked by the parser. Options of a program's own classes may have any values.
+
+    >>> print(*misfits(PipelineOptions([], take_over="yes", drop_state="Sums")), sep="\n")
+    take_over is 'yes'
+      hint: use True or False
+    drop_state is 'Sums'
+      hint: use a list: ['Sums']
+    """
+    parser = shared_parser(cls for cls in all_classes() if cls.__module__.startswith("penstock."))
+    ignored = parser.without_effect()
+    fits = {action.dest: action for action in parser._actions if action not in ignored}
+    return [
+        three_parts(f"{name} is {value!r}", hint=hint)
+        for name, value in options._all_options.items()
+        if name in fits and value is not None and (hint := _hint_of_misfit(fits[name], value))
+    ]
+
+
+def _hint_of_misfit(action: argparse.Action, value: Any) -> str | None:
+    """What to write instead of a value, if it is of the wrong kind for its option."""
+    if isinstance(value, ValueProvider):
+        return None
+    if action.nargs == 0 and isinstance(action.const, bool):
+        return None if value in (True, False) else "use True or False"
+    if isinstance(action, argparse._AppendAction):
+        if isinstance(value, str):
+            return f"use a list: [{value!r}]"
+        return None if isinstance(value, list | tuple) else "use a list of texts"
+    if action.choices is not None:
+        return None if value in action.choices else f"use one of {', '.join(map(str, action.choices))}"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if action.type is int:
+        return None if is_number and value == value // 1 else "use a whole number"
+    if action.type is float:
+        return None if is_number else "use a number"
+    if isinstance(action, argparse._StoreAction) and action.type is None:
+        return None if isinstance(value, str | os.PathLike) else f"use a text: {str(value)!r}"
+    return None
 
 
 def _names_of(rest: Sequence[str]) -> Iterator[str]:
@@ -109,9 +156,11 @@ def own_options(options: Any, argv: Any) -> PipelineOptions:
     """A copy of options, or options made of command line arguments; ValueError if their type is wrong."""
     if options is not None and not isinstance(options, PipelineOptions):
         what = f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}"
-        raise refusal(ValueError, what, hint="PipelineOptions.from_dictionary makes options of a dictionary")
+        hint = "PipelineOptions.from_dictionary makes options of a dictionary"
+        raise refusal(ValueError, what, hint=hint)
     if argv is not None and not isinstance(argv, list):
-        raise refusal(ValueError, f"Parameter argv, if specified, must be a list. Received: {argv!r}")
+        what = f"Parameter argv, if specified, must be a list. Received: {argv!r}"
+        raise refusal(ValueError, what, hint="write argv=['--name=value']")
     if options is None:
         return PipelineOptions(argv or [])
     own = copy.copy(options)
@@ -126,6 +175,7 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
     Traceback (most recent call last):
         ...
     TypeError: Pipeline has no argument or option 'shufle_partitions'
+      at ...
       hint: did you mean shuffle_partitions?
     """
     if arguments:
@@ -134,5 +184,6 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
             if name not in known:
                 close = nearest(name, known)
                 hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
-                raise refusal(TypeError, f"{taker} has no argument or option {name!r}", hint=hint)
+                what = f"{taker} has no argument or option {name!r}"
+                raise refusal(TypeError, what, hint=hint)
     return arguments

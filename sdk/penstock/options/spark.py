@@ -28,7 +28,7 @@ class SparkProperties(MergingAction):
         try:
             return {**(so_far or {}), **spark_properties([str(value)])}
         except ValueError as error:
-            raise argparse.ArgumentError(self, str(error)) from None
+            raise argparse.ArgumentError(self, str(error).partition("\n")[0]) from None
 
 
 def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
@@ -45,15 +45,17 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
     {'spark.ui.enabled': 'false', 'spark.task.cpus': '2'}
     """
     if isinstance(given, Mapping):
-        return {
-            key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()
-        }
-    if isinstance(given, str):
-        raise refusal(ValueError, "spark_conf is a string", hint="write spark_conf=['key=value'] or a dict")
+        return {_checked_name(key): _property_text(key, value) for key, value in given.items()}
+    if isinstance(given, str) or not isinstance(given, Iterable | None):
+        what = f"spark_conf is of the type {type(given).__name__}"
+        raise refusal(ValueError, what, hint="write spark_conf=['key=value'] or a dict")
     result: dict[str, str] = {}
     for text in given or ():
+        if not isinstance(text, str):
+            what = f"spark_conf contains a value of the type {type(text).__name__}"
+            raise refusal(ValueError, what, hint="write spark_conf=['key=value'] or a dict")
         if text.startswith("{"):
-            result.update(spark_properties(json.loads(text)))
+            result.update(spark_properties(_object_of(text)))
             continue
         key, equals, value = text.partition("=")
         if not (key and equals):
@@ -63,6 +65,29 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
             raise refusal(ValueError, f"{shown!r} is not key=value", hint="write spark.some.property=value")
         result[key.strip()] = value
     return result
+
+
+def _object_of(text: str) -> Mapping[str, Any]:
+    try:
+        return json.loads(text)  # type: ignore[no-any-return]
+    except ValueError as error:
+        # The text itself may hold a secret.
+        what = f"spark_conf has an object that is not JSON: {error}"
+        raise refusal(ValueError, what, hint="write spark_conf=['key=value'] or a dict") from None
+
+
+def _checked_name(key: Any) -> str:
+    if not (isinstance(key, str) and key):
+        what = f"spark_conf has a property without a name: {key!r}"
+        raise refusal(ValueError, what, hint="write spark_conf={'spark.some.property': value}")
+    return key
+
+
+def _property_text(key: str, value: Any) -> str:
+    if not isinstance(value, str | int | float):
+        what = f"the value of {key} in spark_conf is of the type {type(value).__name__}"
+        raise refusal(ValueError, what, hint="use a text, a number, True or False")
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -227,15 +252,21 @@ class SparkOptions(PipelineOptions):
         errors = []
         if self.mode is not None and self.mode not in MODES:
             errors.append(three_parts(f"mode is {self.mode!r}", hint=f"use one of {', '.join(MODES)}"))
+        for name in ("master", "app_name", "spark_conf_file", "checkpoint_location"):
+            # It comes of a variable of the shell that is not set, and would mean the default without a word.
+            if getattr(self, name) == "":
+                errors.append(three_parts(f"{name} is empty", hint=f"give {name} a value, or leave it out"))
         for name in ("shuffle_partitions", "events_per_batch", "record_events"):
             count = getattr(self, name)
-            if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            if isinstance(count, int | float) and count < 1:
                 errors.append(three_parts(f"{name} is {count!r}", hint="use a whole number above 0"))
         errors += _wrong_names(self.without)
         interval = self.trigger_interval
-        if interval is not None and not (isinstance(interval, int | float) and 0 < interval < 86_400):
+        if isinstance(interval, int | float) and not 0 < interval < 86_400:
             errors.append(
-                three_parts(f"trigger_interval is {interval!r}", hint="use a number of seconds, such as 0.5")
+                three_parts(
+                    f"trigger_interval is {interval!r}", hint="use seconds: more than 0, less than a day"
+                )
             )
         if self.take_over and not self.checkpoint_location:
             what = "take_over is set without a checkpoint_location"
@@ -261,8 +292,6 @@ def _add_those_of_the_job_server(parser: OptionsParser) -> None:
 
 def _wrong_names(without: Any) -> list[str]:
     hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
-    if isinstance(without, str):
-        return [three_parts("without is a string", hint=hint)]
     unknown = [name for name in without or () if name != "all" and name not in OPTIMISATIONS]
     return [
         three_parts(f"without names {name!r}, which is not an optimisation", hint=hint) for name in unknown

@@ -238,9 +238,8 @@ class _Binder(Expressions):
         for at, kinds in enumerate(zip(*[[each.type for each in row] for row in rows], strict=True)):
             kind = types.common(kinds)
             if kind is None:
-                self.refuse(
-                    tree, f"column {at + 1} of VALUES has values of types that do not fit: {_list(kinds)}"
-                )
+                what = f"column {at + 1} of VALUES has values of types that do not fit: {_list(kinds)}"
+                self.refuse(tree, what, "CAST them to one type")
             columns.append(Named(f"col{at + 1}", kind))
         relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
         alias = tree.args.get("alias")
@@ -825,7 +824,7 @@ class _Binder(Expressions):
                 self.refuse(
                     each,
                     f"{name}() OVER is not supported",
-                    "ROW_NUMBER() OVER (…) with QUALIFY is, and grouped queries can be joined",
+                    "use ROW_NUMBER() OVER (...) with QUALIFY, or join with a grouped query",
                 )
         if len({each.sql() for each in found}) > 1:
             self.refuse(found[1], "a query has two kinds of ROW_NUMBER()", "number the rows of a subquery")

@@ -6,6 +6,7 @@ one token each: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -220,7 +221,9 @@ def statements(query: str) -> list[Any]:
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         what = first.get("description") or str(error)
-        raise sql_error(_plain(what), query, _offset(query, first), "correct the query there") from None
+        raise sql_error(
+            _plain(what), query, _offset(query, first), "correct the query at this place"
+        ) from None
     except TokenError as error:
         raise sql_error("a quoted text or a comment does not end", query, hint="close it") from error
     except RecursionError:
@@ -249,6 +252,10 @@ def statement_texts(text: str) -> list[str]:
     return [text[each[0].start : each[-1].end + 1] for each in found if each]
 
 
+def _found(match: re.Match[str]) -> str:
+    return "the query ends" if match[1] == "SENTINEL" else f"got {match[1]}"
+
+
 def _plain(what: str) -> str:
     """A message of the parser as a clause."""
     what = what.splitlines()[0].rstrip(". ")
@@ -256,6 +263,8 @@ def _plain(what: str) -> str:
         return "an expression is missing"
     if "Unexpected token" in what:
         return "this word does not fit here"
+    # The parser shows a token as the object that it is.
+    what = re.sub(r"\bgot <Token .*?text: (.*?), line: .*", _found, what)
     return what if what.startswith("EMIT") else what[:1].lower() + what[1:]
 
 

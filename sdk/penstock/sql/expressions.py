@@ -352,7 +352,7 @@ class Expressions(ABC):
         if name == "COUNT" and (not arguments or isinstance(arguments[0], exp.Star)):
             return env.call(AggregateCall("count", None, BIGINT.or_null(False), False, condition))
         if len(arguments) != 1:
-            self.refuse(node, f"{name} takes one argument, not {len(arguments)}")
+            self.refuse(node, f"{name} takes one argument, not {len(arguments)}", f"write {name}(points)")
         value = self.scalar(arguments[0], env.inner, ctes)
         if own is not None:
             return env.call(AggregateCall(name.lower(), value, own.type, distinct, condition, own.fn))

@@ -77,7 +77,8 @@ def call(name: str, arguments: Sequence[Scalar]) -> Scalar:
     if function is None:
         near = difflib.get_close_matches(name.upper(), FUNCTIONS, 1)
         raise SqlTypeError(
-            f"unknown function {name}", f"did you mean {near[0]}?" if near else "use one that the guide lists"
+            f"unknown function {name}",
+            f"did you mean {near[0]}?" if near else "docs/sql.md lists the functions",
         )
     return function.resolve(function, tuple(arguments))
 

@@ -108,7 +108,8 @@ class SqlTransform(PTransform[Any, Any]):
             with deep_calls():
                 query = bound(self.query, tables)
         except SqlError as error:
-            raise SqlError(f"{error}\n  {self._where()}") from None
+            what, has_hint, hint = str(error).partition("\n  hint: ")
+            raise SqlError(f"{what}\n  {self._where()}{has_hint}{hint}") from None
         self.order = listing_order(query)
         ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))

@@ -106,6 +106,9 @@ class TestStream(PTransform[Any, Any]):
             event_timestamp: The time of other elements; by default the output's watermark.
         """
         time = self.watermarks.setdefault(tag, MIN_TIMESTAMP) if event_timestamp is None else event_timestamp
+        if not isinstance(elements, Iterable):
+            what = f"add_elements takes a list of elements, not {type(elements).__name__}"
+            raise refusal(TypeError, what, hint=f"write add_elements([{elements!r}])")
         values = []
         for element in elements:
             if isinstance(element, WindowedValue):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from penstock import graph
@@ -56,6 +56,10 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
 
 def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -> Any:
     """The nested input, with a ``Create`` for each plain value."""
+    for value in values:
+        if not isinstance(value, pvalue.PValue | Iterable | None):
+            what = f"an input is of the type {type(value).__name__}, and not a PCollection"
+            raise refusal(TypeError, what, hint="pass PCollections, or lists of elements")
     replacements = {
         id(value): pipeline | f"CreatePInput{index}" >> Create(value, reshuffle=False)
         for index, value in enumerate(values)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base import clock
+from penstock.base.whole_numbers import check_whole_number
 from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
@@ -122,21 +123,30 @@ class BatchTargets:
     """How far sizes may stray from the best known one, as a share of it, so that there is something to learn from."""
 
     def __post_init__(self) -> None:
+        for name in ("min_batch_size", "max_batch_size"):
+            check_whole_number(name, getattr(self, name))
+            if getattr(self, name) < 1:
+                raise _wrong(f"{name} is {getattr(self, name)}", "pass 1 or more")
         if self.min_batch_size > self.max_batch_size:
             raise _wrong(
-                f"Minimum ({self.min_batch_size}) must not be greater than maximum ({self.max_batch_size})"
+                f"Minimum ({self.min_batch_size}) must not be greater than maximum ({self.max_batch_size})",
+                f"pass max_batch_size={self.min_batch_size} or more",
             )
         if self.overhead and not 0 < self.overhead <= 1:
-            raise _wrong(f"target_batch_overhead ({self.overhead}) must be between 0 and 1")
+            what = f"target_batch_overhead ({self.overhead}) must be between 0 and 1"
+            raise _wrong(what, "pass the share of the time, such as 0.05")
         if self.duration_seconds and self.duration_seconds <= 0:
-            raise _wrong(f"target_batch_duration_secs ({self.duration_seconds}) must be positive")
+            what = f"target_batch_duration_secs ({self.duration_seconds}) must be positive"
+            raise _wrong(what, "pass seconds, or None for no such target")
         whole = self.duration_with_fixed_cost_seconds
         if whole and whole <= 0:
-            raise _wrong(f"target_batch_duration_secs_including_fixed_cost ({whole}) must be positive")
+            what = f"target_batch_duration_secs_including_fixed_cost ({whole}) must be positive"
+            raise _wrong(what, "pass seconds, or None for no such target")
         if not (self.overhead or self.duration_seconds or whole):
             raise _wrong(
                 "At least one of target_batch_overhead or target_batch_duration_secs or "
-                "target_batch_duration_secs_including_fixed_cost must be positive."
+                "target_batch_duration_secs_including_fixed_cost must be positive.",
+                "leave them out: each has a default",
             )
 
     def next_size(self, timings: Sequence[tuple[float, float]]) -> int:
@@ -261,8 +271,8 @@ def _least_squares(xs: Sequence[float], ys: Sequence[float], weights: Sequence[f
     return mean_y - slope * mean_x, slope
 
 
-def _wrong(what: str) -> ValueError:
-    return refusal(ValueError, what, where="at BatchElements", hint="see the arguments of BatchElements")
+def _wrong(what: str, hint: str) -> ValueError:
+    return refusal(ValueError, what, hint=hint)
 
 
 _MOST_OPEN_BATCHES = 10
@@ -394,16 +404,15 @@ def _bucketing(
     length_fn: Callable[[Any], int] | None, boundaries: Sequence[int] | None
 ) -> Callable[[Any], int] | None:
     """The function from an element to its bucket, or None without buckets."""
-    where = "at BatchElements"
     if boundaries is not None and length_fn is None:
         what = "bucket_boundaries requires length_fn to be set."
-        raise refusal(ValueError, what, where=where, hint="pass length_fn=len")
+        raise refusal(ValueError, what, hint="pass length_fn=len")
     if length_fn is None:
         return None
     chosen = list(_DEFAULT_BOUNDARIES if boundaries is None else boundaries)
     if not chosen or min(chosen) <= 0 or chosen != sorted(chosen):
         what = "bucket_boundaries must be a non-empty sorted list of positive values."
-        raise refusal(ValueError, what, where=where, hint="for example [16, 64, 256]")
+        raise refusal(ValueError, what, hint="for example [16, 64, 256]")
     return lambda element: bisect.bisect_right(chosen, length_fn(element))
 
 
@@ -435,18 +444,15 @@ class SortAndBatchElements(PTransform[Any, Any]):
         element_size_fn: Callable[[Any], int] | None = None,
     ) -> None:
         super().__init__()
-        where, hint = (
-            "at SortAndBatchElements",
-            "use 1 <= min_batch_size <= max_batch_size and a weight of 1 or more",
-        )
+        hint = "use 1 <= min_batch_size <= max_batch_size and a weight of 1 or more"
         for name, number in (("min_batch_size", min_batch_size), ("max_batch_weight", max_batch_weight)):
             if number < 1:
-                raise refusal(ValueError, f"{name} must be >= 1, got {number}", where=where, hint=hint)
+                raise refusal(ValueError, f"{name} must be >= 1, got {number}", hint=hint)
         if max_batch_size < min_batch_size:
             what = f"max_batch_size ({max_batch_size}) must be >= min_batch_size ({min_batch_size})"
-            raise refusal(ValueError, what, where=where, hint=hint)
+            raise refusal(ValueError, what, hint=hint)
         if element_size_fn is not None and not callable(element_size_fn):
-            raise refusal(TypeError, "element_size_fn must be callable", where=where, hint="pass a function")
+            raise refusal(TypeError, "element_size_fn must be callable", hint="pass a function")
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
     def expand(self, pcoll: Any) -> Any:

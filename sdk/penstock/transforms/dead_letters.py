@@ -75,7 +75,7 @@ class DeadLetterOptions:
                 "leave it out, or run the pipeline on Linux or macOS",
             )
         if not 0 <= self.threshold <= 1:
-            raise _refused(f"the threshold is {self.threshold!r}", "it is a share, from 0 to 1")
+            raise _refused(f"the threshold is {self.threshold!r}", "pass a share, from 0 to 1")
         other = "use_subprocess" if self.use_subprocess else "timeout" if self.timeout_seconds else None
         if self.allow_state and other:
             raise _refused(

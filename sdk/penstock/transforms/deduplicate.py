@@ -38,7 +38,7 @@ class _WithDurations(PTransform[Any, Any]):
         if processing_time_duration is None and event_time_duration is None:
             name = type(self).__name__
             what = f"{name} requires at least processing_time_duration or event_time_duration."
-            raise refusal(ValueError, what, where=f"at {name}", hint="for example event_time_duration=3600")
+            raise refusal(ValueError, what, hint="for example event_time_duration=3600")
         self.processing_time_duration = processing_time_duration
         self.event_time_duration = event_time_duration
 

@@ -32,7 +32,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
         ...
     penstock.typehints.signatures.TypeCheckError: the elements have no field 'taem'
       at step 'Select'
-      hint: did you mean 'team'? The fields are team
+      hint: did you mean 'team'? The fields are: team
     """
     known = known_fields(element_type)
     if known is None:
@@ -42,7 +42,9 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
             near = difflib.get_close_matches(name, known, 1) or _ignoring_case(name, known)
             question = f"did you mean {near[0]!r}? " if near else ""
             more = ", ..." if len(known) > _FIELDS_SHOWN else ""
-            fields = f"The fields are {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "There are none"
+            fields = (
+                f"The fields are: {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "There are none"
+            )
             what = f"the elements have no field {name!r}"
             raise refusal(TypeCheckError, what, where=where, hint=f"{question}{fields}")
 

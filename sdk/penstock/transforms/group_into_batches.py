@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.base import clock
 from penstock.base.chunks import in_chunks
+from penstock.base.whole_numbers import check_whole_number
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import K, V
 from penstock.construction.ptransform import PTransform
@@ -39,13 +40,13 @@ class _Batches(PTransform[Any, Any]):
         clock: Callable[[], float] = clock.seconds,
     ) -> None:
         super().__init__()
-        where = "at GroupIntoBatches"
-        if batch_size is None or batch_size <= 0:
+        check_whole_number("batch_size", batch_size)
+        if batch_size <= 0:
             what = f"batch_size must be a positive value, got {batch_size}"
-            raise refusal(ValueError, what, where=where, hint="pass 1 or more")
+            raise refusal(ValueError, what, hint="pass 1 or more")
         if max_buffering_duration_secs is not None and max_buffering_duration_secs < 0:
             what = f"max_buffering_duration must be a non-negative value, got {max_buffering_duration_secs}"
-            raise refusal(ValueError, what, where=where, hint="pass seconds; 0 or None for no limit")
+            raise refusal(ValueError, what, hint="pass seconds; 0 or None for no limit")
         self.batch_size = batch_size
         self.max_buffering_duration_secs = max_buffering_duration_secs or 0
         self.clock = clock

@@ -237,5 +237,6 @@ class FlattenWith(PTransform[Any, Any]):
                 pcolls.append(pcoll.pipeline | other)
             else:
                 what = f"FlattenWith only takes other PCollections and PTransforms, got {other!r}"
-                raise refusal(TypeError, what, where=self._where())
+                hint = "pass PCollections, or transforms that begin at the pipeline"
+                raise refusal(TypeError, what, where=self._where(), hint=hint)
         return tuple(pcolls) | Flatten()

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.error import refusal
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import MapTuple
@@ -36,6 +37,9 @@ class CoGroupByKey(PTransform[Any, Any]):
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
         if isinstance(pvalueish, Mapping):
             return pvalueish, tuple(pvalueish.values())
+        if isinstance(pvalueish, PCollection) or not isinstance(pvalueish, Iterable):
+            what = f"CoGroupByKey joins several PCollections, and its input is of the type {type(pvalueish).__name__}"
+            raise refusal(TypeError, what, hint="write {'mail': mails, 'phone': phones} | CoGroupByKey()")
         # The iterable is needed twice.
         pcolls = tuple(pvalueish)
         return pcolls, pcolls

@@ -258,7 +258,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         """
         if main is not None and main in tags:
             what = f"Main output tag {main!r} must be different from side output tags {tags}"
-            raise refusal(ValueError, what, where=self._where())
+            raise refusal(ValueError, what, where=self._where(), hint="give the main output another tag")
         for tag in tags:
             if not isinstance(tag, str):
                 what = f"a tag is a string, not {tag!r}"

@@ -75,11 +75,13 @@ class PeriodicSource(graph.Source):
     is_bounded = False
 
     def __post_init__(self) -> None:
-        if self.start_micros > self.stop_micros or self.interval_micros <= 0:
-            span = f"from {self.start_micros} to {self.stop_micros} every {self.interval_micros} µs"
-            what = f"a sequence cannot go {span}"
-            hint = "let the start come before the end, and let the interval be above 0"
-            raise refusal(ValueError, what, where="at PeriodicImpulse or PeriodicSequence", hint=hint)
+        if self.interval_micros <= 0:
+            what = f"the interval of a sequence is {self.interval_micros / 1e6:g} seconds"
+            raise refusal(ValueError, what, hint="pass seconds, more than 0")
+        if self.start_micros > self.stop_micros:
+            seconds = f"{self.start_micros / 1e6:g} and {self.stop_micros / 1e6:g} seconds"
+            what = f"a sequence cannot start after it stops: the times are {seconds}"
+            raise refusal(ValueError, what, hint="let the start come before the stop")
 
     def describe(self) -> str:
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"

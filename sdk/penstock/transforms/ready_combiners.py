@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any, Union
 
 from penstock.base.chunks import in_chunks
+from penstock.base.whole_numbers import check_whole_number
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
@@ -218,6 +219,7 @@ class TopCombineFn(CombineFn):
     """
 
     def __init__(self, n: int, key: Key = None, reverse: bool = False) -> None:
+        check_whole_number("n", n)
         self.n = n
         self.key = key
         self.reverse = reverse
@@ -424,6 +426,7 @@ class AnySampleCombineFn(CombineFn):
 class _OfSize(PTransform[Any, Any]):
     def __init__(self, n: int) -> None:
         super().__init__()
+        check_whole_number("n", n)
         self._n = n
 
     def default_label(self) -> str:
@@ -462,8 +465,7 @@ class Sample:
 
         def __init__(self, n: int) -> None:
             if n < 0:
-                what = f"Expected non-negative n, received {n}."
-                raise refusal(ValueError, what, where="at Sample.Any", hint="use 0 or more")
+                raise refusal(ValueError, f"Expected non-negative n, received {n}.", hint="use 0 or more")
             super().__init__(n)
 
         def expand(self, pcoll: Any) -> Any:

@@ -30,7 +30,7 @@ class Reshuffle(PTransform[Any, Any]):
         if num_buckets is not None and not (isinstance(num_buckets, int) and num_buckets > 0):
             what = f"If `num_buckets` is set, it has to be an integer greater than 0, got {num_buckets}"
             hint = "leave it out to let the runner decide"
-            raise refusal(ValueError, what, where="at Reshuffle", hint=hint)
+            raise refusal(ValueError, what, hint=hint)
         self.num_buckets = num_buckets
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:

@@ -216,7 +216,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         if num_quantiles < 2:
             what = f"num_quantiles must be 2 or more, got {num_quantiles}"
             hint = "the least and the greatest element are two of them"
-            raise refusal(ValueError, what, where="at ApproximateQuantiles", hint=hint)
+            raise refusal(ValueError, what, hint=hint)
         self.num_quantiles = num_quantiles
         self.num_buffers = num_buffers
         self._settings = SketchSettings(
@@ -531,4 +531,4 @@ def _hash(encoded: bytes) -> int:
 
 def _wrong(what: str) -> ValueError:
     hint = "give size=16 or more, or error=0.01 to 0.5"
-    return refusal(ValueError, what, where="at ApproximateUnique", hint=hint)
+    return refusal(ValueError, what, hint=hint)

@@ -9,7 +9,8 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from penstock.base.late_binding import LateBinding
-from penstock.error import refusal, three_parts
+from penstock.base.where import here
+from penstock.error import located, refusal, three_parts
 
 Hint = typing.Any
 """A type hint: a class, a `TypeConstraint`, or a native hint such as ``list[int]``."""
@@ -39,6 +40,13 @@ class CompositeTypeHintError(_HintError):
 
 class NotAHintError(_HintError):
     """Something that is not a type hint was written as one."""
+
+    def __init__(self, *args: typing.Any) -> None:
+        super().__init__(*args)
+        self._where = here()
+
+    def __str__(self) -> str:
+        return located(super().__str__(), self._where)
 
 
 class GetitemConstructor(type):

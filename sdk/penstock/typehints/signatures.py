@@ -8,6 +8,7 @@ import types
 import typing
 from collections.abc import Callable
 
+from penstock.base.where import here
 from penstock.error import BeamError, three_parts
 from penstock.typehints.constraints import Any, Hint, normalize
 from penstock.typehints.containers import (
@@ -89,7 +90,8 @@ class TypeCheckError(BeamError):
 
     def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(what)
-        self._where, self._hint = where, hint
+        self._where = here() if where is None and hint is not None else where
+        self._hint = hint
 
     def __str__(self) -> str:
         return three_parts(super().__str__(), where=self._where, hint=self._hint)

@@ -28,12 +28,16 @@ MICROS_PER_SECOND = 1_000_000
 def micros_of(number: Any, unit_micros: int, noun: str) -> int:
     """A number of units as microseconds; a fraction of a microsecond is cut off towards zero, as in Beam."""
     if isinstance(number, (int, float)):
-        return int(number * unit_micros)
+        try:
+            return int(number * unit_micros)
+        except (ValueError, OverflowError):
+            what = f"a time cannot be {number}"
+            raise refusal(ValueError, what, hint="give a finite number of seconds") from None
     try:
         return index(number) * unit_micros
     except TypeError:
         what = f"cannot interpret a {type(number).__name__} as {noun}"
-        raise refusal(TypeError, what, hint="give an int or a float") from None
+        raise refusal(TypeError, what, hint="give seconds, as an int or a float") from None
 
 
 class Micros:
@@ -288,7 +292,8 @@ class Timestamp(Micros):
         try:
             moment = datetime.datetime.fromisoformat(rfc3339)
         except ValueError:
-            raise _unreadable(rfc3339, "it is not one", "write it like 2009-02-13T23:31:30Z") from None
+            why = "it has another form, or there is no such date"
+            raise _unreadable(rfc3339, why, "write it like 2009-02-13T23:31:30Z") from None
         if moment.tzinfo is None:
             raise _unreadable(
                 rfc3339, "it has no offset from UTC", "end it with Z or an offset such as +01:00"

@@ -73,7 +73,9 @@ class Windowing:
         set_field("windowfn", windowfn)
         set_field("triggerfn", triggerfn)
         set_field("accumulation_mode", _accumulation_mode(accumulation_mode, triggerfn))
-        set_field("timestamp_combiner", timestamp_combiner or TimestampCombiner.OUTPUT_AT_EOW)
+        timestamp_combiner = timestamp_combiner or TimestampCombiner.OUTPUT_AT_EOW
+        TimestampCombiner.get_impl(timestamp_combiner, windowfn)  # Refuses what is no constant.
+        set_field("timestamp_combiner", timestamp_combiner)
         set_field("allowed_lateness", lateness)
         set_field("on_time_behavior", on_time_behavior)
         set_field("closing_behavior", closing_behavior)

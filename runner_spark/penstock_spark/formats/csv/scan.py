@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     if source.splittable:
         _check_quotes(spark, files, options, where)
     names = names_of(spark, files, source, options)
+    check_names(names, options, source, where)
     texts = _texts(spark, files, source, options, names)
     kinds = _kinds(texts, names, options, where, files.namer())
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
@@ -99,6 +101,25 @@ def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict
     reader = spark.read.options(**parser_options(options, not source.splittable))
     names = files.load(reader.option("header", has_header(options)), "csv").columns
     return names if has_header(options) else [str(number) for number in range(len(names))]
+
+
+def check_names(names: list[str], options: dict[str, Any], source: CsvSource, where: str) -> None:
+    """Refuses files without any column, and columns that the user wants and no file has."""
+    if not names:
+        what = f"{source.describe()} has no columns: the files are empty"
+        raise refusal(
+            ValueError, what, where=where, hint="pass names=[...], or give a pattern without these files"
+        )
+    dtype = options.get("dtype")
+    wanted = [*(options.get("usecols") or ()), *(dtype if isinstance(dtype, dict) else ())]
+    for name in wanted:
+        if name not in {*names, *source.partition_by}:
+            near = difflib.get_close_matches(str(name), names, 1)
+            question = f"did you mean {near[0]!r}? " if near else ""
+            what = f"{source.describe()} has no column {name!r}"
+            raise refusal(
+                ValueError, what, where=where, hint=f"{question}The columns are: {', '.join(names)}"
+            )
 
 
 def has_header(options: dict[str, Any]) -> bool:
@@ -168,7 +189,7 @@ def malformed_lines(count: int, file: str, where: str) -> ValueError:
     """The error for lines that are not CSV; `file` is the first file with such a line."""
     return refusal(
         ValueError,
-        f"{count} malformed lines of CSV, the first file with one being {file}",
+        f"{count} malformed line{'s' if count > 1 else ''} of CSV, the first file with one being {file}",
         where=where,
         hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
     )

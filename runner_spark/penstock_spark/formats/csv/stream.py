@@ -74,6 +74,7 @@ def _kinds(
         if not names:
             hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
             raise no_schema("columns", files, hint)
+        scan.check_names(names, options, source, files.where)
         asked = scan.asked_kinds(names, options, files.where)
         found = scan.found_kinds(spark, present, source, options, names)
         asked = {name: kind or found[name] for name, kind in asked.items()}

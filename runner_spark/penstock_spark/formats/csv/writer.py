@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock.io.columnar import CsvSink
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, record_files
+from penstock_spark.sinks.record_text import RecordText, check_arguments, record_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def csv_files(sink: CsvSink, where: str) -> FileSink:
     """Rows below a header, by the options of pandas."""
+    check_arguments("to_csv", sink, where)
     options = {**dict(sink.options), "index": False}
     encoding = options.pop("encoding", None) or "utf-8"
     if options.get("columns"):

@@ -117,10 +117,12 @@ class SplitReader:
             end: Any = "\r"
         else:
             lines, end = block.split(delimiter), b"\r"
-        if not lines[-1]:
-            lines.pop()
+        rest = lines.pop()
         if strips:
             lines = [line[:-1] if line.endswith(end) else line for line in lines]
+        if rest:
+            # The file ends without a delimiter: a return at its end is no part of one, and belongs to the line.
+            lines.append(rest)
         if decode is not None:
             return list(map(decode, lines))
         return lines if end == "\r" else [self._text(line, delimiter) for line in lines]

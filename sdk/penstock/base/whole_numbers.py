@@ -1,0 +1,23 @@
+"""The check of arguments that must be whole numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.error import refusal
+
+
+def check_whole_number(name: str, value: Any) -> None:
+    """Refuses a value that is not a whole number.
+
+    >>> check_whole_number("batch_size", "5")
+    Traceback (most recent call last):
+        ...
+    TypeError: batch_size must be a whole number, but is '5'
+      at ...
+      hint: pass batch_size=5
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        is_number = isinstance(value, str) and value.isdecimal()
+        hint = f"pass {name}={value if is_number else 10}"
+        raise refusal(TypeError, f"{name} must be a whole number, but is {value!r}", hint=hint)

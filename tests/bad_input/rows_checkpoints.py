@@ -1,0 +1,125 @@
+"""Bad input: checkpoints."""
+
+from __future__ import annotations
+
+from rows import Row, Subject
+
+SUBJECT = Subject(
+    "Checkpoints",
+    "",
+    (
+        Row(
+            "a plan that is cut off",
+            write="""
+                from penstock.testing.test_stream import TestStream
+
+                stream = beam.Pipeline(checkpoint_location="state")
+                windows = beam.WindowInto(beam.window.FixedWindows(60))
+                stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(print)
+                stream.run()
+                """,
+            see="""
+                ValueError: plan.json is not the plan of a checkpoint (it is not JSON)
+                  in file:///data/state
+                  hint: restore the file, or start again in another folder
+                """,
+            files={"state/plan.json": '{"format": 1, "penstock": "0.1'},
+            on_spark=True,
+        ),
+        Row(
+            "a plan of a later version",
+            write="""
+                from penstock.testing.test_stream import TestStream
+
+                stream = beam.Pipeline(checkpoint_location="state")
+                windows = beam.WindowInto(beam.window.FixedWindows(60))
+                stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(print)
+                stream.run()
+                """,
+            see="""
+                ValueError: penstock 9.0 wrote it in the format 99; penstock 0.1.0 reads formats up to 1
+                  in file:///data/state
+                  hint: use the newer penstock
+                """,
+            files={"state/plan.json": '{"format": 99, "penstock": "9.0"}'},
+            on_spark=True,
+        ),
+        Row(
+            "a plan of other types",
+            write="""
+                from penstock.testing.test_stream import TestStream
+
+                stream = beam.Pipeline(checkpoint_location="state")
+                windows = beam.WindowInto(beam.window.FixedWindows(60))
+                stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(print)
+                stream.run()
+                """,
+            see="""
+                ValueError: plan.json is not the plan of a checkpoint (clock, heartbeat, id, sources, levels, steps, sinks, dropped, shards, since)
+                  in file:///data/state
+                  hint: restore the file, or start again in another folder
+                """,
+            files={
+                "state/plan.json": '{"format": 1, "penstock": "0.1.0", "mode": "streaming", "sources": 5}'
+            },
+            on_spark=True,
+        ),
+        Row(
+            "a folder that is no checkpoint",
+            write="""
+                from penstock.testing.test_stream import TestStream
+
+                stream = beam.Pipeline(checkpoint_location="state")
+                windows = beam.WindowInto(beam.window.FixedWindows(60))
+                stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(print)
+                stream.run()
+                """,
+            see="""
+                ValueError: the folder is not a penstock checkpoint: it holds notes.txt, and no plan.json
+                  in file:///data/state
+                  hint: name an empty folder, or a folder that does not exist yet
+                """,
+            files={"state/notes.txt": "milk, bread"},
+            on_spark=True,
+        ),
+        Row(
+            "a file as a checkpoint",
+            write="""
+                from penstock.testing.test_stream import TestStream
+
+                stream = beam.Pipeline(checkpoint_location="state")
+                windows = beam.WindowInto(beam.window.FixedWindows(60))
+                stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(print)
+                stream.run()
+                """,
+            see="""
+                ValueError: file:///data/state is a file
+                  at game.py:6
+                  hint: name a folder, or a path that does not exist yet
+                """,
+            files={"state": "milk, bread"},
+            on_spark=True,
+        ),
+        Row(
+            "a checkpoint that everybody may write to",
+            write="""
+                import os
+
+                os.chmod("state", 0o777)
+                from penstock.testing.test_stream import TestStream
+
+                stream = beam.Pipeline(checkpoint_location="state")
+                windows = beam.WindowInto(beam.window.FixedWindows(60))
+                stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(print)
+                stream.run()
+                """,
+            see="""
+                penstock.error.RunnerError: everybody on this machine may write to the checkpoint /data/state, whose content can run code as you
+                  at game.py:9
+                  hint: if you trust its content, run: chmod -R go-rwx /data/state; or start in a new folder
+                """,
+            files={"state/plan.json": "{}"},
+            on_spark=True,
+        ),
+    ),
+)

@@ -1,0 +1,318 @@
+"""Bad input: what is in files."""
+
+from __future__ import annotations
+
+from rows import Row, Subject
+
+SUBJECT = Subject(
+    "What is in files",
+    "",
+    (
+        Row(
+            "lines with all kinds of ends",
+            write="""
+                from penstock.io import WriteToMemory
+
+                found = []
+                p | beam.io.ReadFromText("*.txt") | WriteToMemory(found)
+                p.run()
+                print(found)
+                """,
+            see=r"""
+                ['\ufeffa', 'b', '', 'c\rd\r']
+                """,
+            files={"lines.txt": b"\xef\xbb\xbfa\r\nb\n\nc\rd\r", "more.txt": ""},
+            on_spark=True,
+        ),
+        Row(
+            "text that is not UTF-8",
+            write="""
+                p | "Read" >> beam.io.ReadFromText("lines.txt") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9 in position 3: unexpected end of data
+                  at step 'Read' (game.py:1)
+                  hint: pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder
+                """,
+            files={"lines.txt": b"caf\xe9\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a compressed file that is cut off",
+            write=r"""
+                import gzip
+
+                open("lines.txt.gz", "wb").write(gzip.compress(b"a\n" * 1000)[:-12])
+                p | "Read" >> beam.io.ReadFromText("lines.txt.gz") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: /data/lines.txt.gz is damaged or incomplete
+                  at step 'Read' (game.py:4)
+                  hint: replace the file with a complete one; if a program is still writing it, wait until it is done
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a folder as a file",
+            write="""
+                p | "Read" >> beam.io.ReadFromText("scores") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                IsADirectoryError: ./scores is a folder, not a file
+                  at step 'Read' (game.py:1)
+                  hint: write ./scores/*
+                """,
+            files={"scores/a.txt": "a\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a file system that does not exist",
+            write="""
+                p | "Read" >> beam.io.ReadFromText("nosuch://host/scores.txt") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: Spark has no file system for nosuch://
+                  at step 'Read' (game.py:1)
+                  hint: correct the path, or give Spark the package of the file system: --spark_conf=spark.jars.packages=...
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a CSV file with nothing in it",
+            write="""
+                from penstock.io import WriteToMemory
+
+                found = []
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv") | WriteToMemory(found)
+                p.run()
+                print(found)
+                """,
+            see="""
+                ValueError: csv scores.csv has no columns: the files are empty
+                  at step 'Read' (game.py:4)
+                  hint: pass names=[...], or give a pattern without these files
+                """,
+            files={"scores.csv": ""},
+            on_spark=True,
+        ),
+        Row(
+            "a CSV header with a name twice",
+            write="""
+                from penstock.io import WriteToMemory
+
+                found = []
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv") | WriteToMemory(found)
+                p.run()
+                print(found)
+                """,
+            see="""
+                penstock.error.RunnerError: the header of /data/scores.csv has a name twice, or is not the header of the other files
+                  at step 'Read' (game.py:4)
+                  hint: give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it
+                """,
+            files={"scores.csv": "team,team\nred,blue\n"},
+            on_spark=True,
+        ),
+        Row(
+            "missing values in CSV",
+            write=r"""
+                from penstock.io import WriteToMemory
+
+                found = []
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv") | WriteToMemory(found)
+                p.run()
+                print(*found, sep="\n")
+                """,
+            see="""
+                Row(team='red', points=None)
+                Row(team=None, points=3)
+                Row(team=None, points=None)
+                """,
+            files={"scores.csv": "team,points\nred,\n,3\nNA,NaN\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a CSV line with a field too many",
+            write="""
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: 1 malformed line of CSV, the first file with one being scores.csv
+                  at step 'Read' (game.py:1)
+                  hint: each line needs as many fields as the header; splittable=False allows line ends in quotes
+                """,
+            files={"scores.csv": "team,points\nred,3,5\n"},
+            on_spark=True,
+        ),
+        Row(
+            "CSV files with other headers",
+            write=r"""
+                from penstock.io import WriteToMemory
+
+                found = []
+                p | "Read" >> beam.io.ReadFromCsv("*.csv") | WriteToMemory(found)
+                p.run()
+                print(*found, sep="\n")
+                """,
+            see="""
+                penstock.error.RunnerError: the header of /data/a.csv has a name twice, or is not the header of the other files
+                  at step 'Read' (game.py:4)
+                  hint: give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it
+                """,
+            files={"a.csv": "team,points\nred,3\n", "b.csv": "points,team\n5,blue\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a type that CSV values do not have",
+            write="""
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv", dtype={"team": int}) | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: the column team has a value that is not of type int
+                  at step 'Read' (game.py:1)
+                  hint: correct dtype
+                """,
+            files={"scores.csv": "team,points\nred,3\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a column of CSV that does not exist",
+            write="""
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv", usecols=["day"]) | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: csv scores.csv has no column 'day'
+                  at step 'Read' (game.py:1)
+                  hint: The columns are: team, points
+                """,
+            files={"scores.csv": "team,points\nred,3\n"},
+            on_spark=True,
+        ),
+        Row(
+            "an encoding that does not exist",
+            write="""
+                p | "Read" >> beam.io.ReadFromCsv("scores.csv", encoding="latin-99") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: Spark does not know the encoding latin-99
+                  at step 'Read' (game.py:1)
+                  hint: use one that it knows: utf-8, iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le or utf-32
+                """,
+            files={"scores.csv": "team,points\nred,3\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a text that is not JSON",
+            write="""
+                p | "Read" >> beam.io.ReadFromJson("scores.json") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: a text is not JSON (Expecting value at column 10) in scores.json
+                  at step 'Read' (game.py:1)
+                  hint: each line is one JSON object; with lines=False each file is a list of objects
+                """,
+            files={"scores.json": '{"team": "red"}\n{"team": \n'},
+            on_spark=True,
+        ),
+        Row(
+            "unusual JSON",
+            write=r"""
+                from penstock.io import WriteToMemory
+
+                found = []
+                p | "Read" >> beam.io.ReadFromJson("scores.json") | WriteToMemory(found)
+                p.run()
+                print(*found, sep="\n")
+                """,
+            see="""
+                Row(a=2, b=None)
+                Row(a=None, b=nan)
+                """,
+            files={"scores.json": b'\xef\xbb\xbf{"a": 1, "a": 2}\n\n{"b": NaN, "a": null}\n'},
+            on_spark=True,
+        ),
+        Row(
+            "a Parquet file that is none",
+            write="""
+                p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: /data/scores.parquet is damaged or incomplete
+                  at step 'Read' (game.py:1)
+                  hint: replace the file with a complete one; if a program is still writing it, wait until it is done
+                """,
+            files={"scores.parquet": "team,points\n"},
+            on_spark=True,
+        ),
+        Row(
+            "an empty Parquet file",
+            write="""
+                p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: the files are empty, and so have no schema
+                  at step 'Read' (game.py:1)
+                  hint: write the files again, or give a pattern without them
+                """,
+            files={"scores.parquet": ""},
+            on_spark=True,
+        ),
+        Row(
+            "a Parquet column that does not exist",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                pyarrow.parquet.write_table(pyarrow.table({"team": ["red"]}), "scores.parquet")
+                p | "Read" >> beam.io.ReadFromParquet("scores.parquet", columns=["points"]) | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: the files have no columns points
+                  at step 'Read' (game.py:5)
+                  hint: they have team
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "an Avro file that is none",
+            write="""
+                from penstock.io.avroio import ReadFromAvro
+
+                p | "Read" >> ReadFromAvro("scores.avro") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: scores.avro is not an Avro file, or it is damaged
+                  at step 'Read' (game.py:3)
+                  hint: delete it, write it again, or give a pattern without it
+                """,
+            files={"scores.avro": "team,points\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a format of Spark's that does not exist",
+            write="""
+                p | "Read" >> beam.io.ReadFromSpark("parket", "scores") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: Spark has no format parket
+                  at step 'Read' (game.py:1)
+                  hint: correct the name, or give Spark the package of the format: --spark_conf=spark.jars.packages=...
+                """,
+            on_spark=True,
+        ),
+    ),
+)

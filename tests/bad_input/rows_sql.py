@@ -1,0 +1,188 @@
+"""Bad input: sQL."""
+
+from __future__ import annotations
+
+from rows import Row, Subject
+
+SUBJECT = Subject(
+    "SQL",
+    "The place in the query comes before the line of the program.",
+    (
+        Row(
+            "a column that does not exist",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                goals = p | beam.Create([beam.Row(team="red", points=3)])
+                {"goals": goals} | SqlTransform("SELECT tem FROM goals")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: there is no column 'tem'
+                  line 1, column 8 of the query
+                    SELECT tem FROM goals
+                           ^
+                  at step 'SqlTransform(SELECT tem FROM goals)' (game.py:4)
+                  hint: did you mean 'team'?
+                """,
+        ),
+        Row(
+            "a table that does not exist",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                goals = p | beam.Create([beam.Row(team="red", points=3)])
+                {"goals": goals} | SqlTransform("SELECT team FROM gaols")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: there is no table 'gaols'
+                  line 1, column 18 of the query
+                    SELECT team FROM gaols
+                                     ^
+                  at step 'SqlTransform(SELECT team FROM gaols)' (game.py:4)
+                  hint: did you mean 'goals'?
+                """,
+        ),
+        Row(
+            "a query that ends too early",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT team FROM")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: expected table name but the query ends
+                  line 1, column 13 of the query
+                    SELECT team FROM
+                                ^
+                  at step 'SqlTransform(SELECT team FROM)' (game.py:3)
+                  hint: correct the query at this place
+                """,
+        ),
+        Row(
+            "an empty query",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p | beam.Create([beam.Row(team="red")]) | SqlTransform("")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: there is no query
+                  at step 'SqlTransform()' (game.py:3)
+                  hint: pass one SELECT
+                """,
+        ),
+        Row(
+            "a statement that is not a query",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p | beam.Create([beam.Row(team="red")]) | SqlTransform("DROP TABLE PCOLLECTION")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: this is DROP, not a query
+                  line 1, column 12 of the query
+                    DROP TABLE PCOLLECTION
+                               ^
+                  at step 'SqlTransform(DROP TABLE PCOLLECTION)' (game.py:3)
+                  hint: write SELECT
+                """,
+        ),
+        Row(
+            "a function that does not exist",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT UPER(team) AS team FROM PCOLLECTION")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: unknown function UPER
+                  line 1, column 8 of the query
+                    SELECT UPER(team) AS team FROM PCOLLECTION
+                           ^
+                  at step 'SqlTransform(SELECT UPER(team) AS team FROM PCOLLECTION)' (game.py:3)
+                  hint: did you mean UPPER?
+                """,
+        ),
+        Row(
+            "a sum of texts",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: SUM takes numbers, and team is STRING NOT NULL
+                  line 1, column 8 of the query
+                    SELECT SUM(team) AS total FROM PCOLLECTION
+                           ^
+                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:3)
+                  hint: CAST it to a number
+                """,
+        ),
+        Row(
+            "a column that is not grouped",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                query = "SELECT team, points FROM PCOLLECTION GROUP BY team"
+                p | beam.Create([beam.Row(team="red", points=3)]) | SqlTransform(query)
+                """,
+            see="""
+                penstock.sql.errors.SqlError: the column 'points' is neither a key of the grouping nor aggregated
+                  line 1, column 14 of the query
+                    SELECT team, points FROM PCOLLECTION GROUP BY team
+                                 ^
+                  at step 'SqlTransform(SELECT team, points FROM PCOLLECTION GROUP BY team)' (game.py:4)
+                  hint: add it to GROUP BY, or write MAX(points)
+                """,
+        ),
+        Row(
+            "a join without an equality",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                rows = p | beam.Create([beam.Row(points=3)])
+                query = "SELECT a.points FROM rows a JOIN rows b ON a.points < b.points"
+                {"rows": rows} | SqlTransform(query)
+                """,
+            see="""
+                penstock.sql.errors.SqlError: INNER JOIN needs an equality between its tables
+                  line 1, column 34 of the query
+                    SELECT a.points FROM rows a JOIN rows b ON a.points < b.points
+                                                     ^
+                  at step 'SqlTransform(SELECT a.points FROM rows a JOIN rows b ON a.points < b.p...)' (game.py:5)
+                  hint: name an equality, or write CROSS JOIN and a condition in WHERE
+                """,
+        ),
+        Row(
+            "a window of a query that is not supported",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                query = "SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLECTION"
+                p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
+                """,
+            see="""
+                penstock.sql.errors.SqlError: RANK() OVER is not supported
+                  line 1, column 8 of the query
+                    SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLECTION
+                           ^
+                  at step 'SqlTransform(SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLE...)' (game.py:4)
+                  hint: use ROW_NUMBER() OVER (...) with QUALIFY, or join with a grouped query
+                """,
+        ),
+        Row(
+            "a query over what are no rows",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p | beam.Create([1]) | SqlTransform("SELECT * FROM PCOLLECTION")
+                """,
+            see="""
+                TypeError: the elements of 'PCOLLECTION' are <class 'int'>, and a query reads rows
+                  at step 'SqlTransform(SELECT * FROM PCOLLECTION)' (game.py:3)
+                  hint: make rows with Select(...), or declare their class with .with_output_types(...)
+                """,
+        ),
+    ),
+)

@@ -1,0 +1,133 @@
+"""Bad input: what is written."""
+
+from __future__ import annotations
+
+from rows import Row, Subject
+
+SUBJECT = Subject(
+    "What is written",
+    "",
+    (
+        Row(
+            "rows with other fields in one file of CSV",
+            write="""
+                rows = [beam.Row(team="red"), beam.Row(team="blue", points=3)]
+                mixed = p | beam.Create(rows).with_output_types(beam.typehints.Any)
+                mixed | "Write" >> beam.io.WriteToCsv("out", num_shards=1)
+                p.run()
+                """,
+            see="""
+                ValueError: an element has the field 'points', and the first element of its file has not
+                  at step 'Write' (game.py:3)
+                  hint: declare all fields: give the elements a type of rows with .with_output_types(...)
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "output that is there already",
+            write="""
+                import os
+
+                p | beam.Create([beam.Row(team="red")]) | "Write" >> beam.io.WriteToSpark("parquet", os.path.abspath("out"))
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: /data/out exists already
+                  at step 'Write' (game.py:3)
+                  hint: write to another path, or choose the mode 'overwrite' or 'append'
+                """,
+            files={"out/old.parquet": "old"},
+            on_spark=True,
+        ),
+        Row(
+            "a file where a folder belongs",
+            write="""
+                p | beam.Create(["a"]) | "Write" >> beam.io.WriteToText("out/lines")
+                p.run()
+                """,
+            see="""
+                NotADirectoryError: [Errno 20] /data/out/_penstock-temp-... cannot be written: Not a directory
+                  at step 'Write' (game.py:1)
+                  hint: write to another path, or move away what is in the way
+                """,
+            files={"out": "I am a file\n"},
+            on_spark=True,
+        ),
+        Row(
+            "a record that does not fit its schema",
+            write="""
+                import pyarrow
+
+                schema = pyarrow.schema([("team", pyarrow.string()), ("points", pyarrow.int64())])
+                p | beam.Create([{"team": "red", "points": "three"}]) | "Write" >> beam.io.WriteToParquet("out", schema)
+                p.run()
+                """,
+            see="""
+                TypeError: a value of the field points does not fit the type int64
+                  at step 'Write' (game.py:4)
+                  hint: correct the declared type or the schema, or convert the value first (an int has 64 bits)
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "numbers as rows of CSV",
+            write="""
+                p | beam.Create([1, 2]) | "Write" >> beam.io.WriteToCsv("out")
+                p.run()
+                """,
+            see="""
+                TypeError: an element of type int has no named fields
+                  at step 'Write' (game.py:1)
+                  hint: make it a Row, e.g. with beam.Select, or a NamedTuple
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "an argument of to_csv that does not exist",
+            write="""
+                p | beam.Create([beam.Row(team="red")]) | "Write" >> beam.io.WriteToCsv("out", separator=";")
+                p.run()
+                """,
+            see="""
+                TypeError: to_csv of pandas has no argument 'separator'
+                  at step 'Write' (game.py:1)
+                  hint: see the arguments of pandas.DataFrame.to_csv
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a schema of Avro that is none",
+            write="""
+                from penstock.io.avroio import WriteToAvro
+
+                p | beam.Create([{"team": "red"}]) | "Write" >> WriteToAvro("out", {"type": "recrod"})
+                p.run()
+                """,
+            see="""
+                ValueError: Avro files cannot be written with this schema and the codec deflate: {'type': 'recrod'}
+                  at step 'Write' (game.py:3)
+                  hint: correct the schema, or install the package that the codec needs
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a query that divides by zero",
+            write="""
+                from penstock.io import WriteToMemory
+                from penstock.transforms.sql import SqlTransform
+
+                found = []
+                rows = p | beam.Create([beam.Row(points=3, games=0)])
+                rows | "Query" >> SqlTransform("SELECT points / games AS mean FROM PCOLLECTION") | WriteToMemory(found)
+                p.run()
+                print(found)
+                """,
+            see="""
+                ArithmeticError: an SQL expression divides by zero
+                  at step 'Query/Select' (game.py:6)
+                  hint: write NULLIF(divisor, 0) to get NULL instead
+                """,
+            on_spark=True,
+        ),
+    ),
+)
