@@ -8,6 +8,8 @@ import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from penstock_spark.process.written_formats import OWNER
+
 
 @dataclass(frozen=True)
 class Process:
@@ -19,18 +21,19 @@ class Process:
     started: str  # The time when it began, as the system counts; "" where the system cannot say.
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        return json.dumps({"format": OWNER.number, **asdict(self)}).encode()
 
     @staticmethod
     def from_json(content: bytes) -> Process | None:
-        """The process that `to_json` wrote; None for any other text.
+        """The process that `to_json` wrote; None for any other text, and for that of other versions.
 
         >>> Process.from_json(this_process().to_json()) == this_process(), Process.from_json(b"{")
         (True, None)
         """
         try:
-            return Process(**json.loads(content))
-        except (ValueError, TypeError):
+            fields = json.loads(content)
+            return Process(**fields) if fields.pop("format") == OWNER.number else None
+        except (ValueError, TypeError, AttributeError, KeyError):
             return None
 
     def has_ended(self) -> bool | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.splittable import DRAIN
+from penstock_spark.process.written_formats import COMMAND as COMMAND_FORMAT
 from penstock_spark.source_watermarks import Summary
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.worker.batch import loads
@@ -44,6 +45,7 @@ def decoded(payload: bytes) -> Message | Command | int:
         return int(text.removeprefix(HEARTBEAT))
     clock, _, command = text.removeprefix(COMMAND).partition(" ")
     fields = json.loads(command)
+    COMMAND_FORMAT.check(fields.get("format"))
     return Command(int(clock), fields["command"], fields.get("name") or "")
 
 

@@ -6,14 +6,12 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.error import refusal
 from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
+from penstock_spark.process.written_formats import HEADER
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.messages import LogicalTime, Message
-
-_VERSION = 3
 
 
 @dataclass
@@ -48,15 +46,13 @@ class Header:
         return {percentile for known in self.watermark_updates.values() for percentile in known} - {WATERMARK}
 
     def encoded(self) -> bytes:
-        return dumps((_VERSION, dumps(vars(self))))
+        return dumps((HEADER.number, dumps(vars(self))))
 
     @staticmethod
     def decoded(data: bytes | None) -> Header:
-        """Decodes a header, or makes a new one for None; ValueError if it has another version."""
+        """Decodes a header, or makes a new one for None; ValueError if it has another format."""
         if data is None:
             return Header()
-        version, fields = pickle.loads(data)
-        if version != _VERSION:
-            what = f"the state of a shard has the format {version}, not {_VERSION}"
-            raise refusal(ValueError, what, hint="go on with the version of penstock that wrote it")
+        number, fields = pickle.loads(data)
+        HEADER.check(number)
         return Header(**pickle.loads(fields))
