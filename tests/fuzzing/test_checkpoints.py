@@ -10,7 +10,7 @@ import pytest
 from chance import Chance
 from checkpoint_plans import BASE
 from disk_place import DiskPlace
-from outcomes import each_seed, is_refusal, result_or_refusal, seeds
+from refused import each_seed, is_refusal, result_or_refusal, seeds
 
 from penstock_spark.checkpoints import lease
 from penstock_spark.checkpoints.folder import ENDED, PLAN, open_at

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from chance import Chance
-from outcomes import each_seed, is_refusal, result_or_refusal, seeds
+from refused import each_seed, is_refusal, result_or_refusal, seeds
 
 from penstock import coders
 from penstock.coders.deterministic import decode_key, encode_key, encode_keys

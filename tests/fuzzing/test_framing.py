@@ -11,7 +11,7 @@ from pathlib import Path
 import fastavro
 import pytest
 from chance import Chance
-from outcomes import each_seed, seeds
+from refused import each_seed, seeds
 
 from penstock_spark.files import avro_parts
 from penstock_spark.files.avro_parts import NotAvro, open_part

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chance import Chance
-from outcomes import each_seed, result_or_refusal, seeds
+from refused import each_seed, result_or_refusal, seeds
 
 from penstock.io.columnar import CsvSource, JsonSource
 from penstock_spark.formats import json as json_format

@@ -6,7 +6,7 @@ import datetime
 from typing import Any, NamedTuple
 
 from chance import Chance
-from outcomes import each_seed, result_or_refusal, seeds
+from refused import each_seed, result_or_refusal, seeds
 
 import penstock as beam
 from penstock.transforms.sql import SqlTransform

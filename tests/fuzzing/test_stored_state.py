@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from chance import Chance
-from outcomes import each_seed, is_refusal, result_or_refusal, seeds
+from refused import each_seed, is_refusal, result_or_refusal, seeds
 
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.window import GlobalWindow, IntervalWindow
+from penstock_spark.process.written_formats import COMMAND
 from penstock_spark.stream import control
 from penstock_spark.stream.column_pages import ColumnPage, cells_of, page_of, stored_column
 from penstock_spark.stream.header import Header
@@ -110,7 +111,7 @@ def test_what_is_cut_off_or_of_another_version_is_refused(kind: str, count: int)
         version, *content = pickle.loads(encoded)
         other = pickle.dumps((f"{version} of another", *content))
         for wrong in (cut, chance.one_of((b"\x00", b"{", b"\xff")) + encoded, other):
-            with pytest.raises(ValueError, match=r"cannot be read|has the format") as caught:
+            with pytest.raises(ValueError, match=r"cannot be read|no format number") as caught:
                 read(wrong)
             assert is_refusal(caught.value)
 
@@ -121,7 +122,7 @@ def test_what_is_cut_off_or_of_another_version_is_refused(kind: str, count: int)
 def test_a_row_for_a_shard_is_a_command_or_a_heartbeat_or_is_refused(count: int) -> None:
     def law(chance: Chance) -> None:
         name, argument, clock = chance.one_of(control.COMMANDS), chance.text(), chance.randint(0, 2**53)
-        line = json.dumps({"command": name, "name": argument or None})
+        line = json.dumps({"format": COMMAND.number, "command": name, "name": argument or None})
         row = f"{control.COMMAND}{clock} {line}".encode()
         assert control.decoded(row) == control.Command(clock, name, argument)
         beat = f"{control.HEARTBEAT}{clock}".encode()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from chance import Chance
-from outcomes import each_seed, result_or_refusal, seeds
+from refused import each_seed, result_or_refusal, seeds
 
 from penstock.io.records import records
 from penstock.io.text_source import TextSource

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chance import Chance
-from outcomes import each_seed, is_refusal, seeds
+from refused import each_seed, is_refusal, seeds
 
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.parsing import TRANSCRIPTS, parse

@@ -23,6 +23,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 CHANGED = replace(BASE, step_label="Renamed", more=grouped("More"))
+MISFIT = replace(BASE, mode="micro_batch")
 
 
 def finish(place: DiskPlace, *batches: int) -> None:
@@ -61,7 +62,7 @@ def test_before_anything_has_run_anything_fits(tmp_path: Path) -> None:
     # A source may be noted before the first micro-batch is.
     (tmp_path / "spark" / "sources" / "0").mkdir(parents=True)
     with pytest.raises(ValueError, match="does not fit"):
-        open_at(place, BASE.signature())
+        open_at(place, MISFIT.signature())
 
 
 def test_an_accepted_change_is_put_in_force_and_the_plan_before_is_kept(tmp_path: Path) -> None:
@@ -98,14 +99,14 @@ def test_a_refusal_is_a_readable_difference_and_changes_nothing(tmp_path: Path) 
     open_at(place, windowed().signature())
     finish(place, 0)
     before = contents(tmp_path)
-    new = replace(windowed(trigger=AfterCount(4)), shards=8)
+    new = replace(windowed(trigger=AfterCount(4)), mode="micro_batch")
     with pytest.raises(ValueError, match="does not fit") as raised:
         open_at(place, new.signature())
     assert str(raised.value).splitlines() == [
         "the pipeline does not fit the state in its checkpoint; nothing was changed",
-        "  the number of shards has changed: pass shuffle_partitions=4",
-        "    - 4",
-        "    + 8",
+        "  the pipeline has another mode",
+        "    - streaming",
+        "    + micro_batch",
         "  'Sum' has another trigger",
         "    - Repeatedly(underlying=AfterCount(count=3))",
         "    + Repeatedly(underlying=AfterCount(count=4))",
@@ -133,7 +134,7 @@ def test_a_plan_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
 
 def test_a_plan_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text('{"format": 2, "penstock": "9.0"}')
-    with pytest.raises(ValueError, match=r"penstock 9\.0 wrote it in the format 2"):
+    with pytest.raises(ValueError, match=r"penstock 9\.0 wrote the plan of a checkpoint, in the format 2"):
         open_at(DiskPlace(tmp_path), BASE.signature())
 
 
@@ -163,9 +164,10 @@ def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
         except InterruptedError:
             # Whoever comes next is compared with the plan that has run, and not taken for the first.
             with pytest.raises(ValueError, match="does not fit"):
-                open_at(place, replace(BASE, shards=9).signature())
+                open_at(place, MISFIT.signature())
             assert not open_at(place, new).is_new
-            assert open_at(place, new).plan == {**new, "dropped": [], "since": 1, "id": ANY}
+            own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "planned": None}
+            assert open_at(place, new).plan == {**new, **own}
             cuts += 1
             continue
         break
@@ -204,9 +206,9 @@ def test_commands_are_files_in_order_of_their_names(tmp_path: Path, monkeypatch:
     checkpoint.command("end", "Clicks")
     checkpoint.command("drain", "")
     assert commands(place) == [
-        {"command": "signal", "name": "the auditors\nare here"},
-        {"command": "end", "name": "Clicks"},
-        {"command": "drain", "name": None},
+        {"format": 1, "command": "signal", "name": "the auditors\nare here"},
+        {"format": 1, "command": "end", "name": "Clicks"},
+        {"format": 1, "command": "drain", "name": None},
     ]
     texts = [place.inside("control").read(name) for name in place.inside("control").names()]
     assert [text.count(b"\n") for text in texts] == [1, 1, 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from random import Random
@@ -189,8 +188,3 @@ def test_a_header_costs_little_for_each_page() -> None:
     encoded = Header(notes={"Sum": notes}).encoded()
     assert len(encoded) < 10_000 * 33
     assert Header.decoded(encoded).notes == {"Sum": notes}
-
-
-def test_state_of_another_format_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"has the format 1, not 3(.|\n)*hint: go on with the version"):
-        Header.decoded(pickle.dumps((1, b"")))

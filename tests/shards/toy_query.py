@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from penstock.graph import Read
 from penstock.metrics.execution import merge_snapshots
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
+from penstock_spark.checkpoints.rewriting import division_of
+from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
@@ -27,9 +30,12 @@ from penstock_spark.sources.scan import Part
 from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import play_shard
+from penstock_spark.stream.merged_headers import Division, merged_headers
+from penstock_spark.stream.moved_pages import Assembly, pieces, waits_of
 from penstock_spark.stream.reading import StreamReader
 from penstock_spark.stream.sources import SourceTask, play_sources
-from penstock_spark.worker.batch import decode_page, loads
+from penstock_spark.stream.waiting import STATE
+from penstock_spark.worker.batch import decode_page, dumps, loads
 
 
 class Placed(NamedTuple):
@@ -60,6 +66,7 @@ class ToyQuery:
         without: Iterable[str] = (),
         recorded: int = 0,
     ) -> None:
+        self._made = pipeline, mode, events_per_batch, tuple(without), recorded
         settings = PipelineOptions([f"--mode={mode}"], without=[*without]).view_as(SparkOptions)
         self.plan = SparkRunner().compiled(pipeline.to_graph(), settings).plan
         self.shards = shards
@@ -156,6 +163,45 @@ class ToyQuery:
             self._told[number, shard] = done.watermarks
             given += done.rows
         return given
+
+    def divided(self, shards: int) -> ToyQuery:
+        """The same query with another number of shards, which goes on from where this one is."""
+        pipeline, mode, events_per_batch, without, recorded = self._made
+        other = ToyQuery(pipeline, mode, shards, events_per_batch, without, recorded)
+        other.number, other.snapshot = self.number, self.snapshot
+        division = division_of(signature_of(self.plan, self.shards), shards)
+        for level in range(1, len(self._levels) + 1):
+            self._divide(level, division, other)
+        return other
+
+    def _divide(self, level: int, division: Division, other: ToyQuery) -> None:
+        stored = [self._headers.get((level, shard)) for shard in range(self.shards)]
+        if not any(stored):
+            return
+        stores = {
+            (shard, label): store for (own, shard, label), store in self._stores.items() if own == level
+        }
+        waits = {}
+        for label in {label for _, label in stores} & division.parcels:
+            states = [
+                stores.get((shard, label), DictStore()).get_many([STATE])[0] for shard in range(self.shards)
+            ]
+            waits[label] = waits_of(states)
+        headers = merged_headers([Header.decoded(each) for each in stored], division)
+        assemblies = []
+        for shard in range(division.after):
+
+            def store_of(label: str, shard: int = shard) -> DictStore:
+                return other._stores.setdefault((level, shard, label), DictStore())
+
+            assemblies.append(Assembly(store_of, division.after))
+        for (shard, label), store in stores.items():
+            for number, page in store.pages.items():
+                for new, piece in pieces(division, waits, shard, label, number, page):
+                    assemblies[new].add(loads(dumps(piece)))
+        for shard, assembly in enumerate(assemblies):
+            assembly.finish(waits)
+            other._headers[level, shard] = replace(headers[shard], notes=assembly.notes).encoded()
 
     def _count(self, snapshot: Any) -> None:
         self.snapshot = merge_snapshots(self.snapshot, snapshot)

@@ -191,7 +191,7 @@ def test_a_drain_that_was_cut_short_is_finished_by_the_next_run(spark, tmp_path)
     wait_for(lambda: result.watermarks(), result)
     result.cancel()
     # As if the driver had died right after it had told the sources to end.
-    line = json.dumps({"command": "drain", "name": None})
+    line = json.dumps({"format": 1, "command": "drain", "name": None})
     (checkpoint / "control" / "00000000000000000001-drain-0.json").write_text(f"{line}\n")
     result = started(folder, found, flags)
     assert result.state == "DRAINING"

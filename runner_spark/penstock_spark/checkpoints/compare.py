@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import penstock
 from penstock_spark.checkpoints.key_coders import changed_key_coders
-from penstock_spark.checkpoints.signature import FORMAT
 from penstock_spark.session.spark_versions import version_of
 
 Signature = dict[str, Any]
@@ -54,8 +52,6 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
 
     `drop_state` has the labels of groupings whose state may be given up.
     """
-    if newer := newer_format(old):
-        return Comparison([newer], [])
     kept = _with_state(old)
     if kept and not kept & _with_state(new):
         what = (
@@ -66,22 +62,12 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
     dropped = tuple(label for label in gone if label in drop_state)
     refusals = [
         *_of_all(old, new),
-        *_of_sources(old, new),
+        *_of_sources(old, new, drop_state),
         *_of_levels(old, new, dropped),
         *_of_groupings(old, new),
         *_of_drop_state(new, drop_state),
     ]
     return Comparison(refusals, [*_notes(old, new, dropped), *_unknown(old, new, drop_state)], dropped)
-
-
-def newer_format(signature: Signature) -> str | None:
-    """Why this version cannot read a signature; None if it can."""
-    if signature["format"] <= FORMAT:
-        return None
-    return (
-        f"penstock {signature.get('penstock')} wrote it in the format {signature['format']}; "
-        f"penstock {penstock.__version__} reads formats up to {FORMAT}"
-    )
 
 
 _Groupings = dict[str, tuple[int, dict[str, Any]]]
@@ -127,34 +113,38 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
         "mode": "the pipeline has another mode",
         "clock": "the pipeline uses another clock",
         "heartbeat": "another rule starts micro-batches",
-        "shards": f"the number of shards has changed: pass shuffle_partitions={old['shards']}",
     }
     for part, sentence in sentences.items():
         if old[part] != new[part]:
             yield _changed(sentence, old[part], new[part])
-    if len(old["levels"]) != len(new["levels"]):
-        sentence = (
-            "the longest chain of groupings has another length: each level is one of Spark's stateful operators, "
-            "and their number cannot change"
-        )
-        yield _changed(sentence, len(old["levels"]), len(new["levels"]))
 
 
-def _of_sources(old: Signature, new: Signature) -> Iterator[str]:
-    """Spark stores how far it has read a source under the source's position among all sources."""
+def _of_sources(old: Signature, new: Signature, drop_state: Collection[str]) -> Iterator[str]:
+    """How far a source was read must not be lost without a word."""
     before, after = _sources(old), _sources(new)
-    for label in before:
-        if label not in after:
-            yield f"the source '{label}' is missing: without it, Spark does not know how far it has read the others"
-    for label in after:
-        if label not in before:
-            yield f"the source '{label}' is new: with it, Spark does not know how far it has read the others"
-    if set(before) == set(after) and list(before) != list(after):
-        yield _changed("the sources are in another order", ", ".join(before), ", ".join(after))
     for label in before:
         for part, sentence in _PARTS_OF_SOURCE.items():
             if label in after and before[label][part] != after[label][part]:
                 yield _changed(f"the source '{label}' {sentence}", before[label][part], after[label][part])
+    if {old["clock"], new["clock"]} == {"recorded"}:
+        # What the program lists is played by the numbers of micro-batches, which depend on all that it lists.
+        for label in sorted(before.keys() ^ after.keys()):
+            state = "missing" if label in before else "new"
+            yield f"the source '{label}' is {state}, and what a program lists in recorded time cannot change"
+        return
+    for label, source in before.items():
+        if label in after or label in drop_state:
+            continue
+        what = f"the source '{label}' is missing, but the checkpoint has how far it was read"
+        alike = [other for other in after if other not in before and _is_alike(source, after[other])]
+        if alike:
+            yield f"{what}: if its label is '{alike[0]}' now, give it the old label again"
+        else:
+            yield f"{what}: to give it up, pass drop_state=['{label}']"
+
+
+def _is_alike(source: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(source[part] == other[part] for part in (*_PARTS_OF_SOURCE, "description"))
 
 
 def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
@@ -162,8 +152,7 @@ def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iter
     before, after = _groupings(old), _groupings(new)
     for label, (number, grouping) in before.items():
         if label not in after and label not in dropped:
-            may_go = number <= len(new["levels"])
-            yield _missing(label, _like(number, grouping, before, after), may_go)
+            yield _missing(label, _like(number, grouping, before, after))
         elif label in after and after[label][0] != number:
             sentence = (
                 f"'{label}' has another level, and state cannot move between levels: "
@@ -175,11 +164,11 @@ def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iter
             yield f"the state of an earlier '{label}' was given up: give the new step another label"
 
 
-def _missing(label: str, renamed: str | None, may_go: bool) -> str:
+def _missing(label: str, renamed: str | None) -> str:
     what = f"'{label}' is missing, but the checkpoint has its state"
     if renamed is not None:
         return f"{what}: if its label is '{renamed}' now, give it the old label again"
-    return f"{what}: to give up the state, pass drop_state=['{label}']" if may_go else what
+    return f"{what}: to give up the state, pass drop_state=['{label}']"
 
 
 def _like(number: int, grouping: dict[str, Any], before: _Groupings, after: _Groupings) -> str | None:
@@ -205,12 +194,12 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
 
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:
     for label in drop_state:
-        if label in _groupings(new):
+        if label in _with_state(new):
             yield f"drop_state names '{label}', which is in the pipeline: give it another label to start without state"
 
 
 def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Iterator[str]:
-    known = {*_groupings(old), *_groupings(new), *old.get("dropped", ())}
+    known = {*_with_state(old), *_with_state(new), *old.get("dropped", ())}
     for label in drop_state:
         if label not in known:
             yield f"drop_state names '{label}', which has no state in the checkpoint"
@@ -221,22 +210,30 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
         yield _changed("another version of penstock last used it", old["penstock"], new["penstock"])
     if (sparks := _sparks(old, new)) and version_of(sparks[0]) < version_of(sparks[1]):
         yield _changed("an older Spark wrote it, and cannot continue with it any more", *sparks)
+    if old["shards"] != new["shards"]:
+        sentence = "its state is divided anew, because the number of shards has changed"
+        yield _changed(sentence, old["shards"], new["shards"])
+    if len(old["levels"]) != len(new["levels"]):
+        sentence = "its state is written anew, because the longest chain of groupings has another length"
+        yield _changed(sentence, len(old["levels"]), len(new["levels"]))
     yield from (f"the state of '{label}' is given up" for label in dropped)
+    before, after = _sources(old), _sources(new)
+    yield from (f"the source '{label}' is no longer read" for label in before if label not in after)
+    yield from (f"the source '{label}' is read from its beginning" for label in after if label not in before)
     yield from (
         f"the pipeline no longer writes to '{label}'" for label in old["sinks"] if label not in new["sinks"]
     )
     yield from (
         f"'{label}' gets only elements from now on" for label in new["sinks"] if label not in old["sinks"]
     )
-    sources = _sources(new)
-    for label, source in _sources(old).items():
+    for label, source in before.items():
         for part, sentence in _NOTES_OF_SOURCE.items():
-            if label in sources and source[part] != sources[label][part]:
-                yield _changed(f"the source '{label}' {sentence}", source[part], sources[label][part])
-    before = _groupings(old)
+            if label in after and source[part] != after[label][part]:
+                yield _changed(f"the source '{label}' {sentence}", source[part], after[label][part])
+    groupings = _groupings(old)
     for label, (_, grouping) in _groupings(new).items():
-        if label not in before:
+        if label not in groupings:
             yield f"'{label}' starts without state"
-        elif before[label][1]["feeds"] != grouping["feeds"]:
+        elif groupings[label][1]["feeds"] != grouping["feeds"]:
             sentence = f"the watermark of '{label}' depends on something else"
-            yield _changed(sentence, ", ".join(before[label][1]["feeds"]), ", ".join(grouping["feeds"]))
+            yield _changed(sentence, ", ".join(groupings[label][1]["feeds"]), ", ".join(grouping["feeds"]))

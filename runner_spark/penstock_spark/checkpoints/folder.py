@@ -2,7 +2,7 @@
 
 ==============  =========================================================
 ``plan.json``   the latest plan; ``plan.json.1`` and up, earlier plans
-``spark/``      Spark's own checkpoint
+``spark/``      Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
 ``control/``    commands, a small file each
 ``inputs/``     the elements of bounded sources
 ``holders/``    which run holds it: `penstock_spark.checkpoints.lease`
@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,11 +25,14 @@ from pyspark.sql import SparkSession
 from penstock.base import clock
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
-from penstock_spark.checkpoints.compare import Comparison, Signature, compare, newer_format
+from penstock_spark.checkpoints.compare import Comparison, Signature, compare
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.privacy import check_writers, make_private
+from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite
 from penstock_spark.files.place import Place
+from penstock_spark.process.written_formats import COMMAND, END
+from penstock_spark.process.written_formats import PLAN as PLAN_FORMAT
 from penstock_spark.session.session import is_local_session
 
 PLAN, ENDED = "plan.json", "ended.json"
@@ -37,9 +41,10 @@ _COMMANDS = {"drain": False, "signal": True, "end": True}
 """The commands, and whether each has an argument."""
 
 _TYPES = {
-    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id"), str),
-    **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), list),
-    **dict.fromkeys(("shards", "since"), int),
+    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder"), (str,)),
+    **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), (list,)),
+    **dict.fromkeys(("format", "shards", "since"), (int,)),
+    "planned": (int, type(None)),
 }
 """What a plan has, and the types of it."""
 
@@ -56,7 +61,8 @@ _LOGGER = logging.getLogger(__name__)
 class Checkpoint:
     place: Place
     # The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
-    # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint.
+    # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint. ``folder`` is the folder of
+    # Spark's checkpoint, and ``planned`` the last micro-batch that was planned when that was written anew.
     plan: Signature
     is_new: bool  # Whether no query has run with it.
     notes: tuple[str, ...] = ()  # What has changed, a sentence each.
@@ -66,7 +72,11 @@ class Checkpoint:
 
     @property
     def spark_location(self) -> str:
-        return self.place.inside(_SPARK).location
+        return self.spark_place.location
+
+    @property
+    def spark_place(self) -> Place:
+        return self.place.inside(self.plan["folder"])
 
     @property
     def control_location(self) -> str:
@@ -78,7 +88,7 @@ class Checkpoint:
 
     def last_commit(self) -> int:
         """The number of the last finished micro-batch; -1 without one."""
-        return _last_commit(self.place)
+        return _last(self.place, self.plan["folder"], "commits")
 
     def is_draining(self) -> bool:
         """Whether a run was asked to drain, and has not finished draining."""
@@ -87,7 +97,7 @@ class Checkpoint:
     def note_end(self, state: str) -> None:
         """Notes that all windows have fired, so that no later run drops new elements as late."""
         at = clock.utc_text()
-        self.place.write(ENDED, json.dumps({"state": state, "at": at}).encode())
+        self.place.write(ENDED, json.dumps({"format": END.number, "state": state, "at": at}).encode())
 
     def check(self) -> None:
         """Raises CheckpointTaken if this run may no longer write; called before each commit."""
@@ -115,11 +125,13 @@ class Checkpoint:
         numbers = [int(each[:_DIGITS]) for each in control.names() if each[:_DIGITS].isdecimal()]
         # Names ascend even if the machine's clock is set back, and two programs never choose the same name.
         number = max(clock.micros(), max(numbers, default=0) + 1)
-        line = json.dumps({"command": name, "name": argument or None})
+        line = json.dumps({"format": COMMAND.number, "command": name, "name": argument or None})
         control.write(f"{number:0{_DIGITS}}-{name}-{identifier()[:8]}.json", f"{line}\n".encode())
 
 
 Prepare = Callable[[Checkpoint], None]
+Rewrite = Callable[[Checkpoint, Signature], None]
+"""Writes Spark's part of a checkpoint anew, from the folder of an old plan to that of the checkpoint's plan."""
 
 
 def open_checkpoint(
@@ -153,14 +165,20 @@ def open_checkpoint(
         # On a cluster, the workers may be other users.
         make_private(place.location)
     check_writers(place.location)
+
+    def rewrite(opened: Checkpoint, old: Signature) -> None:
+        source = place.inside(old["folder"])
+        target, last = opened.spark_location, _last(place, old["folder"], "commits")
+        Rewriting(spark, old, opened.plan, source.location, target, last).run()
+
     if run is None:
-        return open_at(place, signature, drop_state, prepare)
+        return open_at(place, signature, drop_state, prepare, rewrite=rewrite)
     _refuse_strangers(place)
     java: Any = spark._jvm
     me = this_holder(run, int(java.java.lang.ProcessHandle.current().pid()))
     lease = take_lease(place, me, take_over)
     try:
-        return open_at(place, signature, drop_state, prepare, lease)
+        return open_at(place, signature, drop_state, prepare, lease, rewrite)
     except BaseException:
         lease.release()
         raise
@@ -176,12 +194,19 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
     return Checkpoint(place, plans[-1], is_new=False)
 
 
+def kept_shards(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
+    """The number of shards of a checkpoint that may be continued; None without one."""
+    plans = _plans(Place(spark, location))
+    return plans[-1]["shards"] if plans else None
+
+
 def open_at(
     place: Place,
     signature: Signature,
     drop_state: Collection[str] = (),
     prepare: Prepare = lambda checkpoint: None,
     lease: Lease | None = None,
+    rewrite: Rewrite = lambda checkpoint, old: None,
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
     # Reads the plans once, after the claim: until then, the previous run may change them.
@@ -190,18 +215,21 @@ def open_at(
         _refuse_strangers(place)
     if ENDED in place.names():
         raise _ended(place)
-    if plans and _has_begun(place):
+    if plans and _has_begun(place, plans[-1]["folder"]):
         opened = replace(_continued(place, plans, signature, drop_state), lease=lease)
     else:
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else identifier()
-        plan = {**signature, "dropped": [], "since": 0, "id": own}
+        plan = {**signature, "dropped": [], "since": 0, "id": own, "folder": _SPARK, "planned": None}
         opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease)
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
+    _forget_folders(place, [opened.plan, *plans])
+    if plans and opened.plan["folder"] not in {plan["folder"] for plan in plans}:
+        rewrite(opened, plans[-1])
     _keep(place, opened.plan, plans)
-    for name in (_SPARK, _CONTROL, _INPUTS):
+    for name in (opened.plan["folder"], _CONTROL, _INPUTS):
         place.inside(name).make()
     return opened
 
@@ -216,10 +244,11 @@ def _refuse_strangers(place: Place) -> None:
 def _ended(place: Place) -> ValueError:
     try:
         ended = json.loads(place.read(ENDED))
-        how = f": {ended['state']} at {ended['at']}"
-    except (LookupError, RecursionError, TypeError, ValueError):
+        number, how = ended.get("format"), f": {ended['state']} at {ended['at']}"
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         # The file is damaged, but it is there.
-        how = ""
+        number, how = END.number, ""
+    END.check(number, f"in {place.location}")
     what = f"the run of the checkpoint {place.location} has ended{how}"
     because = "all of its windows have fired, so a new run would drop new elements as late"
     hint = (
@@ -240,23 +269,59 @@ def _continued(
     if comparison.refusals:
         raise _misfit(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
-    plan = {**signature, "dropped": dropped, "since": old["since"], "id": old["id"]}
+    kept = {name: old[name] for name in ("since", "id", "folder", "planned")}
+    plan = {**signature, "dropped": dropped, **kept}
     if plan != old:
-        plan["since"] = _last_commit(place) + 1
+        plan["since"] = _last(place, old["folder"], "commits") + 1
+    if must_rewrite(old, plan):
+        plan = _with_new_folder(place, plan, latest)
     # A plan that failed may have written something.
     new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]
     return Checkpoint(place, plan, False, tuple(comparison.notes), tuple(new_sinks))
 
 
-def _has_begun(place: Place) -> bool:
+def _with_new_folder(place: Place, plan: Signature, latest: Signature) -> Signature:
+    """The plan with a folder that Spark's checkpoint is written anew to, or was written anew to for this very plan."""
+    planned = _last(place, plan["folder"], "offsets")
+    known = {**plan, "folder": latest["folder"], "planned": planned}
+    if known == latest and latest["folder"] != plan["folder"]:
+        return known
+    # A task that outlives its run may still write to the folder of a run that has died, so that is not used again.
+    numbers = [1, *(int(name.split("-")[1]) for name in _folders(place) if name != _SPARK)]
+    return {**plan, "folder": f"{_SPARK}-{max(numbers) + 1}", "planned": planned}
+
+
+def _folders(place: Place) -> list[str]:
+    """The folders of Spark's checkpoints, and what is written before one is written anew."""
+    return [name for name in place.names() if re.fullmatch(rf"{_SPARK}(-\d+({SEEDS})?)?", name)]
+
+
+def _forget_folders(place: Place, plans: list[Signature]) -> None:
+    """Deletes what no plan refers to: what has been written anew since, or half a folder of a run that has died."""
+    used = {plan["folder"] for plan in plans}
+    for name in _folders(place):
+        if name not in used:
+            place.delete(name)
+
+
+def _has_begun(place: Place, folder: str) -> bool:
     """Whether Spark may have stored anything about the sources; until then, the folder fits any pipeline."""
-    spark = place.inside(_SPARK)
+    spark = place.inside(folder)
     return bool(spark.inside("offsets").names() or spark.inside("sources").names())
 
 
-def _last_commit(place: Place) -> int:
-    names = place.inside(_SPARK).inside("commits").names()
+def _last(place: Place, folder: str, log: str) -> int:
+    """The last micro-batch in one of Spark's logs, of what is planned or of what is finished; -1 without one."""
+    names = place.inside(folder).inside(log).names()
     return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def _is_in_force(place: Place, plan: Signature) -> bool:
+    """Whether a plan has finished a micro-batch, or has planned one that the folder before does not know."""
+    last = _last(place, plan["folder"], "commits")
+    if plan["planned"] is not None and _last(place, plan["folder"], "offsets") > plan["planned"]:
+        return True
+    return last < 0 or bool(plan["since"] <= last)
 
 
 def _plans(place: Place) -> list[Signature]:
@@ -264,13 +329,13 @@ def _plans(place: Place) -> list[Signature]:
 
     So a user can undo an update that fails at once, and a driver may die while it replaces the plan.
     """
-    names, last = place.names(), _last_commit(place)
+    names = place.names()
     numbered = [f"{PLAN}.{number}" for number in reversed(_earlier(names))]
     plans: list[Signature] = []
     for name in [PLAN, *numbered]:
         if name in names:
             plans.append(_read(place, name))
-            if last < 0 or plans[-1]["since"] <= last:
+            if _is_in_force(place, plans[-1]):
                 break
     return plans
 
@@ -278,21 +343,22 @@ def _plans(place: Place) -> list[Signature]:
 def _read(place: Place, name: str) -> Signature:
     try:
         plan: Signature = json.loads(place.read(name))
-        newer = newer_format(plan)
-        wrong = [] if newer else [key for key, kind in _TYPES.items() if not _is_of(plan, key, kind)]
+        number, writer = plan.get("format"), plan.get("penstock")
+        wrong = [key for key, kinds in _TYPES.items() if not _is_of(plan, key, kinds)]
     except _NOT_A_PLAN as error:
-        newer, wrong = None, ["it is not JSON" if isinstance(error, ValueError) else "it has other parts"]
-    if newer:
-        raise refusal(ValueError, newer, where=f"in {place.location}", hint="use the newer penstock")
+        why = "it is not JSON" if isinstance(error, ValueError) else "it has other parts"
+        raise _no_plan(place, name, why) from None
+    if type(number) is int:
+        PLAN_FORMAT.check(number, f"in {place.location}", writer)
     if wrong:
         raise _no_plan(place, name, ", ".join(wrong))
     return plan
 
 
-def _is_of(plan: Signature, key: str, kind: type) -> bool:
+def _is_of(plan: Signature, key: str, kinds: tuple[type, ...]) -> bool:
     value = plan.get(key)
     parts = value if isinstance(value, list) else []
-    return type(value) is kind and all(isinstance(part, _PARTS[key]) for part in parts)
+    return key in plan and type(value) in kinds and all(isinstance(part, _PARTS[key]) for part in parts)
 
 
 def _no_plan(place: Place, name: str, wrong: str) -> ValueError:

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.base import clock
 from penstock_spark.process.identity import Process, process_of
+from penstock_spark.process.written_formats import CLAIM
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Holder:
         return all(process.has_ended() is True for process in self.processes)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"format": CLAIM.number, **asdict(self)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Holder:

@@ -24,6 +24,7 @@ from penstock.base import clock
 from penstock.error import RunnerError
 from penstock_spark.checkpoints.holder import Holder
 from penstock_spark.files.place import Place
+from penstock_spark.process.written_formats import CLAIM
 
 HOLDERS = "holders"
 _DIGITS = 6
@@ -100,6 +101,7 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
     holders = place.inside(HOLDERS)
     names = holders.names()
     earlier = max(_claims(names), default=0)
+    _check_format(place, names, earlier)
     if not take_over and _is_held(place, earlier, timing):
         raise _refused(place.location, _holder(holders, names, earlier))
     number = earlier + 1
@@ -175,6 +177,18 @@ def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
         return Holder.from_json(json.loads(holders.read(name)))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def _check_format(place: Place, names: list[str], number: int) -> None:
+    """Refuses a checkpoint that a run of another version holds or has left: it may show its life in another way."""
+    name = _name(number, "json")
+    if name in names and _name(number, "over") not in names:
+        try:
+            written = json.loads(place.inside(HOLDERS).read(name))["format"]
+        except (KeyError, RecursionError, TypeError, ValueError):
+            return  # It is just being written, or damaged.
+        if type(written) is int:
+            CLAIM.check(written, f"in {place.location}")
 
 
 def _refused(location: str, holder: Holder | None) -> CheckpointTaken:

@@ -29,9 +29,7 @@ from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
 from penstock_spark.plan.windowing import windowing_of
-
-FORMAT = 1
-"""The version of the signature's format."""
+from penstock_spark.process.written_formats import PLAN
 
 ALWAYS = "always"
 IF_NEW = "if something is new"
@@ -76,7 +74,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str
             case _:
                 steps.append(step.label)
     return {
-        "format": FORMAT,
+        "format": PLAN.number,
         "penstock": penstock.__version__,
         "mode": plan.mode,
         "clock": plan.clock.name.lower(),

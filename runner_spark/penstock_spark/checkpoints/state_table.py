@@ -23,6 +23,7 @@ from penstock.utils.timestamp import Timestamp
 from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS, WAITS
+from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.session import SessionOptions, is_local_session, session_for
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
@@ -284,28 +285,14 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     plan = checkpoint.plan
     if not plan["levels"] or checkpoint.last_commit() < 0:
         return None
-    _check_readable(spark, checkpoint.spark_location)
+    check_readable(spark, checkpoint.spark_location)
     frames = [
-        spark.read.format("statestore")
-        .option("operatorId", operator)
-        .option("stateVarName", "pages")
-        .load(checkpoint.spark_location)
-        .select("user_map_key.grouping", "user_map_value.page")
+        pages_of_operator(spark, checkpoint.spark_location, operator)
         for operator in range(len(plan["levels"]))
     ]
-    pages = reduce(DataFrame.unionAll, frames)
+    pages = reduce(DataFrame.unionAll, frames).select("grouping", "content")
     # State that is not in the plan was given up.
     return pages.where(pages["grouping"].isin(list(_groupings(plan))))
-
-
-def _check_readable(spark: SparkSession, location: str) -> None:
-    """Refuses paths that Spark's queries find and its state reader does not: the reader escapes names twice."""
-    jvm: Any = spark._jvm
-    uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
-    if uri.getRawPath() != uri.getPath():
-        what = "Spark cannot read state from a folder with spaces or other special characters in its path"
-        hint = "keep the checkpoint in a folder whose path has none of these characters"
-        raise refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 
 def _table_function(

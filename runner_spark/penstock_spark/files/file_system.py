@@ -102,6 +102,7 @@ class HadoopFiles:
     def __init__(self, spark: SparkSession, location: str) -> None:
         jvm: Any = spark._jvm
         self._path = jvm.org.apache.hadoop.fs.Path
+        self._util = jvm.org.apache.hadoop.fs.FileUtil
         self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
         self.is_local = self._checked.getScheme() == "file"
         # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
@@ -213,6 +214,14 @@ class HadoopFiles:
         """Renames a file or a folder to a name that does not exist yet; OSError if the file system refuses."""
         if not self._system.rename(self._path(source), self._path(target)):
             raise OSError(f"{source} cannot be renamed to {target}")
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies a file, or a folder with its content, to a name that does not exist yet."""
+        copied = self._util.copy(
+            self._system, self._path(source), self._system, self._path(target), False, self._system.getConf()
+        )
+        if not copied:
+            raise OSError(f"{source} cannot be copied to {target}")
 
     def replace(self, source: str, target: str) -> None:
         self.remove(target)

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock_spark.process.written_formats import OWNER
+
 
 @dataclass(frozen=True)
 class Process:
@@ -20,18 +22,19 @@ class Process:
     started: str  # The time when it began, as the system counts; "" where the system cannot say.
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        return json.dumps({"format": OWNER.number, **asdict(self)}).encode()
 
     @staticmethod
     def from_json(content: bytes) -> Process | None:
-        """The process that `to_json` wrote; None for any other text.
+        """The process that `to_json` wrote; None for any other text, and for that of other versions.
 
         >>> Process.from_json(this_process().to_json()) == this_process(), Process.from_json(b"{")
         (True, None)
         """
         try:
-            return Process.from_fields(json.loads(content))
-        except (ValueError, TypeError, RecursionError):
+            fields = json.loads(content)
+            return Process.from_fields(fields) if fields.pop("format") == OWNER.number else None
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
             return None
 
     @staticmethod

@@ -11,7 +11,7 @@ from functools import partial
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
-from penstock_spark.checkpoints.folder import Checkpoint, open_checkpoint
+from penstock_spark.checkpoints.folder import Checkpoint, kept_shards, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.lowering.batch_writer import BatchWriter
@@ -40,6 +40,9 @@ _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 
 def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
     opened = Opened(settings, local_only)
+    if settings.checkpoint_location and settings.shuffle_partitions is None:
+        # Another machine, with other processors, continues as the first one began.
+        opened.kept_shards = kept_shards(opened.spark, settings.checkpoint_location)
     context = context_for(plan.graph, opened, settings)
     try:
         with reports_of(context.reporting):

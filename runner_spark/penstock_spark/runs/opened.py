@@ -70,6 +70,8 @@ class Opened:
         self._settings = settings
         self._local_only = local_only
         self.scans: dict[str, Scan] = {}
+        # The number of shards of the checkpoint that a stream continues from, if there is one.
+        self.kept_shards: int | None = None
 
     @functools.cached_property
     def spark(self) -> SparkSession:
@@ -78,7 +80,7 @@ class Opened:
     @functools.cached_property
     def partitions(self) -> int:
         asked: int | None = self._settings.shuffle_partitions
-        return asked or max(1, self.spark.sparkContext.defaultParallelism)
+        return asked or self.kept_shards or max(1, self.spark.sparkContext.defaultParallelism)
 
     @functools.cached_property
     def session(self) -> SparkSession:

@@ -89,7 +89,7 @@ class Running:
     def drain(self) -> None:
         """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
-            logs = self.checkpoint.place.inside("spark").inside("sources")
+            logs = self.checkpoint.spark_place.inside("sources")
             asked_millis = clock.micros() // 1_000
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
             self._backlog = Backlog(self.query.readings, self.query.first_reading, logs, asked_millis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from penstock.base import clock
 from penstock.base.identifiers import identifier
 from penstock.error import RunnerError
 from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.worker_socket import promptly
@@ -54,7 +56,9 @@ def stage_bounded(
     """
     spark = scan.frame.sparkSession
     files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
-    if files.exists(complete):
+    mark = files.read(complete)
+    if mark is not None:
+        STAGED.check(_format_in(mark), where)
         return
     files.delete(folder)
     files.make(folder)
@@ -67,7 +71,14 @@ def stage_bounded(
     scan.check()
     files.rename(staged, pages)
     _write_end(files, pages, where)
-    files.write(complete, b"")
+    files.write(complete, json.dumps({"format": STAGED.number}).encode())
+
+
+def _format_in(mark: bytes) -> Any:
+    try:
+        return json.loads(mark)["format"]
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, Any]] = ()) -> DataFrame:

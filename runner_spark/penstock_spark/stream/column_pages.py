@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import DUE, FRESH, Cell
+from penstock_spark.process.written_formats import COLUMN_PAGE
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
-from penstock_spark.stream.stored import unpickled, versioned
+from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import key_is_self_contained
 
 PAGE_BYTES = 8 << 10
-_VERSION = "columns 1"
+_MARK = "columns "
+"""How the first text of a page begins; the number of its format follows."""
 # Roughly what a window takes in a page besides its cells.
 _WINDOW_BYTES = 48
 
@@ -57,7 +59,7 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         dues = [stored.due_micros for stored in self.values() if stored.due_micros is not None]
         by_domain: dict[Domain, list[int]] = {WATERMARK: alarms, CLOCK: dues}
         earliest = {domain: min(times) for domain, times in by_domain.items() if times}
-        return dumps((_VERSION, items)), earliest, NOTHING
+        return dumps((f"{_MARK}{COLUMN_PAGE.number}", items)), earliest, NOTHING
 
 
 def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
@@ -134,14 +136,14 @@ def _size_of(stored: StoredColumn | None) -> int:
 
 def is_of_columns(encoded: bytes) -> bool:
     """Whether the first bytes of a page show columns of windows."""
-    return _VERSION.encode() in encoded[:32]
+    return _MARK.encode() in encoded[:32]
 
 
 def page_of(encoded: bytes) -> ColumnPage:
-    """Decodes a page; ValueError if it has another version."""
+    """Decodes a page; ValueError if it has another format."""
     if not encoded:
         return ColumnPage()
-    content = versioned(encoded, _VERSION, "a page of state")
+    content = content_of(encoded, COLUMN_PAGE, _MARK)
     return ColumnPage(
         (
             IntervalWindow.from_micros(*window) if type(window) is tuple else window,

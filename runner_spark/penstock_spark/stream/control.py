@@ -13,6 +13,7 @@ from typing import NamedTuple
 from penstock.error import refusal
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.splittable import DRAIN
+from penstock_spark.process.written_formats import COMMAND as COMMAND_FORMAT
 from penstock_spark.source_watermarks import Summary
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.worker.batch import loads
@@ -50,11 +51,13 @@ def decoded(payload: bytes) -> Message | Command | int:
         name, argument = fields["command"], fields.get("name") or ""
         if name not in COMMANDS or not isinstance(argument, str):
             raise ValueError("it is not a command")
-        return Command(int(clock), name, argument)
+        moment, number = int(clock), fields.get("format")
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         what = "a file in the folder control of the checkpoint is not a command"
         hint = "leave that folder to penstock; start again with a checkpoint that nobody has changed"
         raise refusal(ValueError, what, hint=hint) from None
+    COMMAND_FORMAT.check(number)
+    return Command(moment, name, argument)
 
 
 def heartbeat(clock_micros: int) -> Message:

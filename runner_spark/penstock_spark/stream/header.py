@@ -7,12 +7,11 @@ from typing import Any
 
 from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
+from penstock_spark.process.written_formats import HEADER
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.stored import unpickled, versioned
+from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.messages import LogicalTime, Message
-
-_VERSION = 3
 
 
 @dataclass
@@ -47,12 +46,12 @@ class Header:
         return {percentile for known in self.watermark_updates.values() for percentile in known} - {WATERMARK}
 
     def encoded(self) -> bytes:
-        return dumps((_VERSION, dumps(vars(self))))
+        return dumps((HEADER.number, dumps(vars(self))))
 
     @staticmethod
     def decoded(data: bytes | None) -> Header:
-        """Decodes a header, or makes a new one for None; ValueError if it has another version."""
+        """Decodes a header, or makes a new one for None; ValueError if it has another format."""
         if data is None:
             return Header()
-        (fields,) = versioned(data, _VERSION, "the state of a shard")
-        return Header(**unpickled(fields, "the state of a shard"))
+        (fields,) = content_of(data, HEADER)
+        return Header(**unpickled(fields, HEADER.name))

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.machines.trigger_machine import Domain
+from penstock_spark.process.written_formats import KEY_PAGE
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
-from penstock_spark.stream.stored import versioned
+from penstock_spark.stream.stored import content_of
 
 PAGE_BYTES = 4 << 10
-_VERSION = 5
 # Roughly what a key takes in a page besides its state.
 _KEY_BYTES = 32
 
@@ -84,12 +84,12 @@ class KeyPage:
         holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
         alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
         earliest = {domain: min(times) for domain, times in alarms.items()}
-        content = _VERSION, self.states, holds, alarms, self.carried
+        content = KEY_PAGE.number, self.states, holds, alarms, self.carried
         return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
 
     @staticmethod
     def decoded(stored: bytes) -> KeyPage:
-        """Decodes a page; no bytes give an empty page. ValueError if it has another version."""
+        """Decodes a page; no bytes give an empty page. ValueError if it has another format."""
         page = KeyPage()
         if stored:
             page.states, holds, alarms, page.carried = _content(stored)
@@ -119,7 +119,7 @@ def _column(names: Iterable[bytes], times: array[int]) -> dict[bytes, int]:
 
 
 def _content(stored: bytes) -> Any:
-    return versioned(stored, _VERSION, "a page of state")
+    return content_of(stored, KEY_PAGE)
 
 
 Found = tuple[int, bytes | None, bytes | None]
@@ -177,7 +177,7 @@ def size_of(state: bytes, carried: bytes | None) -> int:
 
 
 def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
-    """The keys of an encoded page, by name; ValueError if it has another version."""
+    """The keys of an encoded page, by name; ValueError if it has another format."""
     page = KeyPage.decoded(stored)
     for name, state in page.states.items():
         alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}

@@ -36,6 +36,11 @@ def quiet_first_look() -> None:
         setattr(main, "print", lambda *texts: None)  # noqa: B010
 
 
+def pages_in(handle: StatefulProcessorHandle) -> Any:
+    """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
+    return handle.getMapState("pages", _KEYS, _PAGES)
+
+
 class LevelProcessor(StatefulProcessor):
     """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch."""
 
@@ -60,8 +65,7 @@ class LevelProcessor(StatefulProcessor):
         confirm_at_once()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
-        self._pages = handle.getMapState("pages", _KEYS, _PAGES)
+        self._pages = pages_in(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         from penstock_spark.stream.tasks import prepared, run_shard

@@ -1,4 +1,4 @@
-"""Reads what a shard has stored, and refuses what is damaged or of another version."""
+"""Reads what a shard has stored, and refuses what is damaged or of another format."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ import pickle
 from typing import Any
 
 from penstock.error import refusal
+from penstock_spark.process.written_formats import WrittenFormat
 
 
-def versioned(stored: bytes, version: object, what: str) -> tuple[Any, ...]:
-    """The content of a pickled tuple that begins with its version.
+def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> tuple[Any, ...]:
+    """The content of a pickled tuple that begins with the number of its format, as text after a `mark` if there is one.
 
-    Args:
-        stored: The tuple, pickled.
-        version: The version that this code reads.
-        what: What is stored, in words.
-
-    >>> versioned(pickle.dumps((3, "content")), 3, "the state of a shard")
+    >>> content_of(pickle.dumps((3, "content")), WrittenFormat("a page of keys", 3))
     ('content',)
-    >>> versioned(pickle.dumps((2, "content")), 3, "the state of a shard")
+    >>> content_of(pickle.dumps(("columns 1", "content")), WrittenFormat("a page of windows", 1), "columns ")
+    ('content',)
+    >>> content_of(b"page", WrittenFormat("a page of keys", 3))
     Traceback (most recent call last):
-        ...
-    ValueError: the state of a shard has the format 2, not 3
-      at ...
-      hint: go on with the version of penstock that wrote it
+    ValueError: a page of keys cannot be read: ...
+      hint: restore the checkpoint from a copy, or start again in another folder
     """
-    found, *content = unpickled(stored, what)
-    if found != version:
-        hint = "go on with the version of penstock that wrote it"
-        raise refusal(ValueError, f"{what} has the format {found}, not {version}", hint=hint)
+    parts = unpickled(stored, form.name)
+    found, *content = parts if isinstance(parts, tuple) and parts else (None,)
+    if mark is not None:
+        number = str(found).removeprefix(mark)
+        found = int(number) if number.isdecimal() else None
+    form.check(found)
     return tuple(content)
 
 

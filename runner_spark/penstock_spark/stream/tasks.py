@@ -19,6 +19,7 @@ from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stream.control import Command, decoded, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import play_shard
+from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import Row, SourceTask, play_sources
@@ -28,7 +29,7 @@ from penstock_spark.worker.stage import collect_less_often
 
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
-_HEADER = ("", 0)
+HEADER_KEY = ("", 0)
 """Where the header is among the pages: no grouping has that label."""
 
 Views = Mapping[int, Any]
@@ -106,6 +107,26 @@ def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Record
     yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
+def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iterator[SparkRow]:
+    """One new shard of a level, whose rows are its header and pieces of its pages; other rows go on."""
+    assembly = Assembly(partial(PageStore, pages), shards)
+    header: Header | None = None
+    waits: Mapping[str, Waits] = {}
+    for to, shard_key, payload in rows:
+        if to != level:
+            yield SparkRow(level=to, shard=shard_key, payload=bytes(payload))
+            continue
+        is_piece, content = loads(bytes(payload))
+        if is_piece:
+            assembly.add(content)
+        else:
+            header, waits = Header.decoded(content[0]), content[1]
+    assembly.finish(waits)
+    if header is not None:
+        header.notes = assembly.notes
+        pages.updateValue(HEADER_KEY, (header.encoded(),))
+
+
 def run_shard(
     program: LevelProgram,
     shard_keys: tuple[int, ...],
@@ -135,10 +156,10 @@ def run_shard(
     messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
     if not (messages or commands):
         return
-    stored = pages.getValue(_HEADER)
+    stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
     done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
-    pages.updateValue(_HEADER, (header.encoded(),))
+    pages.updateValue(HEADER_KEY, (header.encoded(),))
     _count(metrics, program, batch_number(), number, done.snapshot)
     report_watermarks(metrics, program.stage.run, program.number, number, done.clock_micros, done.watermarks)
     for level, shard, payload in done.rows:

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputMachine, SideInputState, Waiting
 from penstock.utils.windowed_value import ValueKind
+from penstock_spark.process.written_formats import PARCEL
 from penstock_spark.stream.operators import Operator, Parts
 from penstock_spark.stream.pages import Store
-from penstock_spark.stream.stored import versioned
+from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import Batch, dumps
 from penstock_spark.worker.messages import Place
 from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.views import ChangingContents, View
 
-_STATE = 0
+STATE = 0
 """The number of the parcel that is the machine's state."""
 
-_VERSION = 2
 _AT_ONCE = 16
 _MOST_CACHED = 64
 _cached: dict[bytes, list[Any]] = {}
@@ -49,11 +49,11 @@ class WaitingOperator(Operator):
         self._machine = SideInputMachine([view.side_window for view in self.views], self.lateness_micros)
         self._changes: dict[int, bytes | None] = {}
         self._fresh: dict[BoundedWindow, list[_Placed]] = {}
-        [stored] = self.store.get_many([_STATE])
+        [stored] = self.store.get_many([STATE])
         self._stored = stored
         self._state: SideInputState
         self._digests: dict[int, bytes]
-        self._state, self._digests = _opened(stored) if stored else (SideInputState(), {})
+        self._state, self._digests = opened_parcel(stored) if stored else (SideInputState(), {})
         for place, view in enumerate(self.views):
             if isinstance(view.contents, ChangingContents):
                 view.contents.of = self._finder(place)
@@ -94,7 +94,7 @@ class WaitingOperator(Operator):
             if old is not None:
                 self._forget(old)
             if number is not None:
-                self._changes[number] = parcel = _parcel((place, window, values))
+                self._changes[number] = parcel = parcel_of((place, window, values))
                 self._digests[number] = blake2b(parcel, digest_size=16).digest()
         self.views[place].forget()
         yield from self._release()
@@ -122,11 +122,11 @@ class WaitingOperator(Operator):
 
     def save(self) -> None:
         for window, batches in self._fresh.items():
-            self._changes[self._machine.put_away(self._state, window)] = _parcel((None, window, batches))
+            self._changes[self._machine.put_away(self._state, window)] = parcel_of((None, window, batches))
         self._fresh = {}
-        state = _parcel((self._state, self._digests))
+        state = parcel_of((self._state, self._digests))
         if state != self._stored:
-            self._changes[_STATE] = state
+            self._changes[STATE] = state
         self.store.put_many(self._changes.items())
         self._changes = {}
 
@@ -149,7 +149,7 @@ class WaitingOperator(Operator):
         for first in range(0, len(waiting.parcels), _AT_ONCE):
             for parcel in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
                 assert parcel is not None
-                yield from _opened(parcel)[2]
+                yield from opened_parcel(parcel)[2]
         for number in waiting.parcels:
             self._forget(number)
         yield from fresh
@@ -171,7 +171,7 @@ class WaitingOperator(Operator):
             assert parcel is not None
             if len(_cached) >= _MOST_CACHED:
                 _cached.clear()
-            found = _cached[digest] = _opened(parcel)[2]
+            found = _cached[digest] = opened_parcel(parcel)[2]
         return found
 
     def _forget(self, number: int) -> None:
@@ -191,8 +191,8 @@ class KeptParcel(NamedTuple):
 
 
 def kept_in(parcel: bytes) -> KeptParcel | None:
-    """Decodes a parcel to show the state; None if it is the machine's own. ValueError if it has another version."""
-    first, *rest = _opened(parcel)
+    """Decodes a parcel to show the state; None if it is the machine's own. ValueError if it has another format."""
+    first, *rest = opened_parcel(parcel)
     if isinstance(first, SideInputState):
         return None
     window, held = rest
@@ -200,6 +200,12 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
         return KeptParcel(first, window, held, None)
     values = [value for _, batch in held for value in batch.values]
     return KeptParcel(None, window, values, min(_earliest(batch) for _, batch in held))
+
+
+def kept_state(parcel: bytes) -> SideInputState:
+    """The machine's state, from its parcel."""
+    state, _ = opened_parcel(parcel)
+    return state  # type: ignore[no-any-return]
 
 
 def _windows_of(batch: Batch) -> set[BoundedWindow]:
@@ -225,11 +231,11 @@ def _earliest(batch: Batch) -> int:
     return min(batch.timestamps) if isinstance(batch.timestamps, list) else batch.timestamps
 
 
-def _parcel(content: Any) -> bytes:
-    return dumps((_VERSION, content))
+def parcel_of(content: Any) -> bytes:
+    return dumps((PARCEL.number, dumps(content)))
 
 
-def _opened(parcel: bytes) -> Any:
-    """Decodes a parcel; ValueError if it has another version."""
-    (content,) = versioned(parcel, _VERSION, "the state of waiting elements")
-    return content
+def opened_parcel(parcel: bytes) -> Any:
+    """Decodes a parcel; ValueError if it has another format."""
+    (content,) = content_of(parcel, PARCEL)
+    return unpickled(content, PARCEL.name)

@@ -21,6 +21,8 @@ from penstock.io.ranges import RangesOfSource, RangeSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.formats.ranges.reading import StreamDecoder, shared_out
+from penstock_spark.process.written_formats import POSITION
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.spark_versions import version_of
 from penstock_spark.session.workers_python import workers_python
@@ -81,28 +83,33 @@ def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[
             return self._planner
 
         def initialOffset(self) -> dict[str, Any]:
-            return {"position": self._planned().positions.first()}
+            planned = self._planned()
+            return dict(planned.written(planned.positions.first()))
 
         def getDefaultReadLimit(self) -> Any:
             return self._planned().read_limit()
 
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
             is_limited = type(limit).__name__ == "ReadMaxRows"
-            return {"position": self._planned().last(start["position"], is_limited)}
+            planned = self._planned()
+            return dict(planned.written(planned.last(planned.position(start), is_limited)))
 
         def reportLatestOffset(self) -> dict[str, Any] | None:
             newest = self._planned().newest()
-            return None if newest is None else {"position": newest}
+            return None if newest is None else self._planned().written(newest)
 
         def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-            rows = self._planned().rows(start["position"], end["position"])
-            return [InputPartition(row) for row in rows]
+            planned = self._planned()
+            return [
+                InputPartition(row) for row in planned.rows(planned.position(start), planned.position(end))
+            ]
 
         def read(self, partition: InputPartition) -> Iterator[Any]:
             yield (partition.value,)
 
         def commit(self, end: dict[str, Any]) -> None:
-            self._planned().positions.commit(end["position"])
+            planned = self._planned()
+            planned.positions.commit(planned.position(end))
 
         def stop(self) -> None:
             if self._planner is not None:
@@ -131,6 +138,17 @@ class Planner:
         self._planned = planned
         self._last: Any = None
         self.positions = Positions(planned.source, planned.limit, planned.parallelism, planned.where)
+
+    def written(self, position: Any) -> dict[str, Any]:
+        """A position as Spark keeps it."""
+        return {"format": POSITION.number, "position": position}
+
+    def position(self, written: dict[str, Any]) -> Any:
+        try:
+            POSITION.check(written.get("format"), self._planned.where)
+        except ValueError as error:
+            step_failed(error, self._planned.where)
+        return written["position"]
 
     def read_limit(self) -> Any:
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows

@@ -1,0 +1,239 @@
+"""The pages of a level's shards for another number of shards: each is cut into pieces, and pieces become pages again.
+
+A piece is a page, encoded as any other, with the keys of one new shard. A parcel of elements that wait is cut likewise
+if its elements have keys; otherwise it moves as a whole, and the contents of side inputs go to every shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+
+from penstock.base.bounded_window import BoundedWindow
+from penstock.machines.side_inputs import SideInputState, Waiting
+from penstock_spark.stream.column_pages import (
+    ColumnPage,
+    ColumnPages,
+    cells_of,
+    is_of_columns,
+    page_of,
+    stored_column,
+)
+from penstock_spark.stream.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
+from penstock_spark.stream.merged_headers import Division, disagreement
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.pages import Store
+from penstock_spark.stream.waiting import STATE, kept_state, opened_parcel, parcel_of
+from penstock_spark.stream.writer import shard_of
+from penstock_spark.worker.batch import Batch
+
+_AT_ONCE_BYTES = 4 << 20
+
+
+class Piece(NamedTuple):
+    label: str
+    content: bytes  # A page with keys of one new shard, or a parcel.
+    parcel: tuple[int, int] | None = (
+        None  # For a parcel: its number and its shard until now, which order parcels.
+    )
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What the old shards know of the parcels of one step."""
+
+    # When the earliest of the elements that wait takes place, by window and old shard.
+    earliest_micros: dict[tuple[BoundedWindow, int], int]
+    # The parcels with contents of side inputs that are copied, as number and old shard: one for each window.
+    contents: frozenset[tuple[int, int]]
+
+
+def waits_of(states: Sequence[bytes | None]) -> Waits:
+    """What the parcels with the states of a step in all old shards say."""
+    earliest_micros: dict[tuple[BoundedWindow, int], int] = {}
+    contents: dict[tuple[int, BoundedWindow], tuple[int, int]] = {}
+    for shard, stored in enumerate(states):
+        state = kept_state(stored) if stored else SideInputState()
+        for window, waiting in state.waiting.items():
+            earliest_micros[window, shard] = waiting.earliest_micros
+        for place_and_window, number in state.contents.items():
+            # A shard in which elements wait keeps contents longer than the others, but what they hold is the same.
+            contents.setdefault(place_and_window, (number, shard))
+    return Waits(earliest_micros, frozenset(contents.values()))
+
+
+def pieces(
+    division: Division, waits: Mapping[str, Waits], shard: int, label: str, number: int, content: bytes
+) -> Iterator[tuple[int, Piece]]:
+    """The pieces of a page or of a parcel of an old shard, each with its new shard."""
+    if label in waits:
+        if number != STATE:
+            for new, parcel in _parcels(division, waits[label], shard, label, number, content):
+                yield new, Piece(label, parcel, (number, shard))
+    elif is_of_columns(content):
+        for new, columns in _column_pages(page_of(content), division.after).items():
+            yield new, Piece(label, columns.encoded()[0])
+    else:
+        for new, keys in _key_pages(content, division.after).items():
+            yield new, Piece(label, keys.encoded()[0])
+
+
+def names_in(division: Division, label: str, number: int, content: bytes) -> list[bytes]:
+    """The keys in a page, once for each window that they have; those of elements that wait."""
+    if label not in division.parcels:
+        if is_of_columns(content):
+            stored = page_of(content).values()
+            return [name for column in stored for name in cells_of(column.content)[0]]
+        return [name for name, _ in keys_of(content)]
+    place, _, held = (0, None, ()) if number == STATE else opened_parcel(content)
+    if place is not None:
+        return []
+    values = [value for _, batch in held for value in batch.values]
+    return [b"" for _ in values] if label in division.waiting else [name for name, _, _ in values]
+
+
+def _key_pages(content: bytes, shards: int) -> dict[int, KeyPage]:
+    page = KeyPage.decoded(content)
+    names: dict[int, list[bytes]] = {}
+    for name in page.states:
+        names.setdefault(shard_of(name, shards), []).append(name)
+    return {shard: page.move(own) for shard, own in names.items()}
+
+
+def _column_pages(page: ColumnPage, shards: int) -> dict[int, ColumnPage]:
+    found: dict[int, ColumnPage] = {}
+    for window, stored in page.items():
+        cells, carried = cells_of(stored.content)
+        names: dict[int, list[bytes]] = {}
+        for name in cells:
+            names.setdefault(shard_of(name, shards), []).append(name)
+        for shard, own in names.items():
+            part = stored_column({name: cells[name] for name in own}, carried, stored.alarm_micros)
+            found.setdefault(shard, ColumnPage())[window] = part
+    return found
+
+
+def _parcels(
+    division: Division, waits: Waits, shard: int, label: str, number: int, parcel: bytes
+) -> Iterator[tuple[int, bytes]]:
+    place, window, held = opened_parcel(parcel)
+    if place is not None:
+        if (number, shard) in waits.contents:
+            yield from ((new, parcel) for new in range(division.after))
+        return
+    if label in division.waiting:
+        yield shard % division.after, parcel
+        return
+    shares: dict[int, list[tuple[object, Batch]]] = {}
+    for placed, batch in held:
+        places: dict[int, list[int]] = {}
+        for index, (name, _, _) in enumerate(batch.values):
+            places.setdefault(shard_of(name, division.after), []).append(index)
+        for new, own in places.items():
+            shares.setdefault(new, []).append((placed, batch.taken(own)))
+    for new, batches in shares.items():
+        yield new, parcel_of((None, window, batches))
+
+
+@dataclass(eq=False)
+class Assembly:
+    """A new shard that is put together from pieces, which come in any order."""
+
+    store_of: Callable[[str], Store]
+    shards: int
+    notes: dict[str, PageNotes] = field(default_factory=dict)  # Of the pages, by label.
+    _collected: dict[str, list[bytes]] = field(default_factory=dict)
+    _collected_bytes: int = 0
+    _parcels: dict[str, _Parcels] = field(default_factory=dict)
+
+    def add(self, piece: Piece) -> None:
+        if piece.parcel is not None:
+            if piece.label not in self._parcels:
+                self._parcels[piece.label] = _Parcels(self.store_of(piece.label))
+            self._parcels[piece.label].add(piece.content, *piece.parcel)
+            return
+        self._collected.setdefault(piece.label, []).append(piece.content)
+        self._collected_bytes += len(piece.content)
+        if self._collected_bytes > _AT_ONCE_BYTES:
+            self._write()
+
+    def finish(self, waits: Mapping[str, Waits]) -> None:
+        """Writes the rest, after the last piece."""
+        self._write()
+        for label, parcels in self._parcels.items():
+            parcels.finish(waits[label])
+
+    def _write(self) -> None:
+        for label, contents in self._collected.items():
+            notes = self.notes.setdefault(label, PageNotes())
+            by_window = {is_of_columns(content) for content in contents}
+            if len(by_window) > 1 or (len(notes) and by_window != {notes.by_window}):
+                raise disagreement(f"about the form of the state of '{label}'")
+            write = _write_columns if by_window == {True} else _write_keys
+            write(self.store_of(label), notes, self.shards, contents)
+        self._collected, self._collected_bytes = {}, 0
+
+
+def _write_keys(store: Store, notes: PageNotes, shards: int, contents: Iterable[bytes]) -> None:
+    pages = KeyPages(store, notes, shards)
+    changes: dict[int, dict[bytes, KeptRow | None]] = {}
+    grown_bytes = more_keys = 0
+    for content in contents:
+        for name, kept in keys_of(content):
+            changes.setdefault(pages.number_of(name), {})[name] = kept
+            grown_bytes += size_of(kept.state, kept.carried)
+            more_keys += 1
+    pages.load_many(changes)
+    pages.change(changes, grown_bytes, more_keys)
+    pages.save()
+
+
+def _write_columns(store: Store, notes: PageNotes, shards: int, contents: Iterable[bytes]) -> None:
+    pages = ColumnPages(store, notes, shards)
+    for content in contents:
+        for window, stored in page_of(content).items():
+            cells, carried = cells_of(stored.content)
+            for number, names in pages.by_number(cells).items():
+                pages.load_many([number])
+                own, keys, alarm_micros = {name: cells[name] for name in names}, carried, stored.alarm_micros
+                before = pages.page(number).get(window)
+                if before is not None:
+                    if before.alarm_micros != alarm_micros:
+                        raise disagreement("about what is due in a window")
+                    other_cells, other_keys = cells_of(before.content)
+                    own, keys = {**other_cells, **own}, {**other_keys, **keys}
+                pages.put(number, window, stored_column(own, keys, alarm_micros))
+    pages.save()
+
+
+class _Parcels:
+    """The parcels of one step in a new shard."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._state = SideInputState()
+        self._digests: dict[int, bytes] = {}
+        # Of each window, its parcels: (old number, old shard), new number, and number of elements.
+        self._waiting: dict[BoundedWindow, list[tuple[tuple[int, int], int, int]]] = {}
+
+    def add(self, parcel: bytes, old_number: int, old_shard: int) -> None:
+        state = self._state
+        number, state.next_number = state.next_number, state.next_number + 1
+        place, window, held = opened_parcel(parcel)
+        if place is None:
+            count = sum(len(batch.values) for _, batch in held)
+            self._waiting.setdefault(window, []).append(((old_number, old_shard), number, count))
+        else:
+            state.contents[place, window] = number
+            self._digests[number] = blake2b(parcel, digest_size=16).digest()
+        self._store.put_many([(number, parcel)])
+
+    def finish(self, waits: Waits) -> None:
+        for window, parcels in sorted(self._waiting.items(), key=lambda item: min(item[1])):
+            earliest_micros = min(waits.earliest_micros[window, shard] for (_, shard), _, _ in parcels)
+            numbers = [number for _, number, _ in sorted(parcels)]
+            count = sum(count for _, _, count in parcels)
+            self._state.waiting[window] = Waiting(count, earliest_micros, numbers)
+        self._store.put_many([(STATE, parcel_of((self._state, self._digests)))])

@@ -1,0 +1,36 @@
+"""The checkpoints that released versions have made, each with what its program writes in the end."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+FOLDER = Path(__file__).parents[1] / "golden" / "checkpoints"
+
+
+def _keep() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("keep", FOLDER / "keep.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+KEEP = _keep()
+VERSIONS = sorted(path.name for path in FOLDER.iterdir() if (path / KEEP.ARCHIVE).exists())
+"""The versions that have kept one."""
+
+
+def unpack(version: str, folder: Path) -> dict[str, list[str]]:
+    """Unpacks what a version has kept; what the program writes in the end."""
+    KEEP.unpack(FOLDER / version / KEEP.ARCHIVE, folder)
+    return dict(json.loads((FOLDER / version / KEEP.EXPECTED).read_text()))
+
+
+def refusal_of(version: str) -> str | None:
+    """With what words this version refuses a kept checkpoint; None if it has to go on with it."""
+    words = FOLDER / version / "refused.txt"
+    return words.read_text().strip() if words.exists() else None
