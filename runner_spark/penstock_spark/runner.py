@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.base.where import caller
 from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
-from penstock.error import UnsupportedByRunner
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Graph, Source, Step, Write, show
 from penstock.options.given import check_given, checked_arguments
 from penstock.options.pipeline_options import PipelineOptions
@@ -41,16 +41,22 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
         from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.watching import views_of
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
         graph = pipeline.to_graph()
+        views = views_of(settings, (settings.mode or default_mode(graph)) == "batch")
         is_stoppable = stoppable(lambda: "the run was cancelled before it began")
         with is_stoppable, translating(Surroundings(graph=graph)):
-            plan = self.compiled(graph, settings, opened.table_of).plan
-            if isinstance(plan, StreamPlan):
-                return start(plan, settings, local_only=self.local_only)
-            return execute(plan, settings, opened)
+            try:
+                plan = self.compiled(graph, settings, opened.table_of).plan
+                if isinstance(plan, StreamPlan):
+                    return start(plan, settings, views, local_only=self.local_only)
+                return execute(plan, settings, opened, views)
+            except BaseException:
+                views.close()
+                raise
 
     def compiled(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
@@ -64,7 +70,7 @@ class SparkRunner(PipelineRunner):
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
         """The graph, what each pass changed, the optimised graph and the plan, as text; starts nothing."""
         graph = pipeline.to_graph()
-        made = self.compiled(graph, self._settings(options))
+        made = self.compiled(graph, self._without_views(options, "explain()"))
         parts = {
             "graph": show(graph),
             "passes": "\n".join(made.changes),
@@ -94,7 +100,7 @@ class SparkRunner(PipelineRunner):
         into: list[Any] = []
         sink = Write(FrameSink(into, pcoll.element_type, schema))
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
-        settings = self._settings(pipeline.options)
+        settings = self._without_views(pipeline.options, "to_dataframe()")
         opened = Opened(settings, self.local_only)
         if isinstance(schema, str):
             # Only Spark itself can parse it.
@@ -105,6 +111,14 @@ class SparkRunner(PipelineRunner):
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
         spark = lower_only(plan, settings, opened)
         return moved(into[0], spark)
+
+    def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
+        """The settings for something that is no run, and so has no view."""
+        settings = self._settings(options)
+        if asked := settings.views():
+            what = f"{taker} starts no run, and so {asked[0]} would show nothing"
+            raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
+        return settings
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
         """The pipeline's options, overridden by the runner's arguments and checked."""

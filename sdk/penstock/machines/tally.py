@@ -1,0 +1,88 @@
+"""Counts what a grouping fires, for the view of a run: panes by timing, and the windows that fired, without values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.base.bounded_window import BoundedWindow
+from penstock.machines.recorder import bounds_of
+from penstock.utils.windowed_value import PaneInfoTiming
+
+ROOM = 100
+"""So many windows are told apart in one micro-batch of one worker; panes of others are only counted."""
+
+EARLY, ON_TIME, LATE, RETRACTED, DROPPED = "early", "on_time", "late", "retracted", "dropped"
+_TIMINGS = {PaneInfoTiming.EARLY: EARLY, PaneInfoTiming.ON_TIME: ON_TIME, PaneInfoTiming.LATE: LATE}
+
+Fired = tuple[int, int, int, str, int]
+"""When in processing time, the window's start and end, the timing, and how many panes or elements."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was counted.
+
+    Attributes:
+        counts: The panes, retractions and dropped elements, by timing.
+        fired: The windows, in order.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    fired: tuple[Fired, ...] = ()
+
+    def combine(self, other: Tally | None) -> Tally:
+        """The sum of both.
+
+        >>> Tally({"early": 1}).combine(Tally({"early": 2, "late": 1})).counts
+        {'early': 3, 'late': 1}
+        """
+        if other is None:
+            return self
+        counts = dict(other.counts)
+        for timing, count in self.counts.items():
+            counts[timing] = counts.get(timing, 0) + count
+        return Tally(counts, tuple(sorted(other.fired + self.fired)))
+
+
+class Tallier:
+    """Counts in one worker and micro-batch.
+
+    >>> from penstock.transforms.window import IntervalWindow
+    >>> from penstock.utils.windowed_value import PaneInfo
+    >>> tallier = Tallier()
+    >>> tallier.panes(7, IntervalWindow(0, 60), [PaneInfo(True, True, PaneInfoTiming.ON_TIME, 0, 0)] * 3)
+    >>> tallier.tally()
+    Tally(counts={'on_time': 3}, fired=((7, 0, 60000000, 'on_time', 3),))
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._fired: dict[tuple[int, BoundedWindow, str], int] = {}
+
+    def panes(self, clock_micros: int, window: BoundedWindow, infos: Iterable[Any]) -> None:
+        """Counts panes of one window."""
+        for info in infos:
+            timing = RETRACTED if info.kind.is_retraction else _TIMINGS.get(info.timing, ON_TIME)
+            self._add(clock_micros, window, timing, 1)
+
+    def dropped(self, clock_micros: int, window: BoundedWindow, count: int) -> None:
+        """Counts elements that a window no longer took."""
+        self._add(clock_micros, window, DROPPED, count)
+
+    def tally(self) -> Tally | None:
+        """Everything that was counted; None for nothing."""
+        if not self._counts:
+            return None
+        fired = (
+            (clock_micros, *bounds_of(window), timing, count)
+            for (clock_micros, window, timing), count in self._fired.items()
+        )
+        return Tally(self._counts, tuple(sorted(fired)))
+
+    def _add(self, clock_micros: int, window: BoundedWindow, timing: str, count: int) -> None:
+        self._counts[timing] = self._counts.get(timing, 0) + count
+        place = (clock_micros, window, timing)
+        if place in self._fired or len(self._fired) < ROOM:
+            self._fired[place] = self._fired.get(place, 0) + count
