@@ -87,6 +87,12 @@ class SparkRunner(PipelineRunner):
         given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
         return element_type_of(source, existing_session() if given is None else given, where)
 
+    def state_of(self, location: str) -> Any:
+        """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""
+        from penstock_spark.checkpoints.state_table import read_state
+
+        return read_state(location, self.arguments.get("spark"))
+
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """See `penstock.io.to_dataframe`."""
         from penstock.construction.graph_of import graph_with_edge

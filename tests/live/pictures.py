@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sample import SECOND, batch, hostile, stream
@@ -43,9 +44,16 @@ def run_browser(url: str, *options: str, size: tuple[int, int] = (1280, 1180), i
     return done.stdout
 
 
+def as_of_now(now: RunSnapshot) -> RunSnapshot:
+    """The same snapshot, taken this moment."""
+    moment = clock.micros()
+    return replace(now, at_micros=moment, began_micros=moment - (now.at_micros - now.began_micros))
+
+
 def picture(now: RunSnapshot, path: Path, size: tuple[int, int], is_dark: bool = False) -> None:
     """Takes a picture of the page of a snapshot."""
-    server = LiveServer(lambda: now, 0)
+    # The page says so if a run has been silent for long.
+    server = LiveServer(lambda: as_of_now(now), 0)
     try:
         run_browser(server.url, f"--screenshot={path}", size=size, is_dark=is_dark)
     finally:
@@ -53,7 +61,6 @@ def picture(now: RunSnapshot, path: Path, size: tuple[int, int], is_dark: bool =
 
 
 def main(arguments: list[str]) -> None:
-    # The page says so if a run has been silent for long.
     began = (clock.micros() // SECOND - 118) * SECOND
     pages: Mapping[str, RunSnapshot] = {"stream": stream(began=began), "batch": batch(), "hostile": hostile()}
     folder = Path(arguments[-1])

@@ -14,6 +14,7 @@ from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.machines.tally import DROPPED as TALLIED_DROPPED
 from penstock.machines.tally import EARLY, LATE, ON_TIME, RETRACTED, Tally
 from penstock.metrics.execution import COUNTERS, Snapshot
+from penstock.runners.runner import PipelineState
 from penstock_spark.reports.metrics import Told, Watermarks
 from penstock_spark.runs.draining import millis_of
 from penstock_spark.worker.machine_read import DROPPED
@@ -189,7 +190,8 @@ def stream_snapshot(
     """The snapshot of a stream."""
     told = watermarks.by_grouping()
     clock_micros = _finite(watermarks.clock_micros) if watermarks.by_shard else None
-    behind = at_micros - clock_micros if about.is_live and clock_micros is not None else None
+    goes_on = about.is_live and not PipelineState.is_terminal(state)
+    behind = at_micros - clock_micros if goes_on and clock_micros is not None else None
     groupings = tuple(
         _grouping(label, level, told.get(label), seen, clock_micros, about, counted)
         for label, level in about.levels.items()

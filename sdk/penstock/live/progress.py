@@ -31,7 +31,7 @@ def bar(now: RunSnapshot, columns: int) -> str:
     stages = now.stages or Stages()
     full = round(_BAR_WIDTH * stages.share)
     drawn = "━" * full + "─" * (_BAR_WIDTH - full)
-    if columns <= _BAR_WIDTH:
+    if columns <= _BAR_WIDTH + 1:
         return drawn[: max(columns, 0)]
     doing = shortened_start(safe_text(stages.doing), min(_DOING_WIDTH, max(columns - _BAR_WIDTH - 1, 0)))
     text = f"{drawn} {doing}"

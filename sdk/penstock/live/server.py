@@ -8,7 +8,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
@@ -65,7 +65,8 @@ class LiveServer:
         except (OSError, OverflowError) as error:
             raise _cannot_listen(error, host, port) from None
         self.port: int = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, name="penstock live", daemon=True).start()
+        serve = partial(self._server.serve_forever, poll_interval=0.2)
+        threading.Thread(target=serve, name="penstock live", daemon=True).start()
 
     @property
     def url(self) -> str:

@@ -23,15 +23,16 @@ def count_text(count: float | None) -> str:
 def seconds_text(seconds: float) -> str:
     """A duration in the two units that matter.
 
-    >>> [seconds_text(seconds) for seconds in (0.04, 3.2, 59.9, 61, 3_700, 200_000)]
-    ['0.0 s', '3.2 s', '59.9 s', '1 min 1 s', '1 h 1 min', '2 d 7 h']
+    >>> [seconds_text(seconds) for seconds in (0.04, 3.2, 60, 61, 3_700, 200_000)]
+    ['0.0 s', '3.2 s', '1 min', '1 min 1 s', '1 h 1 min', '2 d 7 h']
     """
     if seconds < 60:
         return f"{max(seconds, 0):.1f} s"
     whole = round(seconds)
     for size, unit, part, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:
-            return f"{whole // size} {unit} {whole % size // part} {small}"
+            rest = whole % size // part
+            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
     return f"{whole} s"
 
 
