@@ -132,9 +132,8 @@ def _state(options: argparse.Namespace) -> int:
 def _table(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     """Rows as text in columns.
 
-    >>> print(*_table(["key", "panes"], [{"key": "'a'", "panes": 2}]), sep="\\n")
-    key  panes
-    'a'  2
+    >>> list(_table(["key", "panes"], [{"key": "'a'", "panes": 2}]))
+    ['key  panes', "'a'  2"]
     """
     names = list(columns)
     cells = [names, *([_cell(row[name]) for name in names] for row in rows)]

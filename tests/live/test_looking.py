@@ -80,7 +80,10 @@ def shards(*told: dict[str, Told]) -> Watermarks:
 
 
 def look(watermarks: Watermarks, seen: Seen = Seen(), state: str = "RUNNING") -> RunSnapshot:
-    counted = {(COUNTERS, "Sum", "penstock", "elements_dropped_as_late"): 2}
+    counted = {
+        (COUNTERS, "Sum", "penstock", "elements_dropped_as_late"): 2,
+        (COUNTERS, "Read", "penstock", "elements_rejected"): 4,
+    }
     return stream_snapshot(ABOUT, seen, state, watermarks, counted, 100)
 
 
@@ -93,7 +96,7 @@ def test_a_grouping_is_as_far_as_its_last_shard_and_holds_what_all_hold() -> Non
     assert (sums.open_keys, sums.state_bytes, sums.dropped) == (7, 40, 2)
     assert sums.held_by == "its own windows, which have not fired yet"
     assert (now.clock_micros, now.processing_lag_micros) == (90, 10)
-    assert now.sources[0].watermark_micros == 50
+    assert (now.sources[0].watermark_micros, now.sources[0].rejected) == (50, 4)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.reports.reporting import Reporting, reports_of
-from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated
+from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translated
 from penstock_spark.runs.batch_looking import BatchLook
 from penstock_spark.runs.opened import Opened
 from penstock_spark.runs.result import SparkResult
@@ -42,11 +42,14 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = N
             run_plan(plan, context)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
         looking.end(PipelineState.DONE)
-    except BaseException as error:
-        is_failure = isinstance(error, Exception)
-        looking.end(PipelineState.FAILED if is_failure else PipelineState.CANCELLED, error)
-        if isinstance(error, Exception):
-            raise_translated(error, context.surroundings(plan.graph))
+    except Exception as error:
+        shown = translated(error, context.surroundings(plan.graph))
+        looking.end(PipelineState.FAILED, shown)
+        if shown is error:
+            raise
+        raise shown from None
+    except BaseException:
+        looking.end(PipelineState.CANCELLED)
         raise
     finally:
         watch.end()

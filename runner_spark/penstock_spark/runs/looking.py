@@ -17,6 +17,7 @@ from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.runners.runner import PipelineState
 from penstock_spark.reports.metrics import Told, Watermarks
 from penstock_spark.runs.draining import millis_of
+from penstock_spark.stream.sources import REJECTED
 from penstock_spark.worker.machine_read import DROPPED
 
 BATCHES_KEPT = 30
@@ -198,7 +199,11 @@ def stream_snapshot(
     )
     awaited = _least(one.awaited for one in told.values())
     sources = tuple(
-        replace(source, watermark_micros=_finite(awaited.get(source.label, MIN_MICROS)))
+        replace(
+            source,
+            watermark_micros=_finite(awaited.get(source.label, MIN_MICROS)),
+            rejected=int(counted.get((COUNTERS, source.label, *REJECTED), 0)),
+        )
         for source in seen.sources or map(SourceNow, about.sources)
     )
     return RunSnapshot(

@@ -178,4 +178,4 @@ class GroupingOperator(Operator):
         if isinstance(one, Dropped):
             tallier.dropped(clock_micros, one.element.windows[0], one.count)
         else:
-            tallier.panes(clock_micros, one.window, (one.info,))
+            tallier.pane(clock_micros, one.window, one.info)

@@ -50,6 +50,7 @@ def _sources(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     texts = {
         "rows": ("source_rows_total", "counter", "Rows that a source has given."),
         "backlog": ("source_backlog", "gauge", "Offsets that exist and are not read yet."),
+        "rejected": ("source_rejected_total", "counter", "Elements whose time could not be read."),
         "partitions": ("source_partitions", "gauge", "Partitions of a source."),
         "skew": ("source_skew", "gauge", "Offsets between the partitions that are furthest apart."),
     }

@@ -53,6 +53,7 @@ class SourceNow:
         partitions: The number of its partitions.
         skew: How many offsets lie between the partition that is furthest behind and the one that is least behind.
         watermark_micros: Its watermark.
+        rejected: How many elements were rejected because their time could not be read.
     """
 
     label: str
@@ -62,6 +63,7 @@ class SourceNow:
     partitions: int | None = None
     skew: int | None = None
     watermark_micros: int | None = None
+    rejected: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ from rich.text import Text
 from rich.tree import Tree
 
 from penstock.live.progress import bar, last_line
-from penstock.live.snapshot import GroupingNow, RunSnapshot, SourceNow
+from penstock.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow
 from penstock.live.words import count_text, lag_text, moment_text, safe_text
+from penstock.machines.records import MAX_MICROS
 
 _MICRO_BATCHES = 1
+_PHASES = {"triggerExecution": "in all", "addBatch": "work", "queryPlanning": "planning"}
 _REST = "dim"
 
 
@@ -34,12 +36,14 @@ def drawn(now: RunSnapshot) -> Group:
     if now.sources or now.groupings:
         parts.append(_tree(now))
     for batch in now.micro_batches[-_MICRO_BATCHES:]:
-        times = ", ".join(f"{name} {millis}" for name, millis in batch.millis.items())
-        parts.append(
-            Text(f"micro-batch {batch.number}: {count_text(batch.rows)} rows, ms: {times}", style=_REST)
-        )
+        parts.append(_batch(batch))
     parts += [Text(f"{error.kind} {safe_text(error.where)}", style="bold red") for error in now.errors]
     return Group(*parts)
+
+
+def _batch(batch: MicroBatch) -> Text:
+    times = [f"{word} {batch.millis[name]} ms" for name, word in _PHASES.items() if name in batch.millis]
+    return Text(f"micro-batch {batch.number}: {count_text(batch.rows)} rows, {', '.join(times)}", style=_REST)
 
 
 def _head(now: RunSnapshot) -> Text:
@@ -90,12 +94,16 @@ def _source(source: SourceNow, name: str) -> Text:
         details.append(f"{source.partitions} partitions")
     if source.skew:
         details.append(f"skew {count_text(source.skew)}")
+    if source.rejected:
+        details.append(f"{count_text(source.rejected)} rejected")
     return text.append(f"  {' · '.join(details)}", style="not bold default")
 
 
 def _grouping(grouping: GroupingNow, name: str) -> Text:
     text = Text(safe_text(name), style="bold")
-    text.append(f"  watermark {moment_text(grouping.output_micros)}", style="not bold")
+    has_ended = grouping.output_micros is not None and grouping.output_micros >= MAX_MICROS
+    mark = "has ended" if has_ended else f"watermark {moment_text(grouping.output_micros)}"
+    text.append(f"  {mark}", style="not bold")
     if grouping.event_lag_micros is not None:
         text.append(f", {lag_text(grouping.event_lag_micros)} behind", style="not bold")
     text.append(f"\n{count_text(grouping.open_keys)} open keys", style="not bold dim")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.recorder import bounds_of
 from penstock.utils.windowed_value import PaneInfoTiming
 
@@ -59,13 +59,25 @@ class Tallier:
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
-        self._fired: dict[tuple[int, BoundedWindow, str], int] = {}
+        self._fired: dict[tuple[int, int, int, str], int] = {}
 
     def panes(self, clock_micros: int, window: BoundedWindow, infos: Iterable[Any]) -> None:
         """Counts panes of one window."""
+        alike: dict[int, int] = {}
+        by_id: dict[int, Any] = {}
+        # The panes of a window mostly share a few objects, so that a pane costs one addition.
         for info in infos:
-            timing = RETRACTED if info.kind.is_retraction else _TIMINGS.get(info.timing, ON_TIME)
-            self._add(clock_micros, window, timing, 1)
+            number = id(info)
+            if number in alike:
+                alike[number] += 1
+            else:
+                alike[number], by_id[number] = 1, info
+        for number, count in alike.items():
+            self._add(clock_micros, window, timing_of(by_id[number]), count)
+
+    def pane(self, clock_micros: int, window: BoundedWindow, info: Any) -> None:
+        """Counts a pane."""
+        self._add(clock_micros, window, timing_of(info), 1)
 
     def dropped(self, clock_micros: int, window: BoundedWindow, count: int) -> None:
         """Counts elements that a window no longer took."""
@@ -75,14 +87,28 @@ class Tallier:
         """Everything that was counted; None for nothing."""
         if not self._counts:
             return None
-        fired = (
-            (clock_micros, *bounds_of(window), timing, count)
-            for (clock_micros, window, timing), count in self._fired.items()
-        )
-        return Tally(self._counts, tuple(sorted(fired)))
+        return Tally(self._counts, tuple(sorted((*place, count) for place, count in self._fired.items())))
 
     def _add(self, clock_micros: int, window: BoundedWindow, timing: str, count: int) -> None:
         self._counts[timing] = self._counts.get(timing, 0) + count
-        place = (clock_micros, window, timing)
-        if place in self._fired or len(self._fired) < ROOM:
-            self._fired[place] = self._fired.get(place, 0) + count
+        # Numbers are found sooner than windows.
+        if type(window) is IntervalWindow:
+            place = (clock_micros, window.start_micros, window.end_micros, timing)
+        else:
+            place = (clock_micros, *bounds_of(window), timing)
+        before = self._fired.get(place)
+        if before is not None or len(self._fired) < ROOM:
+            self._fired[place] = (before or 0) + count
+
+
+def timing_of(info: Any) -> str:
+    """The timing of a pane, or that it takes one back.
+
+    >>> from penstock.utils.windowed_value import PaneInfo, ValueKind
+    >>> [timing_of(PaneInfo(True, True, PaneInfoTiming.LATE, 0, 0, kind)) for kind in ValueKind]
+    ['late', 'retracted', 'late', 'retracted']
+    """
+    # Most panes are plain: a number is compared sooner than an enumeration asks itself.
+    if info.kind and info.kind.is_retraction:
+        return RETRACTED
+    return _TIMINGS.get(info.timing, ON_TIME)
