@@ -29,6 +29,7 @@ LAYERS = (
     ("transforms", "io"),
     ("sql", "ml"),
     ("testing", "figures", "notebooks"),
+    ("live",),
 )
 """The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""
 

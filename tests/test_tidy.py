@@ -39,6 +39,8 @@ EXCEPTIONS = {
     "runner_spark/penstock_spark/batches/numpy_batches.py": {"numpy"},
     # SQL is optional, and brings its parser.
     "sdk/penstock/sql/": {"sqlglot"},
+    # The tree in the terminal is optional, too.
+    "sdk/penstock/live/tree.py": {"rich"},
     "runner_spark/penstock_spark/formats/database/": {"psycopg", "sqlalchemy"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.
     "sdk/penstock/coders/": {"cloudpickle"},

@@ -1,4 +1,4 @@
-"""The command ``penstock``, which plays the conformance suite and prints the options of pipelines."""
+"""The command ``penstock``: shows pipelines, runs and state, runs queries, and plays the conformance suite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from penstock.error import RunnerError, refusal, three_parts
 from penstock.options.base import text_of_help
 from penstock.options.spark import OPTIMISATIONS
-from penstock_conformance import report, summary, table
+from penstock_conformance import report, showing, summary, table
 from penstock_conformance.capabilities import chapters
 from penstock_conformance.choosing import chosen, listed, modes_chosen
 from penstock_conformance.outcomes import Outcome, Status
@@ -50,10 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="penstock", description="The Dataflow Model for PySpark.")
+    parser = _Parser(
+        prog="penstock",
+        description="The Dataflow Model for PySpark: looks at pipelines, at their runs and at their state.",
+        epilog="Start with `penstock graph my_pipeline.py`, which draws a pipeline and starts nothing. "
+        "`penstock COMMAND --help` explains a command.",
+    )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     options = commands.add_parser("options", help="print the options of pipelines, and what they mean")
     options.set_defaults(run=_options)
+    showing.add_commands(commands)
     sql = commands.add_parser(
         "sql",
         help="run queries over files",

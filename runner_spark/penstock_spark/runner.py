@@ -8,7 +8,7 @@ from typing import Any
 from penstock.base.where import caller, here
 from penstock.construction.graph_of import graph_with_edge
 from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
-from penstock.error import UnsupportedByRunner, located
+from penstock.error import UnsupportedByRunner, located, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.options.given import check_given, checked_arguments, misfits
 from penstock.options.pipeline_options import PipelineOptions
@@ -42,16 +42,22 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
         from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.watching import views_of
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
         graph = pipeline.to_graph()
+        views = views_of(settings, (settings.mode or default_mode(graph)) == "batch")
         is_stoppable = stoppable(lambda: "the run was cancelled before it began")
         with is_stoppable, translating(Surroundings(graph=graph)):
-            plan = self.compiled(graph, settings, opened.table_of).plan
-            if isinstance(plan, StreamPlan):
-                return start(plan, settings, local_only=self.local_only)
-            return execute(plan, settings, opened)
+            try:
+                plan = self.compiled(graph, settings, opened.table_of).plan
+                if isinstance(plan, StreamPlan):
+                    return start(plan, settings, views, local_only=self.local_only)
+                return execute(plan, settings, opened, views)
+            except BaseException:
+                views.close()
+                raise
 
     def compiled(
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
@@ -65,7 +71,7 @@ class SparkRunner(PipelineRunner):
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
         """The graph, what each pass changed, the optimised graph and the plan, as text; starts nothing."""
         graph = pipeline.to_graph()
-        made = self.compiled(graph, self._settings(options))
+        made = self.compiled(graph, self._without_views(options, "explain()"))
         parts = {
             "graph": show(graph),
             "passes": "\n".join(made.changes),
@@ -82,6 +88,12 @@ class SparkRunner(PipelineRunner):
         given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
         return element_type_of(source, existing_session() if given is None else given, where)
 
+    def state_of(self, location: str) -> Any:
+        """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""
+        from penstock_spark.checkpoints.state_table import read_state
+
+        return read_state(location, self.arguments.get("spark"))
+
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink
@@ -94,7 +106,7 @@ class SparkRunner(PipelineRunner):
         into: list[Any] = []
         sink = Write(FrameSink(into, pcoll.element_type, schema))
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
-        settings = self._settings(pipeline.options)
+        settings = self._without_views(pipeline.options, "to_dataframe()")
         opened = Opened(settings, self.local_only)
         if isinstance(schema, str):
             # Only Spark itself can parse it.
@@ -123,6 +135,14 @@ class SparkRunner(PipelineRunner):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
         execute(plan, settings, opened)
         return into
+
+    def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
+        """The settings for something that is no run, and so has no view."""
+        settings = self._settings(options)
+        if asked := settings.views():
+            what = f"{taker} starts no run, and so {asked[0]} would show nothing"
+            raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
+        return settings
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
         """The pipeline's options, overridden by the runner's arguments and checked."""

@@ -52,6 +52,7 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
 
     from penstock.coders.deterministic import allow_pickled_keys
     from penstock.graph import DriverList, InlineValues, Read, Write
+    from penstock.live.snapshot import RunSnapshot
     from penstock.options.pipeline_options import TypeOptions
     from penstock_spark.lowering.context import INLINE_VALUES
     from penstock_spark.plan.batch_plan import Plan
@@ -72,4 +73,4 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
         snapshot = run_plain(plan, Settings(inline_values=INLINE_VALUES))
     except Exception as error:
         raise_translated(error)
-    return SparkResult("DONE", snapshot)
+    return SparkResult("DONE", snapshot, RunSnapshot("", "", "batch", "DONE", 0, 0))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock_spark.runs import running
+from penstock_spark.runs.looking import About
 from penstock_spark.runs.running import Running
 
 
@@ -37,7 +38,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = 
     query = SimpleNamespace(rests=False, readings=(), is_finite=False)
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
-    return Running(started, query, checkpoint, 0, context, lambda error: error)  # type: ignore[arg-type]
+    about = About("name", "r", "streaming", 0)
+    return Running(started, query, checkpoint, 0, context, lambda error: error, about)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from penstock.machines.records import (
     Event,
     Signal,
 )
+from penstock.machines.tally import Tallier
 from penstock.machines.window_columns import ColumnMachine
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.grouping_state import keys_of
@@ -96,6 +97,7 @@ class Stream:
         self.dropped: list[Any] = []
         self.clock_micros = MIN_MICROS
         self.step = 0
+        self.tallier = Tallier()
 
     def batch(self, events: list[Event], ends: bool = False) -> None:
         """One micro-batch."""
@@ -112,6 +114,7 @@ class Stream:
                 Gathered(self.panes, outbox),
                 lambda dropped: self.dropped.append((dropped.element.value, dropped.reason, dropped.count)),
                 nullcontext,
+                tallier=self.tallier,
             )
             shard = Shard(number, {GROUPING: table}, header, outbox, self.micro_batch)
             for _ in shard.run(inbox_of([loads(dumps(messages[number]))], header.last)):

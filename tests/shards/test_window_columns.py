@@ -19,6 +19,7 @@ import penstock as beam
 from penstock.functions.combinefn import CallableWrapperCombineFn, CombineFn
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
+from penstock.machines.recorder import bounds_of
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event
 from penstock.machines.window_columns import ColumnMachine
 from penstock.transforms.combiners import CountCombineFn
@@ -129,6 +130,33 @@ def test_elements_that_come_combined_give_what_machines_give(seed: int) -> None:
     by_key, by_window = streams
     assert together(by_window) == together(by_key), windowing
     assert by_window.outputs == by_key.outputs
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_the_view_of_a_run_counts_is_what_comes_out(seed: int) -> None:
+    random = Random(seed)
+    windowing, combine = random_grouping(random, random_trigger(random, EARLY, LATE))
+    events = numbered(random_events(random, 60))
+    retracting = replace(windowing, accumulation_mode=AccumulationMode.ACCUMULATING_AND_RETRACTING)
+    for own, kept in ((windowing, None), (windowing, columns_of(windowing, combine)), (retracting, None)):
+        stream = Stream(GroupingMachine(own, combine), 2, columns=kept)
+        for some in cuts(random, events):
+            stream.batch(some)
+        stream.batch([], ends=True)
+        expected: dict[str, int] = {}
+        for *_, info in stream.panes:
+            word = "retracted" if info.kind.is_retraction else PaneInfoTiming.to_string(info.timing).lower()
+            expected[word] = expected.get(word, 0) + 1
+        if stream.dropped:
+            expected["dropped"] = sum(count for *_, count in stream.dropped)
+        tally = stream.tallier.tally()
+        assert (tally.counts if tally else {}) == expected
+        fired = [
+            (micros, start, end, timing) for micros, start, end, timing, _ in (tally.fired if tally else ())
+        ]
+        assert len(fired) == len(set(fired))
+        windows = {bounds_of(window) for _, _, _, window, _, _ in stream.panes}
+        assert windows <= {(start, end) for _, start, end, _ in fired}
 
 
 FIRING = Windowing(

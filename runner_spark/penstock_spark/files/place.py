@@ -59,6 +59,12 @@ class Place:
         self._files.write(self._child(hidden), content, replaces=False)
         self.rename(hidden, name)
 
+    def replace(self, name: str, content: bytes) -> None:
+        """Like `write`, for a file that may exist; for an instant, a reader may find none, but never a part."""
+        hidden = f".{name}.{identifier()}"
+        self._files.write(self._child(hidden), content, replaces=False)
+        self._files.replace(self._child(hidden), self._child(name))
+
     def rename(self, old: str, new: str) -> None:
         self._files.rename(self._child(old), self._child(new))
 

@@ -36,6 +36,7 @@ class Context:
     reporting: Reporting = field(default_factory=Reporting)
     without: Set[str] = frozenset()  # The optimisations that are switched off.
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
+    watched: bool = False  # Whether the workers of a stream count panes for the view of the run.
     sys_path: tuple[str, ...] = ()  # Folders that local workers should import from too.
     scans: dict[str, Source] = field(default_factory=dict)  # The opened sources, by label.
     # The planned sinks, by label: a plan names the files that its encoders write.
@@ -45,6 +46,8 @@ class Context:
     views: dict[int, Any] = field(default_factory=dict)  # Broadcast side inputs, by edge.
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # The results of each write, by label.
     tidy: list[Callable[[], Any]] = field(default_factory=list)  # Functions to call when the run is over.
+    # Which of how many parts of a batch runs, and the labels of its steps.
+    at_work: tuple[int, int, str] = (0, 0, "")
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
 

@@ -34,12 +34,14 @@ def run_plan(plan: Plan, context: Context) -> None:
         if isinstance(node, WriteNode):
             assert isinstance(node.step.primitive, Write)
             check_sink(node.step.primitive.sink, node.step.where)
-    computed = _computed(plan)
+    computed, parts = _computed(plan), _parts(plan)
     for node in plan.nodes:
         context.places = _places(node, plan)
         # The types of a sink that takes columns may be narrower.
         takes_columns = isinstance(node, WriteNode) and node.in_columns
         context.computed = (*computed, *context.places) if takes_columns else computed
+        if node in parts:
+            context.at_work = (parts.index(node) + 1, len(parts), description(node, plan))
         with described(context.spark, description(node, plan)):
             match node:
                 case Stage():
@@ -52,11 +54,21 @@ def run_plan(plan: Plan, context: Context) -> None:
     if last:
         context.places = tuple(step.where for stage in last for step in stage.steps)
         context.computed = computed
-        with described(context.spark, cut(", ".join(description(stage, plan) for stage in last))):
+        doing = cut(", ".join(description(stage, plan) for stage in last))
+        context.at_work = (len(parts), len(parts), doing)
+        with described(context.spark, doing):
             # These frames have no rows, so collecting them is the cheapest job.
             reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()
     for scan in context.scans.values():
         scan.check()
+
+
+def _parts(plan: Plan) -> list[Node | None]:
+    """The nodes that run jobs of their own, and None for the job at the end."""
+    found: list[Node | None] = [
+        node for node in plan.nodes if not isinstance(node, Stage) or len(node.outputs) > 1
+    ]
+    return [*found, *([None] if any(not stage.outputs for stage in plan.stages) else [])]
 
 
 def open_sources(plan: Plan, context: Context) -> None:

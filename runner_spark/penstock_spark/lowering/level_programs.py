@@ -65,6 +65,7 @@ def level_program(
             _waiting(plan, step, context) for step in part.roots if step.label in plan.side_watermark_inputs
         ),
         recorded=context.recorded,
+        watched=context.watched,
     )
 
 

@@ -9,8 +9,12 @@ QUIET = "PENSTOCK_QUIET"
 """The environment variable that turns progress lines off when it is ``1``."""
 
 
+def is_quiet() -> bool:
+    """Whether nothing is to be told: progress is switched off, tests are running, or there is no standard error."""
+    return os.environ.get(QUIET) == "1" or "PYTEST_VERSION" in os.environ or sys.stderr is None
+
+
 def tell(text: str) -> None:
-    """Prints a line, unless progress lines are switched off or tests are running."""
-    if os.environ.get(QUIET) == "1" or "PYTEST_VERSION" in os.environ or sys.stderr is None:
-        return
-    print(f"penstock: {text}", file=sys.stderr, flush=True)
+    """Prints a line, unless `is_quiet`."""
+    if not is_quiet():
+        print(f"penstock: {text}", file=sys.stderr, flush=True)

@@ -41,6 +41,10 @@ class Told(NamedTuple):
     leaving_micros: int  # The watermark of its output.
     # How many elements wait for each side input, by the label of the grouping that makes it.
     waits: Mapping[str, int] = {}
+    keys: int = 0  # How many keys have state.
+    state_bytes: int = 0  # The size of that state.
+    # The watermarks on which the input's watermark depends, by the label of a source or an earlier grouping.
+    awaited: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Watermarks:
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
 
     def by_grouping(self) -> dict[str, Told]:
-        """The minimum of the watermarks over all shards, and the sum of the waiting elements."""
+        """The minimum of the watermarks over all shards, and the sums of what is counted."""
         found: dict[str, Told] = {}
         for shard in self.by_shard.values():
             for label, told in shard.items():
@@ -59,6 +63,12 @@ class Watermarks:
                     min(known.entering_micros, told.entering_micros),
                     min(known.leaving_micros, told.leaving_micros),
                     Counter(known.waits) + Counter(told.waits),
+                    known.keys + told.keys,
+                    known.state_bytes + told.state_bytes,
+                    {
+                        origin: min(micros, known.awaited.get(origin, micros))
+                        for origin, micros in told.awaited.items()
+                    },
                 )
         return found
 

@@ -19,10 +19,12 @@ from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.reports.reporting import Reporting, reports_of
-from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated
+from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translated
+from penstock_spark.runs.batch_looking import BatchLook
 from penstock_spark.runs.opened import Opened
 from penstock_spark.runs.result import SparkResult
-from penstock_spark.session.job_tags import cancelled_by_signals
+from penstock_spark.runs.watching import NO_VIEWS, Views, Watch
+from penstock_spark.session.job_tags import cancelled_by_signals, tag_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.shipping.import_paths import driver_sys_path, ship_packages
 from penstock_spark.shipping.registrations import WithRegistrations, pickled_registrations, registered_objects
@@ -30,19 +32,30 @@ from penstock_spark.shipping.user_modules import by_value, graph_objects, pickle
 from penstock_spark.worker.batch import dumps_with_code
 
 
-def execute(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkResult:
+def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = NO_VIEWS) -> SparkResult:
     """Runs a batch plan to its end; sources that were opened to make the plan are not opened again."""
     context = context_for(plan.graph, opened, settings)
+    looking = BatchLook(context, plan, settings, tag_of(context.run))
+    watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:
         with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
             run_plan(plan, context)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
+        looking.end(PipelineState.DONE)
     except Exception as error:
-        raise_translated(error, context.surroundings(plan.graph))
+        shown = translated(error, context.surroundings(plan.graph))
+        looking.end(PipelineState.FAILED, shown)
+        if shown is error:
+            raise
+        raise shown from None
+    except BaseException:
+        looking.end(PipelineState.CANCELLED)
+        raise
     finally:
+        watch.end()
         snapshot = take_snapshots(context.metrics, context.run)
         context.tidy_up()
-    return SparkResult(PipelineState.DONE, snapshot)
+    return SparkResult(PipelineState.DONE, snapshot, looking.look(), views.url)
 
 
 def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSession:

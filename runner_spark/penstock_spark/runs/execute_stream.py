@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from penstock.base import clock
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
+from penstock.live.steps import steps_of
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.folder import Checkpoint, kept_shards, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.query import build_query, heartbeat_of
+from penstock_spark.lowering.query import Query, build_query, heartbeat_of
 from penstock_spark.lowering.sinks_inside import encoders_inside
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
@@ -25,9 +27,11 @@ from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import raise_translated, translated
 from penstock_spark.runs.execute import context_for
+from penstock_spark.runs.looking import About
 from penstock_spark.runs.opened import Opened
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import Running
+from penstock_spark.runs.watching import NO_VIEWS, Kept, Views
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import checkpoint_file_manager
 from penstock_spark.sinks.plan import Encoder
@@ -38,16 +42,19 @@ _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 
 
-def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) -> StreamResult:
+def start(
+    plan: StreamPlan, settings: SparkOptions, views: Views = NO_VIEWS, local_only: bool = False
+) -> StreamResult:
     opened = Opened(settings, local_only)
     if settings.checkpoint_location and settings.shuffle_partitions is None:
         # Another machine, with other processors, continues as the first one began.
         opened.kept_shards = kept_shards(opened.spark, settings.checkpoint_location)
     context = context_for(plan.graph, opened, settings)
+    context.watched = views.is_watched
     try:
         with reports_of(context.reporting):
             report_lineage(context.metrics, context.run, plan.graph, {})
-            return _started(plan, context, settings)
+            return _started(plan, context, settings, views)
     except BaseException as error:
         context.tidy_up()
         if isinstance(error, Exception):
@@ -56,7 +63,7 @@ def start(plan: StreamPlan, settings: SparkOptions, local_only: bool = False) ->
         raise
 
 
-def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> StreamResult:
+def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:
     location = settings.checkpoint_location or _temporary(context)
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
     signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
@@ -78,7 +85,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions) -> Stre
     except OSError as error:
         raise unwritable(error, f"in the checkpoint {location}") from None
     try:
-        return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0])
+        return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0], views)
     except BaseException:
         checkpoint.release()
         raise
@@ -92,6 +99,7 @@ def _running(
     heartbeat: str,
     encoders: Mapping[int, Callable[[], Encoder]],
     batch_writer: BatchWriter,
+    views: Views,
 ) -> StreamResult:
     _configure(context, checkpoint)
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
@@ -106,6 +114,10 @@ def _running(
     is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
     called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
     surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
+    shown = views.shown
+    if views.is_watched and settings.checkpoint_location:
+        shown = (*shown, Kept(checkpoint.place.replace))
+    about = _about(plan, context, settings, query, views)
     running: Running | None = None
     try:
         # Once Spark runs the query, there must be an object that can stop it.
@@ -117,6 +129,8 @@ def _running(
                 len(plan.levels) * context.partitions,
                 context,
                 partial(translated, surroundings=surroundings),
+                about,
+                shown,
             )
     except BaseException:
         if running is not None:
@@ -128,6 +142,22 @@ def _running(
         plan.clock is Clock.LIVE,
         settings.checkpoint_location,
         bool(settings.drain_on_signal),
+        views.url,
+    )
+
+
+def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Query, views: Views) -> About:
+    return About(
+        str(settings.app_name or context.spark.sparkContext.appName),
+        context.run,
+        plan.mode,
+        clock.micros(),
+        steps_of(plan.graph),
+        {step.label: level.number for level in plan.levels for step in level.roots},
+        tuple(reading.spec.origin for reading in query.readings),
+        query.first_reading,
+        plan.clock is Clock.LIVE,
+        views.is_watched,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.figures.of_runs import Figure, recording_of_grouping
 from penstock.figures.recording import Recording
+from penstock.live.snapshot import RunSnapshot
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult, PipelineState
@@ -35,6 +36,17 @@ class RecordedResult(PipelineResult):
         """The `recording` as a drawing, which notebooks show, and ``save`` writes to a file."""
         return Figure(self.recording(pcoll))
 
+    live_url: str | None = None
+    """Where the page of the run is, with the option ``live_port``; None without one (penstock's own)."""
+
+    def snapshot(self) -> RunSnapshot:
+        """What the run looks like now: labels, counts and times, and no elements (penstock's own).
+
+        It is made of what the driver knows anyway. A stream counts its panes only with the options ``live`` or
+        ``live_port``.
+        """
+        raise NotImplementedError
+
     def metrics(self) -> MetricResults:
         """The metrics of the run, in a stream those of all finished micro-batches, also during the run.
 
@@ -52,11 +64,20 @@ class SparkResult(RecordedResult):
     Args:
         state: A `penstock.runners.runner.PipelineState`.
         snapshot: The metrics of all steps.
+        last: What it looked like at its end.
+        live_url: Where its page is.
     """
 
-    def __init__(self, state: str, snapshot: Snapshot) -> None:
+    def __init__(
+        self, state: str, snapshot: Snapshot, last: RunSnapshot, live_url: str | None = None
+    ) -> None:
         super().__init__(state)
         self._snapshot = snapshot
+        self._last = last
+        self.live_url = live_url
+
+    def snapshot(self) -> RunSnapshot:
+        return self._last
 
     def _snapshot_now(self) -> Snapshot:
         return self._snapshot
@@ -93,6 +114,7 @@ class StreamResult(RecordedResult):
         is_live: Whether its clock is the machine's.
         checkpoint: The folder of its progress and state; None if the folder is deleted with the run.
         drain_on_signal: Whether Ctrl-C and SIGTERM drain the run instead of cancelling it.
+        live_url: Where its page is.
     """
 
     def __init__(
@@ -102,6 +124,7 @@ class StreamResult(RecordedResult):
         is_live: bool,
         checkpoint: str | None,
         drain_on_signal: bool = False,
+        live_url: str | None = None,
     ) -> None:
         super().__init__(running.state)
         self.mode = mode
@@ -109,6 +132,7 @@ class StreamResult(RecordedResult):
         self._is_live = is_live
         self.checkpoint = checkpoint
         self._drain_on_signal = drain_on_signal
+        self.live_url = live_url
 
     @property
     def state(self) -> str:
@@ -188,6 +212,9 @@ class StreamResult(RecordedResult):
 
     def _snapshot_now(self) -> Snapshot:
         return self._running.snapshot()
+
+    def snapshot(self) -> RunSnapshot:
+        return self._running.look()
 
     def watermarks(self) -> dict[str, StepWatermark]:
         """The progress of each grouping, by label (penstock's own); also during the run."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.base import clock
 from penstock.error import RunnerError
+from penstock.live.snapshot import RunSnapshot
 from penstock.machines.records import MAX_MICROS
-from penstock.metrics.execution import Snapshot, merge_snapshots
+from penstock.machines.tally import Tally
+from penstock.metrics.execution import TALLIES, Snapshot, merge_snapshots, taken_out
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.context import Context
@@ -26,6 +28,8 @@ from penstock_spark.reports.metrics import (
     watermarks_of_shards,
 )
 from penstock_spark.runs.draining import Backlog
+from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_progress, with_tallies
+from penstock_spark.runs.watching import View, Watch
 
 _POLL_SECONDS = 0.05
 _WORD_SECONDS = 10.0
@@ -52,10 +56,14 @@ class Running:
     shards: int
     context: Context
     translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
+    about: About
+    views: Sequence[View] = ()
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
         self._snapshot: Snapshot = {}
+        self._seen = Seen()
+        self._ended_micros: int | None = None
         self._last_watermarks: Watermarks | None = None
         self._ended: set[str] = set()
         self._batch = -1
@@ -69,6 +77,7 @@ class Running:
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
         atexit.register(self._end_with_program)
+        self._view = Watch(self.look, self.views, self.context.run)
         threading.Thread(target=self._watch, name=f"penstock {self.context.run}", daemon=True).start()
 
     def join(self, seconds: float | None) -> bool:
@@ -104,6 +113,18 @@ class Running:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
+    def look(self) -> RunSnapshot:
+        """What the stream looks like now, from what is known of it; asks Spark nothing."""
+        return stream_snapshot(
+            self.about,
+            self._seen,
+            self.state,
+            self.watermarks(),
+            self._snapshot,
+            self._ended_micros or clock.micros(),
+            self.failure,
+        )
+
     def watermarks(self) -> Watermarks:
         """The present watermarks, by grouping; after the end, the last ones."""
         return self._last_watermarks or watermarks_of_shards(self.context.metrics, self.context.run)
@@ -123,6 +144,8 @@ class Running:
             finally:
                 # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
                 atexit.unregister(self._end_with_program)
+                self._ended_micros = clock.micros()
+                self._view.end()
                 self._over.set()
 
     def _follow(self) -> None:
@@ -161,9 +184,23 @@ class Running:
         batch = _last_batch(self.started)
         if batch is None or batch == self._batch:
             return None
-        self._batch = batch
+        before, self._batch = self._batch, batch
         self._fold(batch)
-        return self.started.lastProgress
+        progress = self.started.lastProgress
+        if before >= 0 and batch > before + 1:
+            # Several micro-batches have ended since the last look.
+            for earlier in self.started.recentProgress:
+                if before < int(earlier["batchId"]) < batch:
+                    self._see(earlier)
+        self._see(progress)
+        return progress
+
+    def _see(self, progress: Mapping[str, Any]) -> None:
+        """Notes what Spark reports, for those who look; no report of another version of Spark's may end the run."""
+        try:
+            self._seen = with_progress(self._seen, progress, self.about)
+        except (LookupError, TypeError, ValueError) as error:
+            _LOGGER.debug("a report of Spark's was not understood: %r", error)
 
     def _is_resting(self) -> bool:
         """Whether Spark waits for new data; asks Spark only if the answer matters."""
@@ -237,9 +274,12 @@ class Running:
             _LOGGER.warning("cancelled before it had drained: %s", _unread(self._backlog))
 
     def _fold(self, batch: int | None) -> None:
-        self._snapshot = merge_snapshots(
-            self._snapshot, take_snapshots(self.context.metrics, self.context.run, batch)
-        )
+        taken, tallies = taken_out(take_snapshots(self.context.metrics, self.context.run, batch), TALLIES)
+        self._snapshot = merge_snapshots(self._snapshot, taken)
+        self._note(tallies)
+
+    def _note(self, tallies: Mapping[str, Tally]) -> None:
+        self._seen = with_tallies(self._seen, tallies, self.watermarks(), self.about)
 
     def _is_over(self, progress: Any) -> bool:
         is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]

@@ -14,11 +14,15 @@ _END_SECONDS_MAX = 5.0
 """How long cancelled tasks may take to end, before their files are removed."""
 
 
+def tag_of(run: str) -> str:
+    return f"penstock-{run}"
+
+
 @contextlib.contextmanager
 def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
     """Makes Ctrl-C and SIGTERM cancel the jobs that a block starts."""
     context = spark.sparkContext
-    tag = f"penstock-{run}"
+    tag = tag_of(run)
 
     def cancel() -> bool:
         # Whatever goes wrong, the program must end.

@@ -12,8 +12,9 @@ from penstock.machines.recorder import Recorder
 from penstock.machines.records import Dropped, DropReason, Given
 from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
+from penstock.machines.tally import Tallier
 from penstock.machines.window_columns import ColumnMachine
-from penstock.metrics.execution import Snapshot, set_current
+from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.reports.metrics import Told
@@ -58,13 +59,19 @@ def play_shard(
     """One shard of a level in one micro-batch; it changes the header in place."""
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
-    recorders = _recorders(program)
+    recorders, talliers = _recorders(program), _talliers(program)
     inbox = inbox_of(_due(program, messages, commands, header), header.last)
     # Until when everything is committed together.
     through_micros = inbox.logical_times[-1].clock_micros if inbox.logical_times else header.clock_micros
     groupings = {
         spec.label: _grouping_operator(
-            spec, stage, header, store_of, recorders.get(spec.label), through_micros
+            spec,
+            stage,
+            header,
+            store_of,
+            recorders.get(spec.label),
+            talliers.get(spec.label),
+            through_micros,
         )
         for spec in program.groupings
     }
@@ -96,12 +103,15 @@ def play_shard(
         guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
     for label, recorder in recorders.items():
         stage.container(label).keep(recorder.happenings())
+    for label, tallier in talliers.items():
+        if tally := tallier.tally():
+            stage.container(label).keep(tally, TALLIES)
     timeline = sorted(inbox.steps)
     for message in outbox.messages.values():
         message.timeline = timeline
         message.ends = {*inbox.ends}.intersection(timeline)
     told = {
-        label: Told(*watermark_updates, waits.get(label, {}))
+        label: Told(*watermark_updates, waits.get(label, {}), *shard.sizes(label), shard.awaited(label))
         for label, watermark_updates in shard.watermarks().items()
     }
     return Done(rows_of(outbox, stage, number), stage.snapshot(), told, header.clock_micros)
@@ -110,6 +120,12 @@ def play_shard(
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:
     drawn = [spec.label for spec in program.groupings if program.recorded and not spec.is_stateful]
     return {label: Recorder(program.recorded) for label in drawn}
+
+
+def _talliers(program: LevelProgram) -> dict[str, Tallier]:
+    """What counts the panes of each grouping, if somebody looks; a DoFn with state gives none."""
+    counted = [spec.label for spec in program.groupings if program.watched and not spec.is_stateful]
+    return {label: Tallier() for label in counted}
 
 
 def _due(
@@ -156,6 +172,7 @@ def _grouping_operator(
     header: Header,
     store_of: Callable[[str], Store],
     recorder: Recorder | None,
+    tallier: Tallier | None,
     through_micros: int,
 ) -> GroupingOperator:
     container = stage.container(spec.label)
@@ -187,6 +204,7 @@ def _grouping_operator(
         recorder,
         records_watermark=stage.partition == 0,
         give=give,
+        tallier=tallier,
     )
 
 

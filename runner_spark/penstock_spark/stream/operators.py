@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from penstock.machines.recorder import At, Recorder
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Pane, Times
+from penstock.machines.tally import Tallier
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.arrivals import arrive, elements_of
 from penstock_spark.stream.columns import Columns
@@ -80,6 +81,7 @@ class GroupingOperator(Operator):
     records_watermark: bool = False  # True in one shard: the watermark is the same in all.
     # Sends a stateful DoFn's results on; None for groupings proper, which give panes.
     give: Callable[[Iterable[Given]], Records] | None = None
+    tallier: Tallier | None = None
 
     def arrive(self, parts: Parts) -> Records:
         if self.recorder is not None:
@@ -132,6 +134,7 @@ class GroupingOperator(Operator):
             for each in fired:
                 if isinstance(each, Batch):
                     self._record(each)
+                    self._count_batch(each)
                     panes.extend(each)
                     continue
                 key, emitted = each
@@ -141,6 +144,8 @@ class GroupingOperator(Operator):
                         continue
                     if self.recorder is not None:
                         self.recorder.emitted(self._now(), key, one)
+                    if self.tallier is not None:
+                        self._count(self.tallier, one)
                     if isinstance(one, Dropped):
                         self.count_dropped(one)
                         if self.late is not None:
@@ -160,3 +165,17 @@ class GroupingOperator(Operator):
         if self.recorder is not None:
             for (key, value), micros, (window,), info in fired.rows():
                 self.recorder.emitted(self._now(), key, Pane(value, window, micros, info))
+
+    def _count_batch(self, fired: Batch) -> None:
+        if self.tallier is not None:
+            windows = fired.windows
+            assert isinstance(windows, tuple), "columns fire one window at a time"
+            infos = fired.panes if isinstance(fired.panes, list) else [fired.panes] * len(fired.values)
+            self.tallier.panes(self.outbox.now.clock_micros, windows[0], infos)
+
+    def _count(self, tallier: Tallier, one: Pane | Dropped) -> None:
+        clock_micros = self.outbox.now.clock_micros
+        if isinstance(one, Dropped):
+            tallier.dropped(clock_micros, one.element.windows[0], one.count)
+        else:
+            tallier.pane(clock_micros, one.window, one.info)

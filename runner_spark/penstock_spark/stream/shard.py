@@ -61,6 +61,18 @@ class Shard:
             for label, operator in self.operators.items()
         }
 
+    def sizes(self, label: str) -> tuple[int, int]:
+        """The number of keys with state, and the size of that in bytes; call it after `save`."""
+        notes = self.header.notes.get(label)
+        return (0, 0) if notes is None else (notes.keys, notes.size_bytes)
+
+    def awaited(self, label: str) -> dict[str, int]:
+        """The watermarks on which the watermark of an operator's input depends, by origin."""
+        return {
+            watermark_input.origin: self._watermark_of(watermark_input)
+            for watermark_input in self.operators[label].watermark_inputs
+        }
+
     def save(self) -> None:
         """Writes what has changed; the caller stores the header."""
         for operator in self.operators.values():

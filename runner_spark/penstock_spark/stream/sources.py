@@ -28,7 +28,7 @@ EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 """For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
 
 _AHEAD = ("penstock", "elements_ahead_of_the_clock")
-_REJECTED = ("penstock", "elements_rejected")
+REJECTED = ("penstock", "elements_rejected")
 _ELEMENTS_AT_ONCE = 200_000
 
 
@@ -133,7 +133,7 @@ class SourceTask:
             done(self._stage.tee(self._spec.edge).push(arrival.batch))
         if arrival.rejected:
             assert self._spec.rejects is not None
-            self._count(_REJECTED, len(arrival.rejected))
+            self._count(REJECTED, len(arrival.rejected))
             done(self._stage.tee(self._spec.rejects).push(Batch(list(arrival.rejected))))
         if arrival.ahead:
             self._count(_AHEAD, arrival.ahead)

@@ -35,11 +35,13 @@ KINDS = (COUNTERS, DISTRIBUTIONS, GAUGES, STRING_SETS, BOUNDED_TRIES, HISTOGRAMS
 RECORDINGS = "recordings"
 """The kind of recordings for drawings, which are not metrics."""
 
+TALLIES = "tallies"
+"""The kind of what the view of a run counts, which are not metrics either."""
+
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
 
 _Name = tuple[str, str]
-_RECORDING = ("penstock", "recording")
 # The number of strings or paths that wait in a set before they are cut to their limits.
 _WAITING_ITEMS = 10_000
 
@@ -153,9 +155,10 @@ class MetricsContainer:
         if len(waiting) >= _WAITING_ITEMS:
             self._fold(kind, name)
 
-    def keep(self, data: Any) -> None:
+    def keep(self, data: Any, kind: str = RECORDINGS) -> None:
         """Keeps data with a ``combine`` that travels with the metrics; queries do not show it."""
-        self.many[RECORDINGS, _RECORDING] = _combine(data, self.many.get((RECORDINGS, _RECORDING)))
+        key = kind, ("penstock", kind)
+        self.many[key] = _combine(data, self.many.get(key))
 
     def absorb(self, other: MetricsContainer) -> None:
         """Adds the counts of another container, such as a helper thread's, which may still count.
@@ -262,6 +265,16 @@ _SHOWN: Mapping[str, Callable[[Any], Any]] = {
 def recordings_in(snapshot: Snapshot) -> dict[str, Any]:
     """The data that `MetricsContainer.keep` got, by step."""
     return {step: data for (kind, step, *_), data in snapshot.items() if kind == RECORDINGS}
+
+
+def taken_out(snapshot: Snapshot, kind: str) -> tuple[Snapshot, dict[str, Any]]:
+    """A snapshot without what it has of a kind, and that, by step.
+
+    >>> taken_out({("tallies", "Sum", "penstock", "tallies"): 1, ("counters", "Sum", "n", "x"): 2}, TALLIES)
+    ({('counters', 'Sum', 'n', 'x'): 2}, {'Sum': 1})
+    """
+    rest = {key: data for key, data in snapshot.items() if key[0] != kind}
+    return rest, {step: data for (own, step, *_), data in snapshot.items() if own == kind}
 
 
 def results_of(committed: Snapshot, attempted: Snapshot) -> dict[str, list[MetricResult]]:

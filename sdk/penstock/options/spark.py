@@ -133,11 +133,14 @@ def _warn_of_readers(path: str) -> None:
 
 
 MODES = ("batch", "micro_batch", "streaming")
+PROGRESS = ("auto", "off")
+_PORT_MAX = 65_535
 _SWITCHES = {
     "fast_start": "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
     "show_elements_in_errors": "Puts the failing element into the error's text.",
     "drain_on_signal": "Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it.",
     "take_over": "Ends another run that holds the checkpoint, and goes on from where it was.",
+    "live": "Shows a run in the terminal while it goes on: watermarks, lags, panes (needs penstock[live]).",
 }
 
 OPTIMISATIONS = {
@@ -177,6 +180,10 @@ class SparkOptions(PipelineOptions):
         drop_state: The labels of groupings that the pipeline no longer has, and whose state in the checkpoint may go.
         drain_on_signal: Makes Ctrl-C and SIGTERM drain a stream, instead of cancelling it.
         take_over: Ends another run that holds the checkpoint, and continues from there.
+        progress: ``off`` hides the progress of a batch; ``auto`` shows a bar on a terminal, and lines elsewhere.
+        live: Shows a run in the terminal while it goes on; elsewhere, a line every ten seconds.
+        live_port: The port of a page that shows the run while it goes on; 0 takes any that is free.
+        live_host: The address of that page; by default only this machine can look.
         spark_job_server_jar: Beam's; without effect, as are `spark_rest_url`, `spark_submit_uber_jar` and
             `spark_version`.
         fast_start: Starts a local Spark in half the time, at the cost of long jobs; for tests.
@@ -229,6 +236,15 @@ class SparkOptions(PipelineOptions):
             default=None,
             help="The label of a grouping whose state in the checkpoint may go; repeatable.",
         )
+        parser.add_argument(
+            "--progress", default="auto", help="off hides the progress of a batch; auto shows it."
+        )
+        parser.add_argument(
+            "--live_port", type=int, default=None, help="The port of a page that shows the run; 0: any."
+        )
+        parser.add_argument(
+            "--live_host", default=None, help="The address of that page; by default this machine's own."
+        )
         for name, meaning in _SWITCHES.items():
             parser.add_argument(f"--{name}", action="store_true", default=False, help=meaning)
         _add_those_of_the_job_server(parser)
@@ -273,10 +289,32 @@ class SparkOptions(PipelineOptions):
             errors.append(
                 three_parts(what, hint="name the folder of the checkpoint that is to be taken over")
             )
+        errors += self._wrong_views()
         try:
             self.properties()
         except ValueError as error:
             errors.append(str(error))
+        return errors
+
+    def views(self) -> list[str]:
+        """The options that ask for a view of the run."""
+        given = {"live": bool(self.live), "live_port": self.live_port is not None}
+        return [name for name, is_given in given.items() if is_given]
+
+    def _wrong_views(self) -> list[str]:
+        errors = []
+        if self.progress not in PROGRESS:
+            errors.append(
+                three_parts(f"progress is {self.progress!r}", hint=f"use one of {', '.join(PROGRESS)}")
+            )
+        port = self.live_port
+        is_port = isinstance(port, int) and not isinstance(port, bool) and 0 <= port <= _PORT_MAX
+        if port is not None and not is_port:
+            hint = f"use a port from 1 to {_PORT_MAX}, or 0 for any that is free"
+            errors.append(three_parts(f"live_port is {port!r}", hint=hint))
+        if self.live_host is not None and port is None:
+            what = "live_host is set without a live_port, and so there is no page"
+            errors.append(three_parts(what, hint="add --live_port=0"))
         return errors
 
 

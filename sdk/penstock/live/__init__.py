@@ -1,0 +1,13 @@
+"""What a run looks like while it goes on: a snapshot as a value, and its views in a terminal and on a page."""
+
+from penstock.live.snapshot import (
+    GroupingNow,
+    MicroBatch,
+    RunSnapshot,
+    SourceNow,
+    Stages,
+    StepError,
+    StepNow,
+)
+
+__all__ = ["GroupingNow", "MicroBatch", "RunSnapshot", "SourceNow", "Stages", "StepError", "StepNow"]

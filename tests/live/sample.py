@@ -1,0 +1,173 @@
+"""Snapshots of made-up runs: the windows that fire are those of the true machine, played without an engine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from penstock.functions.combinefn import CombineFn
+from penstock.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError, StepNow
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import Player
+from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, Event
+from penstock.machines.tally import Tallier, Tally
+from penstock.metrics.execution import COUNTERS
+from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
+from penstock.transforms.window import FixedWindows
+from penstock.windows.windowing import Windowing
+from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_tallies
+
+SECOND = 1_000_000
+BEGAN = 1_767_261_600 * SECOND  # Noon of a day in 2026.
+SUM, TOTAL = "Scores/ByTeam/Sum", "Scores/All/Total"
+HOSTILE = "<script>document.title='taken'</script>"
+
+STEPS = (
+    StepNow("Read/Kafka", "Read"),
+    StepNow("Parse", "ParDo", ("Read/Kafka",)),
+    StepNow("Teams", "Read"),
+    StepNow("Enrich", "ParDo", ("Parse",), ("Teams",)),
+    StepNow("Window", "AssignWindows", ("Enrich",), (), "FixedWindows"),
+    StepNow(SUM, "CombinePerKey", ("Window",), (), "FixedWindows"),
+    StepNow("Rejected", "Write", ("Parse",)),
+    StepNow("AllTeams", "ParDo", (SUM,)),
+    StepNow(TOTAL, "CombinePerKey", ("AllTeams",), (), "FixedWindows"),
+    StepNow("Write scores", "Write", (SUM,)),
+    StepNow("Write totals", "Write", (TOTAL,)),
+)
+
+
+def windowing() -> Windowing:
+    return Windowing(
+        FixedWindows(20),
+        AfterWatermark(early=AfterProcessingTime(6), late=AfterCount(1)),
+        accumulation_mode=AccumulationMode.ACCUMULATING,
+        allowed_lateness=15,
+    )
+
+
+def events(seconds: int, began: int, seed: int = 7) -> Iterator[list[Event]]:
+    """For each second, what arrives: some elements are late, and a few too late."""
+    chance, mark = random.Random(seed), 0
+    for second in range(seconds):
+        clock = began + second * SECOND
+        slow = 11 if 45 < second < 75 else 3
+        found: list[Event] = [AdvanceClock(clock)]
+        for _ in range(chance.randrange(1, 5)):
+            delay = chance.choice((0.2, 1, 2, slow, slow))
+            if chance.random() < 0.03:
+                delay = chance.choice((22, 44))
+            found.append(Arrive(1, round(clock - delay * SECOND), clock, chance.choice("abcdef")))
+        mark = max(mark, clock - (slow + 1) * SECOND)
+        found.append(AdvanceWatermark(mark, clock))
+        yield found
+
+
+def fired_of(player: Player, batch: list[Event]) -> Tally | None:
+    tallier = Tallier()
+    for event in batch:
+        for one in player.play(event):
+            count(tallier, one.clock_micros, one.emitted)
+    return tallier.tally()
+
+
+def count(tallier: Tallier, clock_micros: int, emitted: Any) -> None:
+    if isinstance(emitted, Dropped):
+        tallier.dropped(clock_micros, emitted.element.windows[0], emitted.count)
+    else:
+        tallier.panes(clock_micros, emitted.window, (emitted.info,))
+
+
+def stream(
+    seconds: int = 118, steps: tuple[StepNow, ...] = STEPS, failure: Any = None, began: int = BEGAN
+) -> RunSnapshot:
+    """A stream after so many seconds."""
+    about = About(
+        "live_scores",
+        "4f1c09a2b7de",
+        "streaming",
+        began,
+        steps,
+        {SUM: 1, TOTAL: 2},
+        ("Read/Kafka",),
+        is_live=True,
+        counts_panes=True,
+    )
+    player, seen = Player(GroupingMachine(windowing(), CombineFn.from_callable(sum))), Seen()
+    dropped, told, clock = 0, {}, began
+    for batch in events(seconds, began):
+        clock = max(clock, *(event.clock_micros or 0 for event in batch))
+        tally = fired_of(player, batch)
+        dropped += tally.counts.get("dropped", 0) if tally else 0
+        mark = max(event.watermark_micros for event in batch if isinstance(event, AdvanceWatermark))
+        told = {
+            SUM: Told(mark, mark, {}, 6, 4_310, {"Read/Kafka": mark}),
+            TOTAL: Told(mark, mark - 4 * SECOND, {}, 1, 620, {SUM: mark}),
+        }
+        tallies = {SUM: tally} if tally else {}
+        seen = with_tallies(seen, tallies, Watermarks({(1, 0): told}, clock), about)
+    seen = replace(
+        seen,
+        sources=(SourceNow("Read/Kafka", 48_211, 412.5, 1_890, 6, 310),),
+        batches=tuple(batches(seconds)),
+        rows_per_second=408.0,
+    )
+    counted = {(COUNTERS, SUM, "penstock", "elements_dropped_as_late"): dropped}
+    state = "RUNNING" if failure is None else "FAILED"
+    return stream_snapshot(
+        about, seen, state, Watermarks({(1, 0): told}, clock), counted, clock + SECOND, failure
+    )
+
+
+def batches(seconds: int) -> Iterator[MicroBatch]:
+    chance = random.Random(3)
+    for number in range(max(0, seconds - 30), seconds):
+        phases: Mapping[str, int] = {
+            "latestOffset": chance.randrange(3, 9),
+            "queryPlanning": chance.randrange(30, 60),
+            "walCommit": chance.randrange(15, 40),
+            "addBatch": chance.randrange(180, 420),
+            "commitOffsets": chance.randrange(15, 40),
+        }
+        whole = sum(phases.values()) + chance.randrange(5, 20)
+        yield MicroBatch(
+            number, BEGAN + number * SECOND, chance.randrange(200, 600), {"triggerExecution": whole, **phases}
+        )
+
+
+def hostile() -> RunSnapshot:
+    """A run whose labels are markup, and control characters."""
+    bad = (StepNow(f"Bad/{HOSTILE}", "Read"), StepNow("\x1b[31mred\n", "ParDo", (f"Bad/{HOSTILE}",)))
+    now = stream(20, bad)
+    groupings = tuple(
+        replace(each, label=f"{HOSTILE}/{number}", held_by=HOSTILE)
+        for number, each in enumerate(now.groupings)
+    )
+    errors = (StepError(HOSTILE, HOSTILE),)
+    lines = tuple(replace(line, label=HOSTILE) for line in now.history.lines)
+    return replace(
+        now, name=HOSTILE, groupings=groupings, errors=errors, history=replace(now.history, lines=lines)
+    )
+
+
+def batch() -> RunSnapshot:
+    """A batch that is half done."""
+    steps = (
+        StepNow("Read", "Read"),
+        StepNow("Words", "ParDo", ("Read",)),
+        StepNow("Count", "CombinePerKey", ("Words",), (), "GlobalWindows"),
+        StepNow("Top/Best", "CombinePerKey", ("Count",), (), "GlobalWindows"),
+        StepNow("Write", "Write", ("Top/Best",)),
+    )
+    stages = Stages("Read > Words > Count > Top/Best > Write", 1, 2, 1, 3, 22, 64, 48.0)
+    return RunSnapshot(
+        *("wordcount", "9c0d1e2f3a4b", "batch", "RUNNING", BEGAN, BEGAN + 75 * SECOND),
+        rows_in=12_400_000,
+        rows_out=None,
+        rows_per_second=165_000.0,
+        steps=steps,
+        stages=stages,
+    )

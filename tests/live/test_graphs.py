@@ -1,0 +1,117 @@
+"""Pipelines of programs, drawn without starting anything."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from sample import HOSTILE, STEPS
+
+from penstock.construction.pipeline import Pipeline
+from penstock.live.graphs import mermaid_of, svg_of
+from penstock.live.scripts import graph_of_program
+from penstock.live.snapshot import StepNow
+from penstock.live.steps import steps_of
+from penstock_conformance import command
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAM = """
+import sys
+import helper
+import penstock as beam
+
+with beam.Pipeline() as pipeline:
+    pairs = pipeline | "Read" >> beam.Create([1, 2]) | "Team/Pair" >> beam.Map(helper.pair)
+    _ = pairs | "Team/Sum" >> beam.CombinePerKey(sum) | sys.argv[1] >> beam.Map(print)
+open("ran", "w").close()
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "helper.py").write_text("def pair(x):\n    return x, x\n", encoding="utf-8")
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_a_program_goes_on_until_it_runs_its_pipeline(program: Path) -> None:
+    argv, folders, run = sys.argv, list(sys.path), Pipeline.run
+    graph = graph_of_program(program, ["Print"])
+    assert [step.label for step in graph.steps][-2:] == ["Team/Sum", "Print"]
+    assert not Path("ran").exists()
+    assert (sys.argv, sys.path, Pipeline.run) == (argv, folders, run)
+    sys.modules.pop("helper")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has run no pipeline"),
+        ("import sys\nsys.exit(3)", "has ended with the status 3"),
+        ("import sys\nsys.exit()", "has run no pipeline"),
+    ],
+)
+def test_a_program_without_a_pipeline_is_refused_with_a_hint(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=said) as refused:
+        graph_of_program(path)
+    assert "hint: " in str(refused.value)
+
+
+@pytest.mark.parametrize("form", ["text", "svg", "mermaid"])
+def test_the_command_draws_a_program(form: str, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["graph", str(program), "--to", form, "--arguments", "Print"]) == 0
+    out = capsys.readouterr().out
+    assert "Sum" in out
+    assert out.startswith({"text": "Read = ", "svg": "<svg", "mermaid": "flowchart TD"}[form])
+    sys.modules.pop("helper")
+
+
+def test_a_file_that_does_not_exist_is_a_wrong_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["graph", "no_such_program.py"]) == 2
+    assert "there is no file no_such_program.py" in capsys.readouterr().err
+
+
+def test_examples_are_drawn_with_an_arrow_for_each_input() -> None:
+    for name in ("leaderboard.py", "wordcount.py"):
+        steps = steps_of(graph_of_program(EXAMPLES / name, ["--output", "somewhere"]))
+        drawn = mermaid_of(steps)
+        assert drawn.count(" --> ") == sum(len(step.inputs) for step in steps) > 5
+        assert drawn.count(" -.-> ") == sum(len(step.side_inputs) for step in steps)
+
+
+def test_a_drawing_has_a_box_a_step_below_what_it_reads_and_none_over_another() -> None:
+    tree = ET.fromstring(svg_of(STEPS, "scores"))
+    space = "{http://www.w3.org/2000/svg}"
+    found: dict[str, tuple[float, float, float]] = {}
+    for group in tree.iter(f"{space}g"):
+        title, box = group.find(f"{space}title"), group.find(f"{space}rect")
+        assert title is not None
+        assert box is not None
+        label = str(title.text).rpartition(" = ")[0]
+        found[label] = (float(box.get("x", "")), float(box.get("y", "")), float(box.get("width", "")))
+    assert found.keys() == {step.label for step in STEPS}
+    for step in STEPS:
+        for before in (*step.inputs, *step.side_inputs):
+            assert found[before][1] < found[step.label][1]
+    boxes = sorted((y, x, width) for x, y, width in found.values())
+    for (y, x, width), (other_y, other_x, _) in pairwise(boxes):
+        assert y != other_y or x + width < other_x
+
+
+def test_a_hostile_label_is_text_in_drawings() -> None:
+    steps = (StepNow(f'a "quoted" {HOSTILE} \x00', "Read"),)
+    assert HOSTILE not in svg_of(steps, HOSTILE)
+    ET.fromstring(svg_of(steps, HOSTILE))
+    assert HOSTILE not in mermaid_of(steps)
+    assert mermaid_of(steps).count('"') == 2
+
+
+def test_an_empty_pipeline_has_a_drawing() -> None:
+    ET.fromstring(svg_of(()))

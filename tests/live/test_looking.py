@@ -1,0 +1,165 @@
+"""What the driver makes of Spark's reports, and of its workers'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.live.snapshot import RunSnapshot
+from penstock.machines.records import MAX_MICROS, MIN_MICROS
+from penstock.machines.tally import Tally
+from penstock.metrics.execution import COUNTERS
+from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_progress, with_tallies
+from penstock_spark.runs.spark_stages import JobNow, SparkStages
+
+ABOUT = About("a", "r", "streaming", 0, (), {"Sum": 1, "All": 2}, ("Read",), 2, True, True)
+
+
+def report(batch: int, rows: int = 10, **source: Any) -> dict[str, Any]:
+    """A report of Spark's, with two sources of the runner's own before the pipeline's."""
+    own = {"numInputRows": 3, "startOffset": "1", "endOffset": "2", "description": "RateStream"}
+    kafka = {
+        "description": "KafkaV2[Subscribe[scores]]",
+        "startOffset": '{"scores":{"0":0,"1":0}}',
+        "endOffset": '{"scores":{"0":7,"1":9}}',
+        "latestOffset": '{"scores":{"0":10,"1":39}}',
+        "numInputRows": rows,
+        "inputRowsPerSecond": 5.0,
+        **source,
+    }
+    return {
+        "batchId": batch,
+        "timestamp": f"2026-01-01T00:00:{batch:02d}.000Z",
+        "durationMs": {"addBatch": 300, "triggerExecution": 400, "unknownToUs": 1},
+        "sources": [own, own, kafka],
+    }
+
+
+def test_rows_add_up_over_micro_batches_and_each_counts_once() -> None:
+    seen = Seen()
+    for number in (0, 1, 1, 2):
+        seen = with_progress(seen, report(number), ABOUT)
+    assert seen.sources[0].rows == 30
+    assert [batch.number for batch in seen.batches] == [0, 1, 2]
+    # Three micro-batches, from the first's beginning to the last's end.
+    assert seen.rows_per_second == pytest.approx(30 / 2.4)
+    assert seen.batches[-1].millis == {"triggerExecution": 400, "addBatch": 300}
+
+
+def test_backlog_partitions_and_skew_come_from_offsets_of_partitions() -> None:
+    [source] = with_progress(Seen(), report(0), ABOUT).sources
+    assert (source.backlog, source.partitions, source.skew) == (33, 2, 27)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        {"endOffset": "12", "latestOffset": "15"},
+        {"endOffset": {"logOffset": 3}, "latestOffset": None},
+        {"endOffset": None, "latestOffset": None, "inputRowsPerSecond": float("nan")},
+        {"endOffset": "not JSON", "latestOffset": "not JSON"},
+    ],
+)
+def test_a_source_without_partitions_tells_no_backlog(offsets: dict[str, Any]) -> None:
+    [source] = with_progress(Seen(), report(0, **offsets), ABOUT).sources
+    assert (source.backlog, source.partitions, source.skew) == (None, None, None)
+
+
+def test_a_source_of_files_tells_how_many_wait() -> None:
+    metrics = {"numFilesOutstanding": "4"}
+    [source] = with_progress(
+        Seen(), report(0, endOffset="1", latestOffset=None, metrics=metrics), ABOUT
+    ).sources
+    assert source.backlog == 4
+
+
+def shards(*told: dict[str, Told]) -> Watermarks:
+    return Watermarks({(1, number): each for number, each in enumerate(told)}, 90)
+
+
+def look(watermarks: Watermarks, seen: Seen = Seen(), state: str = "RUNNING") -> RunSnapshot:
+    counted = {
+        (COUNTERS, "Sum", "penstock", "elements_dropped_as_late"): 2,
+        (COUNTERS, "Read", "penstock", "elements_rejected"): 4,
+    }
+    return stream_snapshot(ABOUT, seen, state, watermarks, counted, 100)
+
+
+def test_a_grouping_is_as_far_as_its_last_shard_and_holds_what_all_hold() -> None:
+    one = Told(50, 40, {}, 3, 30, {"Read": 50})
+    other = Told(60, 45, {}, 4, 10, {"Read": 60})
+    now = look(shards({"Sum": one}, {"Sum": other}))
+    sums = now.groupings[0]
+    assert (sums.input_micros, sums.output_micros, sums.event_lag_micros) == (50, 40, 50)
+    assert (sums.open_keys, sums.state_bytes, sums.dropped) == (7, 40, 2)
+    assert sums.held_by == "its own windows, which have not fired yet"
+    assert (now.clock_micros, now.processing_lag_micros) == (90, 10)
+    assert (now.sources[0].watermark_micros, now.sources[0].rejected) == (50, 4)
+
+
+@pytest.mark.parametrize(
+    ("told", "held"),
+    [
+        (Told(50, 50, awaited={"Read": 50}), "the source 'Read'"),
+        (Told(50, 50, awaited={"Read": 60, "Sum": 50}), "the grouping 'Sum'"),
+        (
+            Told(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}),
+            "the source 'Read', which has no watermark yet",
+        ),
+        (
+            Told(50, 40, {"Side": 5}, awaited={"Read": 50}),
+            "5 elements, which wait for the side input of 'Side'",
+        ),
+        (Told(MAX_MICROS, MAX_MICROS, awaited={"Read": MAX_MICROS}), ""),
+    ],
+)
+def test_a_snapshot_says_what_holds_a_watermark(told: Told, held: str) -> None:
+    assert look(shards({"All": told})).groupings[1].held_by == held
+
+
+def test_before_the_first_micro_batch_nothing_is_known_and_nothing_is_made_up() -> None:
+    now = look(Watermarks({}, MIN_MICROS))
+    assert (now.clock_micros, now.processing_lag_micros, now.history.lines) == (None, None, ())
+    assert [grouping.output_micros for grouping in now.groupings] == [None, None]
+    assert RunSnapshot.from_json(now.to_json()) == now
+
+
+def test_panes_add_up_and_without_somebody_who_looks_they_are_unknown() -> None:
+    seen = Seen()
+    for clock in (1, 2):
+        tally = Tally({"early": 2, "late": 1}, ((clock, 0, 10, "early", 2), (clock, 0, 10, "late", 1)))
+        seen = with_tallies(seen, {"Sum": tally}, shards({"Sum": Told(5, 5)}), ABOUT)
+    sums = look(shards({"Sum": Told(5, 5)}), seen).groupings[0]
+    assert (sums.early, sums.on_time, sums.late, sums.retracted, sums.panes) == (4, 0, 2, 0, 6)
+    assert [firing.clock_micros for firing in seen.history.firings] == [1, 1, 2, 2]
+    unwatched = About("a", "r", "streaming", 0, (), {"Sum": 1})
+    alone = stream_snapshot(unwatched, Seen(), "RUNNING", shards({"Sum": Told(5, 5)}), {}, 100).groupings[0]
+    assert (alone.early, alone.panes) == (None, None)
+
+
+def test_sparks_stages_are_asked_for_only_while_they_run() -> None:
+    asked: list[int] = []
+    known = {0: [4, 4, 100, 0], 1: [8, 2, 0, 0]}
+    jobs = [JobNow(0, "RUNNING", (0, 1, 2))]
+
+    def stage(number: int) -> Any:
+        asked.append(number)
+        return tuple(known[number]) if number in known else None
+
+    stages = SparkStages(lambda: jobs, stage)
+    found, rows, _ = stages.look((1, 2, "Sum"))
+    assert (found.done, found.known, found.tasks_done, found.tasks, found.part, rows) == (1, 3, 2, 8, 1, 100)
+    assert asked == [0, 1, 2]
+    # Another stage of the part has not begun, so nobody knows how long it takes.
+    assert found.seconds_left is None
+    known.update({1: [8, 8, 0, 0], 2: [2, 1, 0, 7]})
+    found, _, written = stages.look((1, 2, "Sum"))
+    assert asked == [0, 1, 2, 1, 2]
+    assert (found.done, written) == (2, 7)
+    assert found.seconds_left is not None
+    jobs[0] = JobNow(0, "SUCCEEDED", (0, 1, 2))
+    known[2] = [2, 2, 0, 9]
+    found, _, written = stages.look((2, 2, "Write"))
+    assert (found.done, found.known, written) == (3, 3, 9)

@@ -1,0 +1,115 @@
+"""A run that is looked at while it goes on: its page, its snapshot beside the checkpoint, and its state as a table."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_stream_runs import add, sums, wait_for
+
+import penstock as beam
+from penstock.live.kept import kept_snapshot
+from penstock.live.snapshot import RunSnapshot
+from penstock.testing.test_pipeline import TestPipeline
+from penstock_conformance import command
+from penstock_spark.runs import watching
+
+
+@pytest.fixture(autouse=True)
+def no_pages() -> Any:
+    yield
+    for page in watching._pages.by_place.values():
+        page.server.close()
+    watching._pages.by_place.clear()
+
+
+def asked(url: str | None, path: str = "snapshot.json") -> str:
+    with urllib.request.urlopen(f"{url}{path}", timeout=60) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, checkpoint, found = tmp_path / "in", tmp_path / "checkpoint", []
+    add(folder, "a.txt", "red,1,1", "blue,2,8", "red,4,13")
+    result: Any = sums(folder, found, "--live_port=0", f"--checkpoint_location={checkpoint}")
+
+    def now() -> RunSnapshot:
+        return RunSnapshot.from_json(asked(result.live_url))
+
+    wait_for(lambda: len(found) == 2 and now().groupings[0].on_time == 2, result)
+    add(folder, "b.txt", "red,8,14", "red,16,3")
+    wait_for(lambda: now().groupings[0].dropped == 1, result)
+    seen = now()
+    [grouping], [source] = seen.groupings, seen.sources
+    assert (seen.state, seen.mode, seen.rows_in, source.rows) == ("RUNNING", "streaming", 5, 5)
+    assert (grouping.label, grouping.output_micros, grouping.open_keys) == ("Sum", 12_000_000, 1)
+    assert grouping.held_by == f"the source {source.label!r}"
+    assert grouping.event_lag_micros == seen.clock_micros - 12_000_000  # type: ignore[operator]
+    assert source.watermark_micros == 12_000_000
+    assert {"triggerExecution", "addBatch"} <= seen.micro_batches[-1].millis.keys()
+    assert [(one.end_micros, one.timing, one.count) for one in seen.history.firings] == [
+        (10_000_000, "dropped", 1),
+        (10_000_000, "on_time", 2),
+    ] or [(one.timing, one.count) for one in seen.history.firings] == [("on_time", 1)] * 2 + [("dropped", 1)]
+    assert 'timing="on_time"} 2' in asked(result.live_url, "metrics")
+    assert result.cancel() == "CANCELLED"
+    kept = kept_snapshot(checkpoint)
+    assert kept == result.snapshot()
+    assert (kept.state, kept.run) == ("CANCELLED", seen.run)
+    # Teams and points are elements; labels are not.
+    assert "red" not in kept.to_json().replace("Recovered", "")
+    capsys.readouterr()
+    assert command.main(["state", str(checkpoint), "--grouping", "Sum", "--to", "json"]) == 0
+    [row] = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (row["key"], row["value"], row["new_elements"]) == ("'red'", "12", 2)
+    assert command.main(["state", str(checkpoint)]) == 0
+    assert "'red'" in capsys.readouterr().out
+
+
+def slow(line: str) -> str:
+    time.sleep(0.02)
+    return line
+
+
+def test_a_batch_tells_how_far_it_has_come(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a\n" * 50, encoding="utf-8")
+    pipeline = TestPipeline(live_port=0)
+    lines = pipeline | "Read" >> beam.io.ReadFromText(str(tmp_path / "in.txt")) | "Slow" >> beam.Map(slow)
+    _ = lines | "Count" >> beam.combiners.Count.PerElement() | beam.io.WriteToText(str(tmp_path / "out"))
+    result: Any = pipeline.run()
+    seen = result.snapshot()
+    assert (seen.state, seen.mode) == ("DONE", "batch")
+    assert seen.stages.done == seen.stages.known > 0
+    assert "Read" in seen.stages.doing
+    assert RunSnapshot.from_json(asked(result.live_url)) == seen
+    assert "Spark" not in seen.name
+
+
+def test_a_failed_batch_shows_the_step_and_not_the_element(spark: Any) -> None:
+    secret = "4111-1111"
+    pipeline = TestPipeline(live_port=0)
+    _ = pipeline | beam.Create([secret]) | "Parse" >> beam.Map(int)
+    with pytest.raises(ValueError, match=secret):
+        pipeline.run()
+    [page] = watching._pages.by_place.values()
+    text = asked(page.server.url)
+    now = RunSnapshot.from_json(text)
+    assert (now.state, secret in text) == ("FAILED", False)
+    [error] = now.errors
+    assert (error.kind, error.where) == ("ValueError", "at step 'Parse'")
+
+
+def test_a_run_that_nobody_looks_at_counts_no_panes(spark: Any) -> None:
+    pipeline = TestPipeline(mode="streaming")
+    _ = pipeline | beam.Create([("a", 1)]) | "Sum" >> beam.CombinePerKey(sum)
+    result: Any = pipeline.run()
+    result.wait_until_finish()
+    [grouping] = result.snapshot().groupings
+    assert (grouping.on_time, grouping.panes, result.live_url) == (None, None, None)
