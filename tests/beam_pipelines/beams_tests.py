@@ -42,7 +42,8 @@ def cases_of(
             replaced = {name: value for name, value in instead.items() if hasattr(case, name)}
             made = case_of(case, chosen, misses, **replaced)
             if made is not None:
-                found[name] = made
+                # Some modules have classes of the same name.
+                found[f"{name}_of_{module.rpartition('.')[2]}" if name in found else name] = made
     return found
 
 

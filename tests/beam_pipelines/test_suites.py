@@ -29,7 +29,25 @@ MODULES = [
     "transforms.window_test",
 ]
 
+REVERSED = "ReverseTestStream is a part of Beam's interactive runner, and asks Beam's in-process runner for its clock"
+PER_ELEMENT = "triggers fire per element, and not per bundle"
+NO_MESSAGE = "Beam itself cannot write the timestamp combiner of the test in a message"
 MISSES = {
+    "TestStreamTranscriptTest.test_timestamp_combiner_custom_timestamping_earliest_1": NO_MESSAGE,
+    "TriggerPipelineTest.test_after_count": PER_ELEMENT,
+    "TriggerPipelineTest.test_always": PER_ELEMENT,
+    "WeakTestStreamTranscriptTest.test_timestamp_combiner_custom_timestamping_earliest_1": NO_MESSAGE,
+    "ReverseTestStreamTest.test_basic_execution": REVERSED,
+    "ReverseTestStreamTest.test_basic_execution_in_records_format": REVERSED,
+    "ReverseTestStreamTest.test_windowing": REVERSED,
+    "TestStreamTest.test_basic_execution_sideinputs_fixed_windows": (
+        "an element of a side input that comes after the end of its window is late, and dropped as in a grouping"
+    ),
+    "TestStreamTest.test_basic_execution_with_service": "a TestStream has its events itself, and asks no service",
+    "TestStreamTest.test_multiple_outputs_with_watermark_advancement": PER_ELEMENT,
+    "TestStreamTest.test_windowed_values_interpreted_correctly": (
+        "the elements of a TestStream have times, and no windows of their own"
+    ),
     "MatchIntegrationTest.test_transform_on_gcs": "it reads files in Google's cloud",
     "MatchContinuouslyTest.test_without_deduplication": (
         "both of its looks, 0.2 seconds apart, are due when the stream begins; it wants the outputs of the first to be"
