@@ -18,7 +18,7 @@ def is_marked(test: Any, mark: str) -> bool:
 
 
 def cases_of(
-    modules: list[str], chosen: Callable[[Any], bool], misses: Mapping[str, str]
+    modules: list[str], chosen: Callable[[Any], bool], misses: Mapping[str, str], **instead: Any
 ) -> dict[str, type[unittest.TestCase]]:
     """The classes of tests of some of Beam's modules, by name, with only the chosen tests.
 
@@ -26,6 +26,7 @@ def cases_of(
         modules: The modules, below ``apache_beam``.
         chosen: Says which test functions to keep.
         misses: Why tests fail on this runner, by ``Class.test``; they must fail.
+        instead: What the classes get instead of attributes of theirs.
     """
     found = {}
     for module in modules:
@@ -38,9 +39,11 @@ def cases_of(
                 continue
             if case.__module__ != f"apache_beam.{module}":
                 continue
-            made = case_of(case, chosen, misses)
+            replaced = {name: value for name, value in instead.items() if hasattr(case, name)}
+            made = case_of(case, chosen, misses, **replaced)
             if made is not None:
-                found[name] = made
+                # Some modules have classes of the same name.
+                found[f"{name}_of_{module.rpartition('.')[2]}" if name in found else name] = made
     return found
 
 

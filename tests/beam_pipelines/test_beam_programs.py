@@ -17,6 +17,7 @@ import pyarrow as pa
 from apache_beam.io import fileio
 from apache_beam.metrics import Metrics, MetricsFilter
 from apache_beam.ml.inference.base import ModelHandler, RunInference
+from apache_beam.options.value_provider import RuntimeValueProvider
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
@@ -132,6 +133,22 @@ def test_keys_with_a_coder_state_timers_windows_and_metrics() -> None:
     assert [(one.key.metric.name, one.committed) for one in found["counters"]] == [("seen", 4)]
     [points] = found["distributions"]
     assert (points.committed.sum, points.committed.max, points.key.step) == (15, 7, "ParDo(Remember)")
+
+
+def line(
+    name: str, points: int, window: Any = beam.DoFn.WindowParam, time: Any = beam.DoFn.TimestampParam
+) -> str:
+    return f"{name}: {points} at {int(time)} since {int(window.start)}"
+
+
+def test_created_times_functions_of_tuples_that_ask_for_them_and_options_with_values_of_later() -> None:
+    greeting = RuntimeValueProvider("greeting", str, "hello")
+    with on_spark() as p:
+        scores = p | beam.Create([TimestampedValue(("ann", 5), 61), TimestampedValue(("bob", 7), 2)])
+        lines = scores | beam.WindowInto(FixedWindows(60)) | beam.MapTuple(line)
+        assert_that(lines, equal_to(["ann: 5 at 61 since 60", "bob: 7 at 2 since 0"]), label="lines")
+        greeted = lines | beam.Map(lambda text: f"{greeting.get()}, {text[:3]}")
+        assert_that(greeted, equal_to(["hello, ann", "hello, bob"]), label="greeted")
 
 
 class Doubling(ModelHandler):

@@ -10,7 +10,10 @@ import pytest
 
 pytest.importorskip("apache_beam")
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
+from apache_beam.options.pipeline_options import S3Options
+from apache_beam.options.value_provider import RuntimeValueProvider
 from apache_beam.transforms import trigger as beams_trigger
 from apache_beam.transforms import window as beams_window
 from apache_beam.utils import windowed_value as beams_windowed_value
@@ -19,19 +22,20 @@ from penstock.base.bounded_window import GlobalWindow, IntervalWindow, Timestamp
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FilterDoFn, FlatMapDoFn, MapDoFn, MapTupleDoFn
-from penstock.functions.signature import signature_of
+from penstock.functions.signature import bind, signature_of
 from penstock.graph import show
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
 from penstock.options.spark import SparkOptions
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
-from penstock.windows.triggers import AfterCount, AfterWatermark, Repeatedly
+from penstock.windows.triggers import AfterCount, AfterSynchronizedProcessingTime, AfterWatermark, Repeatedly
 from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
 from penstock_spark.beam import version
+from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import HostedDoFn, dofn_of
 from penstock_spark.beam.graph_of import graph_of
-from penstock_spark.beam.options import options_of
+from penstock_spark.beam.options import options_of, use_options, workers_options
 from penstock_spark.beam.values import (
     HostedWindow,
     argument_of,
@@ -188,6 +192,52 @@ def test_states_and_timers_are_those_that_the_dofn_declares() -> None:
     assert (timer.name, timer.time_domain, method.name) == ("ts-due", TimeDomain.REAL_TIME, "fire")
 
 
+@pytest.mark.parametrize(
+    ("args", "kwargs", "call"),
+    [
+        ((3,), {}, "Call(args=(ElementParam, 3, TimestampParam, WindowParam), kwargs=())"),
+        ((), {"factor": 3}, "(('factor', 3), ('time', TimestampParam), ('window', WindowParam))"),
+        ((), {}, "(('time', TimestampParam), ('window', WindowParam))"),
+    ],
+)
+def test_a_function_of_a_map_tuple_may_ask_for_times_and_have_further_arguments(
+    args: Any, kwargs: Any, call: str
+) -> None:
+    def line(name, points, factor=1, time=beam.DoFn.TimestampParam, window=beam.DoFn.WindowParam):
+        return name, points * factor, time, window
+
+    for transform in (beam.MapTuple(line, *args, **kwargs), beam.FlatMapTuple(line, *args, **kwargs)):
+        process = signature_of(dofn_of(transform.dofn)).process
+        assert call in repr(bind(process, args, kwargs))
+
+
+def test_an_accumulator_that_was_stored_is_merged_before_it_is_used() -> None:
+    smallest = combine_fn_of(beam.combiners.Smallest(2))
+    stored = pickle.loads(pickle.dumps(smallest.add_inputs(smallest.create_accumulator(), [5, 3, 9])))
+    assert smallest.extract_output(pickle.loads(pickle.dumps(stored))) == [3, 5]
+    assert smallest.extract_output(smallest.add_input(stored, 1)) == [1, 3]
+
+
+def test_values_that_are_created_with_a_time_have_it() -> None:
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create([beam.window.TimestampedValue("a", 5), "b"])
+    assert steps_of(pipeline)["Create"].source.values == (TimestampedValue("a", 5), "b")
+
+
+def test_a_grouping_that_fires_by_the_clock_may_be_followed_by_another() -> None:
+    pipeline = beam.Pipeline()
+    trigger = beams_trigger.Repeatedly(beams_trigger.AfterProcessingTime(5))
+    windows = beam.WindowInto(
+        beams_window.FixedWindows(9),
+        trigger=trigger,
+        accumulation_mode=beams_trigger.AccumulationMode.DISCARDING,
+    )
+    once = pipeline | beam.Create([("a", 1)]) | windows | beam.CombinePerKey(sum)
+    _ = once | "Again" >> beam.CombinePerKey(sum)
+    graph = graph_of(pipeline)
+    assert graph.edges[-1].windowing.triggerfn == Repeatedly(AfterSynchronizedProcessingTime())
+
+
 def test_the_graph_of_a_pipeline_has_beams_labels_and_penstocks_primitives() -> None:
     pipeline = beam.Pipeline()
     words = pipeline | "Words" >> beam.Create(["a", "b"])
@@ -202,6 +252,15 @@ def test_options_of_penstock_stand_beside_those_of_beam() -> None:
     theirs = BeamsOptions(["--shuffle_partitions=3", "--streaming"], mode="streaming")
     ours = options_of(theirs).view_as(SparkOptions)
     assert (ours.shuffle_partitions, ours.mode) == (3, "streaming")
+
+
+def test_beams_code_in_a_worker_uses_the_options_of_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name in ((RuntimeValueProvider, "runtime_options"), (FileSystems, "_pipeline_options")):
+        monkeypatch.setattr(owner, name, None)
+    theirs = BeamsOptions(["--s3_endpoint_url=http://store", "--unknown=7"], spark=object())
+    use_options(workers_options(theirs))
+    assert RuntimeValueProvider("greeting", str, "hello").get() == "hello"
+    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url == "http://store"
 
 
 @pytest.mark.parametrize("found", ["2.60.0", "3.0.0"])

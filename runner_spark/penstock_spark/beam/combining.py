@@ -12,8 +12,28 @@ from penstock.functions.combinefn import CombineFn
 from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
 
 
+class Held:
+    """An accumulator of a CombineFn of Beam's."""
+
+    __slots__ = ("value", "was_stored")
+
+    def __init__(self, value: Any, was_stored: bool = False) -> None:
+        self.value = value
+        self.was_stored = was_stored
+
+    def __reduce__(self) -> tuple[type[Held], tuple[Any, bool]]:
+        return Held, (self.value, True)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 class HostedCombineFn(CombineFn):
-    """A CombineFn of Beam's, with its further arguments."""
+    """A CombineFn of Beam's, with its further arguments.
+
+    Beam's runners merge accumulators that were stored, even a single one, before they do anything else with them, and
+    some CombineFns, such as those of ``Top``, rely on it.
+    """
 
     def __init__(self, fn: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> None:
         super().__init__()
@@ -28,26 +48,37 @@ class HostedCombineFn(CombineFn):
     def setup(self) -> None:
         self.fn.setup(*self.args, **self.kwargs)
 
-    def create_accumulator(self) -> Any:
-        return self.fn.create_accumulator(*self.args, **self.kwargs)
+    def create_accumulator(self) -> Held:
+        return Held(self.fn.create_accumulator(*self.args, **self.kwargs))
 
-    def add_input(self, mutable_accumulator: Any, element: Any) -> Any:
-        return self.fn.add_input(mutable_accumulator, element, *self.args, **self.kwargs)
+    def add_input(self, mutable_accumulator: Held, element: Any) -> Held:
+        merged = self._merged(mutable_accumulator)
+        mutable_accumulator.value = self.fn.add_input(merged, element, *self.args, **self.kwargs)
+        return mutable_accumulator
 
-    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any]) -> Any:
-        return self.fn.add_inputs(mutable_accumulator, elements, *self.args, **self.kwargs)
+    def add_inputs(self, mutable_accumulator: Held, elements: Iterable[Any]) -> Held:
+        merged = self._merged(mutable_accumulator)
+        mutable_accumulator.value = self.fn.add_inputs(merged, elements, *self.args, **self.kwargs)
+        return mutable_accumulator
 
-    def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:
-        return self.fn.merge_accumulators(accumulators, *self.args, **self.kwargs)
+    def merge_accumulators(self, accumulators: Iterable[Held]) -> Held:
+        values = [held.value for held in accumulators]
+        return Held(self.fn.merge_accumulators(values, *self.args, **self.kwargs))
 
-    def compact(self, accumulator: Any) -> Any:
-        return self.fn.compact(accumulator, *self.args, **self.kwargs)
+    def compact(self, accumulator: Held) -> Held:
+        return Held(self.fn.compact(self._merged(accumulator), *self.args, **self.kwargs))
 
-    def extract_output(self, accumulator: Any) -> Any:
-        return self.fn.extract_output(accumulator, *self.args, **self.kwargs)
+    def extract_output(self, accumulator: Held) -> Any:
+        return self.fn.extract_output(self._merged(accumulator), *self.args, **self.kwargs)
 
     def teardown(self) -> None:
         self.fn.teardown(*self.args, **self.kwargs)
+
+    def _merged(self, held: Held) -> Any:
+        if held.was_stored:
+            held.value = self.fn.merge_accumulators([held.value], *self.args, **self.kwargs)
+            held.was_stored = False
+        return held.value
 
 
 _SAME: Mapping[type, Callable[[Any], CombineFn]] = {

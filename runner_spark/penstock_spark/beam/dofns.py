@@ -58,11 +58,13 @@ def _short_form(dofn: Any) -> FlatMapDoFn | None:
     if getattr(wrapper, "__module__", None) != _CORE:
         kind = None
     function = wrapper if kind is None else _inner(wrapper)
-    if any(
-        isinstance(one.default, beam_core._DoFnParam) for one in method_signature("", function).parameters
-    ):
+    if any(_asks(one.default) for one in method_signature("", function).parameters):
         return None
     return FlatMapDoFn(function) if kind is None else kind(function)
+
+
+def _asks(default: Any) -> bool:
+    return isinstance(default, beam_core._DoFnParam) or default is beam_core.DoFn.BundleFinalizerParam
 
 
 def dofn_function(dofn: Any) -> Any:
@@ -154,7 +156,7 @@ class HostedDoFn(DoFn):
 
     def _described(self) -> DoFnSignature:
         dofn = self.dofn
-        process = self._method_signature("process", dofn._process_argspec_fn())
+        process = self._process_signature()
         timers = {timer_of(spec): self._timer_signature(spec) for spec in beam_state.get_dofn_specs(dofn)[1]}
         methods = [process, *timers.values()]
         states = {
@@ -170,6 +172,18 @@ class HostedDoFn(DoFn):
             timers=tuple(timers.items()),
             **{name: self._overridden(name, states) for name in cycle},
         )
+
+    def _process_signature(self) -> MethodSignature:
+        found = self._method_signature("process", self.dofn._process_argspec_fn())
+        declared: Any = getattr(self.dofn, "_fullargspec", None) or ((), ())
+        names, defaults = declared
+        if not defaults:
+            return found
+        # The function that Beam makes of a MapTuple's takes a tuple and passes on all else, and only this list says
+        # what the user's function asks for.
+        element, *asking = names
+        others = (Parameter(name, default) for name, default in zip(asking, defaults, strict=True))
+        return replace(found, parameters=(Parameter(element), *map(self._parameter, others)))
 
     def _batch_signature(self) -> MethodSignature | None:
         if not self.dofn._process_batch_defined:

@@ -47,6 +47,7 @@ from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
 from penstock_spark.beam.streams import recorded_stream
 from penstock_spark.beam.text_files import text_sink_of, text_source_of
 from penstock_spark.beam.types import element_type_of
+from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
 from penstock_spark.supported import default_mode
 
@@ -203,7 +204,8 @@ _KNOWN_COMPOSITES = (beam_core.Create, beam_util.Reshuffle, beam_util.ReshuffleP
 
 
 def _create(builder: _Builder, node: Any) -> None:
-    builder.step(node, Read(InlineValues(tuple(node.transform.values))), inputs=())
+    # Values with a time or windows are what the last step of Beam's own Create gives, and not its elements.
+    builder.step(node, Read(InlineValues(tuple(map(output_of, node.transform.values)))), inputs=())
 
 
 def _impulse(builder: _Builder, node: Any) -> None:

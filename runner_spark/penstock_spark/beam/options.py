@@ -1,8 +1,14 @@
-"""The options of a pipeline of Beam's as penstock's."""
+"""The options of a pipeline of Beam's: as penstock's, and for Beam's code in the workers."""
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
+from apache_beam.options.value_provider import RuntimeValueProvider
 
 from penstock.options.base import PipelineOptions
 from penstock.options.given import NOT_FLAGS
@@ -18,3 +24,32 @@ def options_of(options: Any) -> PipelineOptions:
     own = PipelineOptions(flags).view_as(SparkOptions).get_all_options(current_only=True)
     given = options._all_options
     return PipelineOptions(flags, **{name: given[name] for name in (*own, *NOT_FLAGS) if name in given})
+
+
+def workers_options(options: Any) -> str:
+    """What `use_options` takes: all options but those that are objects of the program, such as a session."""
+    given = options.get_all_options(drop_default=True, retain_unknown_options=True)
+    return json.dumps({name: value for name, value in given.items() if _is_plain(value)}, sort_keys=True)
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return value is not None
+
+
+def use_options(options: str) -> None:
+    """Has Beam's code in this process use some options, as Beam's own workers do.
+
+    Its file systems find the addresses and keys of stores there, and functions of the user's the values of options that
+    the program has declared with ``add_value_provider_argument``.
+    """
+    RuntimeValueProvider.set_runtime_options(json.loads(options))
+    FileSystems.set_options(_parsed(options))
+
+
+@functools.lru_cache(16)
+def _parsed(options: str) -> Any:
+    return BeamsOptions.from_dictionary(json.loads(options))

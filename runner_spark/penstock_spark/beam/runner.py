@@ -11,9 +11,10 @@ from apache_beam.runners.runner import PipelineRunner
 from penstock.options.spark import SparkOptions
 from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.graph_of import graph_of
-from penstock_spark.beam.options import options_of
+from penstock_spark.beam.options import options_of, use_options, workers_options
 from penstock_spark.beam.result import BeamResult
 from penstock_spark.runner import SparkRunner
+from penstock_spark.shipping.registrations import prepared_by
 
 
 class BeamRunner(PipelineRunner):  # type: ignore[misc]
@@ -38,7 +39,8 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         register_beams_coders()
         own = options_of(options)
         mode = self._runner.arguments.get("mode", own.view_as(SparkOptions).mode)
-        return BeamResult(self._runner.run_pipeline(_Translated(pipeline, mode), own))
+        with prepared_by(use_options, workers_options(options)):
+            return BeamResult(self._runner.run_pipeline(_Translated(pipeline, mode), own))
 
 
 class _Translated:

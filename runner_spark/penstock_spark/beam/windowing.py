@@ -125,6 +125,7 @@ _TRIGGERS: Mapping[type, _Translate] = {
     beam_trigger.AfterWatermark: _after_watermark,
     beam_trigger.AfterCount: lambda trigger, _: triggers.AfterCount(trigger.count),
     beam_trigger.AfterProcessingTime: lambda trigger, _: triggers.AfterProcessingTime(trigger.delay),
+    beam_trigger._AfterSynchronizedProcessingTime: lambda *_: triggers.AfterSynchronizedProcessingTime(),
     beam_trigger.Repeatedly: lambda trigger, where: triggers.Repeatedly(
         trigger_of(trigger.underlying, where)
     ),

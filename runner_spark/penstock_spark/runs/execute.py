@@ -27,7 +27,12 @@ from penstock_spark.runs.watching import NO_VIEWS, Views, Watch
 from penstock_spark.session.job_tags import cancelled_by_signals, tag_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.shipping.import_paths import driver_sys_path, ship_packages
-from penstock_spark.shipping.registrations import WithRegistrations, pickled_registrations, registered_objects
+from penstock_spark.shipping.registrations import (
+    WithRegistrations,
+    pickled_registrations,
+    preparations,
+    registered_objects,
+)
 from penstock_spark.shipping.user_modules import by_value, graph_objects, pickle_by_value_modules
 from penstock_spark.worker.batch import dumps_with_code
 
@@ -88,10 +93,11 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     registrations = pickled_registrations(pickled)
     pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
     allow_pickled_keys(pickles_keys)
+    prepare = preparations()
 
     def dumps(value: Any) -> bytes:
         # A worker may have run a program with another setting before.
-        return pickled(WithRegistrations(registrations, value, pickles_keys))
+        return pickled(WithRegistrations(registrations, value, pickles_keys, prepare))
 
     return Context(
         spark=opened.session,

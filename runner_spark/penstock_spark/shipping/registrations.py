@@ -6,6 +6,8 @@ import importlib
 import logging
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,11 @@ _LOGGER = logging.getLogger(__name__)
 
 Registration = tuple[str, bytes]
 """A description of what is registered; and, pickled, the function that registers it with its arguments."""
+
+Preparation = tuple[Callable[..., None], tuple[Any, ...]]
+"""A function that a worker can import, and its arguments."""
+
+_preparations: ContextVar[tuple[Preparation, ...]] = ContextVar("preparations", default=())
 
 _known: set[bytes] = set()
 """The registrations that this process made or has loaded: a worker runs many tasks of one program."""
@@ -36,18 +43,20 @@ class WithRegistrations:
     value: Any
     # Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     pickles_keys: bool = False
+    preparations: tuple[Preparation, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _second, (_Loaded(self.registrations, self.pickles_keys), self.value)
+        return _second, (_Loaded(self.registrations, self.pickles_keys, self.preparations), self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
     registrations: tuple[Registration, ...]
     pickles_keys: bool
+    preparations: tuple[Preparation, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load, (self.registrations, self.pickles_keys)
+        return _load, (self.registrations, self.pickles_keys, self.preparations)
 
 
 def _second(_: None, value: Any) -> Any:
@@ -94,8 +103,30 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
         ) from error
 
 
-def _load(registrations: tuple[Registration, ...], pickles_keys: bool) -> None:
+@contextmanager
+def prepared_by(function: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    """Within the block, runs begin whose workers call a function whenever they load a part of the program.
+
+    It is for settings of a whole process, in which another program may have run before.
+    """
+    token = _preparations.set((*_preparations.get(), (function, arguments)))
+    try:
+        yield
+    finally:
+        _preparations.reset(token)
+
+
+def preparations() -> tuple[Preparation, ...]:
+    """What workers of a run that begins now call."""
+    return _preparations.get()
+
+
+def _load(
+    registrations: tuple[Registration, ...], pickles_keys: bool, preparations: tuple[Preparation, ...]
+) -> None:
     allow_pickled_keys(pickles_keys)
+    for prepare, arguments in preparations:
+        prepare(*arguments)
     for what, data in registrations:
         if data not in _known:
             _known.add(data)
