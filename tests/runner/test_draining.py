@@ -16,7 +16,7 @@ from penstock_spark.runs.draining import Backlog, reaches
 ASKED_MILLIS = 100_000
 
 
-def backlog(folder: Path, *limited: bool, newest_first: bool = False) -> Backlog:
+def backlog(folder: Path, *limited: bool, newest_first: bool = False, last_begun: int = -1) -> Backlog:
     """What is to be read of sources that are the second one of a query and those after it."""
     readings = [
         Opened(
@@ -28,13 +28,14 @@ def backlog(folder: Path, *limited: bool, newest_first: bool = False) -> Backlog
         )  # type: ignore[arg-type]
         for number, each in enumerate(limited)
     ]
-    return Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS)
+    return Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS, last_begun)
 
 
 def progress(second: int, *sources: dict[str, Any]) -> dict[str, Any]:
+    """A micro-batch that began at a second, which is its number, too."""
     others = {"description": "RateStreamV2", "startOffset": "1", "endOffset": "2", "latestOffset": None}
     stamp = f"1970-01-01T00:{second // 60:02}:{second % 60:02}.000Z"
-    return {"timestamp": stamp, "sources": [others, *sources]}
+    return {"batchId": second, "timestamp": stamp, "sources": [others, *sources]}
 
 
 def source(
@@ -49,6 +50,14 @@ def test_a_micro_batch_that_was_planned_before_tells_nothing(tmp_path: Path) -> 
     left.see_progress(progress(100, source("1", "2")))
     assert left.labels() == ["Read 0"]
     left.see_progress(progress(101, source("2", "3")))
+    assert left.labels() == []
+
+
+def test_a_micro_batch_that_an_earlier_run_has_planned_tells_nothing(tmp_path: Path) -> None:
+    left = backlog(tmp_path, False, True, last_begun=101)
+    left.see_progress(progress(101, source("1", "2"), source("1", "1")))
+    assert left.labels() == ["Read 0", "Read 1"]
+    left.see_progress(progress(102, source("2", "3"), source("1", "1")))
     assert left.labels() == []
 
 

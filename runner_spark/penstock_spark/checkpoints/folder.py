@@ -55,6 +55,8 @@ class Checkpoint:
     new_sinks: tuple[str, ...] = ()  # The labels of the sinks that no earlier plan has written to.
     # The claim of the run that may change it; None for readers, and for a temporary folder.
     lease: Lease | None = None
+    # The number of the last micro-batch that an earlier run has begun, and perhaps not finished; -1 without one.
+    last_begun: int = -1
 
     @property
     def spark_location(self) -> str:
@@ -183,7 +185,8 @@ def open_at(
     if ENDED in place.names():
         raise _ended(place)
     if plans and _has_begun(place):
-        opened = replace(_continued(place, plans, signature, drop_state), lease=lease)
+        opened = _continued(place, plans, signature, drop_state)
+        opened = replace(opened, lease=lease, last_begun=_last_numbered(place, "offsets"))
     else:
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else identifier()
@@ -239,7 +242,12 @@ def _has_begun(place: Place) -> bool:
 
 
 def _last_commit(place: Place) -> int:
-    names = place.inside(_SPARK).inside("commits").names()
+    return _last_numbered(place, "commits")
+
+
+def _last_numbered(place: Place, log: str) -> int:
+    """The number of the last micro-batch in one of Spark's logs; -1 without one."""
+    names = place.inside(_SPARK).inside(log).names()
     return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 

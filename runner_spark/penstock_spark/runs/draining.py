@@ -18,7 +18,7 @@ _REST_SECONDS = 1.0
 class Backlog:
     """The data that existed when a drain was requested, and that is not read yet.
 
-    A source is read up to that time when one of these holds in a micro-batch that was planned later: the source had
+    A source is read up to that time when one of these holds in a micro-batch that this run planned later: the source had
     nothing new; it has no limit, and so returned everything; it has reached the offset that it named as its latest;
     or it has returned a file that changed after that time, because files are read in the order in which they changed.
 
@@ -27,13 +27,18 @@ class Backlog:
         first: The number of the first of them among the sources that Spark reports.
         logs: The folder of Spark's logs of files, one for each source.
         asked_millis: When the drain was requested.
+        last_begun: The number of the last micro-batch that an earlier run has planned. This run may finish it, but it
+            reads only what that run had found.
     """
 
-    def __init__(self, readings: Sequence[Opened], first: int, logs: Place, asked_millis: int) -> None:
+    def __init__(
+        self, readings: Sequence[Opened], first: int, logs: Place, asked_millis: int, last_begun: int = -1
+    ) -> None:
         self._readings = readings
         self._first = first
         self._logs = logs
         self._asked_millis = asked_millis
+        self._last_begun = last_begun
         self._behind = set(range(len(readings)))
         self._goals: dict[int, Any] = {}
         self._resting_since: float | None = None
@@ -44,7 +49,8 @@ class Backlog:
     def see_progress(self, progress: Mapping[str, Any]) -> None:
         """Takes Spark's report of a finished micro-batch."""
         self._resting_since = None
-        if millis_of(progress["timestamp"]) <= self._asked_millis:
+        is_of_earlier_run = progress["batchId"] <= self._last_begun
+        if is_of_earlier_run or millis_of(progress["timestamp"]) <= self._asked_millis:
             return
         for number in sorted(self._behind):
             if self._is_read(number, progress["sources"][self._first + number]):

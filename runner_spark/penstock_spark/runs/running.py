@@ -92,7 +92,13 @@ class Running:
             logs = self.checkpoint.place.inside("spark").inside("sources")
             asked_millis = clock.micros() // 1_000
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            self._backlog = Backlog(self.query.readings, self.query.first_reading, logs, asked_millis)
+            self._backlog = Backlog(
+                self.query.readings,
+                self.query.first_reading,
+                logs,
+                asked_millis,
+                self.checkpoint.last_begun,
+            )
             self.state = PipelineState.DRAINING
 
     def signal(self, name: str) -> None:
