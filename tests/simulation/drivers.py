@@ -38,6 +38,9 @@ from penstock_spark.stream import tasks
 from penstock_spark.worker import stage
 from penstock_spark.worker.batch import dumps_with_code
 
+_PATIENCE_SECONDS = 15.0
+"""So long a driver that is to fail may go on."""
+
 _SHORT_SECONDS = 600.0
 """No program of ours needs so long."""
 
@@ -201,19 +204,23 @@ class Driver:
 
     def _live(self) -> None:
         life, result = self.life, self.result
-        if self.is_rival or life.fate in ("crash", "full disk", "finish"):
-            if self.is_rival or life.fate != "finish" or self.simulation.shape_of(life).ends:
-                self._join()
-                return
-            self.world.wait(None, lambda: self.simulation.is_fed or result._running._over.is_set())
-            result.drain()
-            self.simulation.drained(self)
+        is_over = result._running._over.is_set
+        if self.is_rival:
             self._join()
-            return
-        self.world.wait(life.at, result._running._over.is_set)
-        if life.fate == "cancel":
+        elif life.fate in ("crash", "full disk"):
+            # A stream without an end may never get as far as that.
+            self.world.wait(_PATIENCE_SECONDS, is_over)
             result.cancel()
+        elif life.fate == "cancel":
+            self.world.wait(life.at, is_over)
+            result.cancel()
+        elif life.fate == "finish" and self.simulation.shape_of(life).ends:
+            self._join()
         else:
+            if life.fate == "finish":
+                self.world.wait(None, lambda: self.simulation.is_fed or is_over())
+            else:
+                self.world.wait(life.at, is_over)
             result.drain()
             self.simulation.drained(self)
             self._join()

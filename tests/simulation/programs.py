@@ -268,11 +268,15 @@ def random_program(seed: int) -> Program:
     if shapes[0].grouping != "none" and at.random() < 0.3:
         shapes.append(changed(at, shapes[0]))
     lives = [random_life(at, len(shapes)) for _ in range(at.choice((0, 1, 1, 2, 2, 3)))]
-    last = Life("finish", 0.0, at.choice(("first", "second")), at.randrange(len(shapes)))
+    lives.append(Life("finish", 0.0, at.choice(("first", "second")), at.randrange(len(shapes))))
+    if shapes[0].lines_too != shapes[-1].lines_too:
+        # A sink that was given up does not come back: its files would be in the way.
+        numbers = sorted(life.shape for life in lives)
+        lives = [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
     return Program(
         tuple(shapes),
         tuple(random_files(at, shapes[0].ends and at.random() < 0.8)),
-        (*lives, last),
+        tuple(lives),
         at.choice((0.0, 0.0, 0.0, 5.0, -5.0)),
         is_calm=at.random() < 0.1,
     )

@@ -19,11 +19,14 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import (
+    Reports,
     Watermarks,
     ended_sources,
     forget_reports,
+    later_reports,
+    take_reports,
     take_snapshots,
-    watermarks_of_shards,
+    watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog
 
@@ -56,7 +59,7 @@ class Running:
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
         self._snapshot: Snapshot = {}
-        self._last_watermarks: Watermarks | None = None
+        self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._batch = -1
         self._stopping = threading.Event()
@@ -111,8 +114,8 @@ class Running:
         return self._snapshot
 
     def watermarks(self) -> Watermarks:
-        """The present watermarks, by grouping; after the end, the last ones."""
-        return self._last_watermarks or watermarks_of_shards(self.context.metrics, self.context.run)
+        """The watermarks of the last finished micro-batch, by grouping."""
+        return watermarks_of(self._reports)
 
     def _watch(self) -> None:
         try:
@@ -221,7 +224,6 @@ class Running:
         except Exception as error:
             self.failure = self.failure or self.translate(error)
         self._fold(None)
-        self._last_watermarks = self.watermarks()
         state = state_at_end(self.state, self.failure)
         if self.shards and state in (PipelineState.DONE, PipelineState.DRAINED):
             try:
@@ -243,9 +245,9 @@ class Running:
             _LOGGER.warning("cancelled before it had drained: %s", _unread(self._backlog))
 
     def _fold(self, batch: int | None) -> None:
-        self._snapshot = merge_snapshots(
-            self._snapshot, take_snapshots(self.context.metrics, self.context.run, batch)
-        )
+        metrics, run = self.context.metrics, self.context.run
+        self._snapshot = merge_snapshots(self._snapshot, take_snapshots(metrics, run, batch))
+        self._reports = later_reports(self._reports, take_reports(metrics, run, batch))
 
     def _is_over(self, progress: Any) -> bool:
         is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]
@@ -261,7 +263,7 @@ class Running:
     def _is_read(self, number: int, progress: Any) -> bool:
         """Whether a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
-        if origin in self._ended or origin in ended_sources(self.context.metrics, self.context.run):
+        if origin in self._ended or origin in ended_sources(self.context.metrics, self.context.run, self._batch):
             return True
         source = progress["sources"][self.query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]

@@ -219,7 +219,7 @@ class _Writing:
                 lambda shard, shards: in_folders(files.names.path(batch.name, shard, shards), inside)
             )
 
-        if not batch.stream:
+        if batch.may_be_again:
             remove_abandoned(system, folder_of(temporary))
         try:
             begin(system, temporary)
