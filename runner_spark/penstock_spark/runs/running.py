@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -93,16 +94,26 @@ class Running:
         """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
             logs = self.checkpoint.place.inside("spark").inside("sources")
-            asked_millis = clock.micros() // 1_000
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
             self._backlog = Backlog(
                 self.query.readings,
                 self.query.first_reading,
                 logs,
-                asked_millis,
-                self.checkpoint.last_begun,
+                asked_millis=clock.micros() // 1_000,
+                planned_before=self._last_planned(),
             )
             self.state = PipelineState.DRAINING
+
+    def _last_planned(self) -> int:
+        """The number of the last micro-batch that may have been planned by now.
+
+        An earlier run may have planned one that this run repeats.
+        """
+        finished: int | None = None
+        # Spark may have died, which the thread finds out.
+        with contextlib.suppress(Exception):
+            finished = _last_batch(self.started)
+        return max(-1 if finished is None else finished, self.checkpoint.last_begun) + 1
 
     def signal(self, name: str) -> None:
         try:
