@@ -37,7 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = 
     query = SimpleNamespace(rests=False, readings=(), is_finite=False)
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
-    return Running(started, query, checkpoint, 0, context, lambda error: error)  # type: ignore[arg-type]
+    return Running(started, query, checkpoint, 0, context, lambda error: error, nothing)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ def simulated(world: World, disk: Disk, machines: Machines) -> Iterator[None]:
         (running, "threading", threads),
         (running, "atexit", without),
         (lease, "threading", threads),
+        (batch_writer, "threading", threads),
         (holder, "process_of", machines.process_of),
         (temporary, "this_process", lambda: machines.process_of(0)),
         (identity.Process, "has_ended", lambda self: machines.has_ended(self)),

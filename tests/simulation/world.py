@@ -271,6 +271,9 @@ class Threading:
     def Event(self) -> Event:
         return Event(self._world)
 
+    def Lock(self) -> Lock:
+        return Lock(self._world)
+
     def Thread(self, target: Callable[[], None], name: str, daemon: bool) -> Thread:
         return Thread(self._world, target, name)
 
@@ -292,6 +295,20 @@ class Event:
             late = 1.0 if timeout is None else self._world.random.choice((1.0, 1.0, 2.0, 8.0, 30.0))
             self._world.wait(None if timeout is None else timeout * late, self.is_set)
         return self._is_set
+
+
+class Lock:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._is_free = True
+
+    def __enter__(self) -> None:
+        while not self._is_free:
+            self._world.wait(None, lambda: self._is_free)
+        self._is_free = False
+
+    def __exit__(self, *_: object) -> None:
+        self._is_free = True
 
 
 class Thread:

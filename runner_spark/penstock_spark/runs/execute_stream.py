@@ -114,6 +114,7 @@ def _running(
                 len(plan.levels) * context.partitions,
                 context,
                 partial(translated, surroundings=surroundings),
+                batch_writer.close,
             )
     except BaseException:
         if running is not None:

@@ -56,6 +56,7 @@ class Running:
     shards: int
     context: Context
     translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
+    close_sinks: Callable[[], None]  # Called at a good end, before the query is stopped.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -131,6 +132,9 @@ class Running:
     def _watch(self) -> None:
         try:
             self._follow()
+            if not self._stopping.is_set():
+                # The next micro-batch may have begun. No sink gets only a part of it.
+                self.close_sinks()
         except Exception as error:
             lost = self.checkpoint.lost
             self.failure = self.translate(error) if lost is None else lost
@@ -276,6 +280,9 @@ class Running:
         origin = self.query.readings[number].spec.origin
         if origin in self._ended or origin in ended_sources(self.context.metrics, self.context.run, self._batch):
             return True
+        if self.query.readings[number].ends_when_read and self._batch <= self.checkpoint.last_begun:
+            # An earlier run has planned this micro-batch, and something may have arrived since.
+            return False
         source = progress["sources"][self.query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
 
