@@ -12,14 +12,13 @@ from typing import Any
 
 from disk import File
 from drivers import Simulation
-from programs import INPUT, MODES, START, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
+from programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
 
 import penstock as beam
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import (
-    MAX_MICROS,
     MIN_MICROS,
     AdvanceClock,
     AdvanceWatermark,
@@ -30,6 +29,7 @@ from penstock.machines.records import (
 )
 from penstock.runners.runner import PipelineState
 from penstock_spark.source_watermarks import Estimator
+from penstock_spark.worker.machine_read import DROPPED
 
 SPARK = "/checkpoint/spark"
 _NAME = re.compile(r"(\w+)-batch-(\d{6})-\d{5}-of-\d{5}\Z")
@@ -60,6 +60,7 @@ def check(simulation: Simulation) -> None:
     _every_file_is_read_once(simulation, batches)
     _a_drain_reads_everything(simulation, batches)
     _sinks_have(simulation, batches)
+    _watermarks_and_drops_are_right(simulation, batches)
     _nothing_is_left_over(simulation, batches)
 
 
@@ -205,8 +206,10 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
     if not ended or (has_groupings and len(ended) > 1):
         outcomes = [(driver.life.fate, driver.outcome, driver.refusal) for driver in simulation.drivers]
         raise Fault(f"not one run has come to its end: {outcomes}")
-    if has_groupings != (simulation.disk.find("/checkpoint/ended.json") is not None):
+    if has_groupings != simulation.has_ended:
         raise Fault("the end of the run is not noted")
+    if simulation.has_ended and "has ended" not in str(simulation.refusal_after_end):
+        raise Fault("a run that has ended goes on")
     if has_groupings and not any({"end", "drain"} & set(batch.commands) for batch in batches):
         raise Fault(f"a run is {ended[0].outcome} whose sources have not ended")
 
@@ -261,6 +264,36 @@ def _sinks_have(simulation: Simulation, batches: list[Committed]) -> None:
         raise Fault(f"files of micro-batches that were not committed: {sorted(found)}")
 
 
+def _watermarks_and_drops_are_right(simulation: Simulation, batches: list[Committed]) -> None:
+    """The watermark of the output is where the oracle has it, and each driver counts what was dropped in its tries."""
+    shape = simulation.program.shapes[0]
+    if shape.grouping == "none":
+        return
+    oracle, dropped = Oracle(shape), {}
+    for batch in batches:
+        before = oracle.dropped.copy()
+        oracle.play(batch)
+        dropped[batch.number] = oracle.dropped - before
+        told = simulation.told.get((batch.number, batch.driver), ())
+        if told and shape.mode == "streaming":
+            leaving = {each.leaving_micros for each in told}
+            if min(leaving) != oracle.output_micros:
+                raise Fault(
+                    f"the output's watermark is {min(leaving)} and not {oracle.output_micros} "
+                    f"after the micro-batch {batch.number}"
+                )
+    for number, driver in enumerate(simulation.drivers):
+        if driver.outcome not in (PipelineState.DONE, PipelineState.DRAINED):
+            continue
+        tried = [batch.number for batch in batches if (driver.life.shape, number) in simulation.tried[batch.number]]
+        counts = driver.result._running.snapshot()
+        for reason, name in DROPPED.items():
+            counted = sum(value for (*_, own), value in counts.items() if own == name[1])
+            expected = sum(dropped[each][reason] for each in tried)
+            if counted != expected:
+                raise Fault(f"{name[1]} is {counted} and not {expected}")
+
+
 def _has_sink(shape: Shape, sink: str) -> bool:
     match sink:
         case "lines":
@@ -292,6 +325,3 @@ def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> N
     if others and len(machines) == 1:
         # Nobody knows whether the process on another machine goes on.
         raise Fault(f"left over: {others}")
-
-
-__all__ = ["MAX_MICROS", "START", "Committed", "Fault", "Oracle", "check", "committed", "written"]

@@ -29,6 +29,7 @@ from penstock_spark.lowering import batch_writer, query, readings
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.process import identity
+from penstock_spark.reports.metrics import Report, Told
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.runs import execute_stream, running
 from penstock_spark.sources.decoding import ByFile
@@ -159,6 +160,8 @@ class Driver:
             self.process.dies_after = int(life.at)
         if not is_rival and life.fate == "full disk":
             self.process.fails_at = int(life.at)
+        if not is_rival and life.fate == "stall":
+            self.process.stalls_at = int(life.at)
         self.actor = self.world.start(name, self.process, self._run)
 
     @property
@@ -175,10 +178,19 @@ class Driver:
             self.world.note(f"refused: {str(error).splitlines()[0]}")
             self.process.is_dead = True
             return
+        self._is_alone()
         self._live()
         self.outcome = self.result.state
         self.world.note(f"ends as {self.outcome}: {self.result._running.failure!r}")
         self.process.is_dead = True
+
+    def _is_alone(self) -> None:
+        """Of two drivers, one goes on: the other one was dead, had ended, or gave no sign of life for long."""
+        for other in self.simulation.drivers:
+            runs = other is not self and other.result is not None and not other.process.is_dead
+            has_stalled = other.process.has_stalled or self.process.has_stalled
+            if runs and not has_stalled and not other.result._running._over.is_set():
+                raise AssertionError(f"{self.process.name} begins while {other.process.name} runs")
 
     def _started(self, shape: Shape, session: Any) -> Any:
         flags = [f"--checkpoint_location={CHECKPOINT}"]
@@ -198,8 +210,10 @@ class Driver:
             reporting=Reporting(b"key"),
             without=shape.switched_off,
         )
-        mine = (self.life.shape, self.simulation.drivers.index(self))
+        drivers = self.simulation.drivers
+        mine = (self.life.shape, drivers.index(self) if self in drivers else -1)
         session.on_begin = lambda number: self.simulation.tried.setdefault(number, []).append(mine)
+        session.on_added = lambda added: self.simulation.take_reports(added, mine[1])
         with reports_of(context.reporting):
             return execute_stream._started(plan, context, settings)
 
@@ -208,7 +222,7 @@ class Driver:
         is_over = result._running._over.is_set
         if self.is_rival:
             self._join()
-        elif life.fate in ("crash", "full disk"):
+        elif life.fate in ("crash", "full disk", "stall"):
             # A stream without an end may never get as far as that.
             self.world.wait(_PATIENCE_SECONDS, is_over)
             result.cancel()
@@ -246,11 +260,14 @@ class Simulation:
         self.calls = Calls()
         self.clock_step = step
         self.is_fed = False
+        self.refusal_after_end: Exception | None = None
         self.arrived: dict[str, int] = {}  # The files that are there, and since when.
         self.drains: list[tuple[Any, set[str]]] = []  # What was there when a drain was asked for.
         self.drivers: list[Driver] = []
         # The numbers of the shape and of the driver of each try of a micro-batch.
         self.tried: dict[int, list[tuple[int, int]]] = {}
+        # The watermarks that shards have told, by the micro-batch and the number of the driver.
+        self.told: dict[tuple[int, int], list[Told]] = {}
         self._plans: dict[int, Any] = {}
 
     def plan(self, number: int) -> Any:
@@ -258,8 +275,18 @@ class Simulation:
             self._plans[number] = plan_of(self.program.shapes[number], self.calls)
         return self._plans[number]
 
+    @property
+    def has_ended(self) -> bool:
+        return self.disk.find("/checkpoint/ended.json") is not None
+
     def shape_of(self, life: Life) -> Shape:
         return self.program.shapes[life.shape]
+
+    def take_reports(self, added: dict[Any, Any], driver: int) -> None:
+        for (_, level, _), report in added.items():
+            if isinstance(report, Report):
+                shards = self.told.setdefault((report.batch, driver), [])
+                shards += [told for told in report.told.values() if level == 1]
 
     def drained(self, driver: Driver) -> None:
         if driver.result.state == PipelineState.DRAINING:
@@ -276,6 +303,10 @@ class Simulation:
                     world.wait(life.pause + 0.001)
                     if self._live(f"driver {number}", life):
                         break
+                if self.has_ended:
+                    last = Driver(self, "driver after the end", Life(), False, False)
+                    world.wait(_SHORT_SECONDS, lambda: last.is_over)
+                    self.refusal_after_end = last.refusal
             finally:
                 world.end()
         if world.errors:

@@ -85,7 +85,8 @@ class Arriving:
 class Life:
     """What becomes of one driver."""
 
-    # ``finish``: it goes on to its end; ``crash``, ``full disk``: with an operation; ``cancel``, ``drain``: after a time.
+    # ``finish``: it goes on to its end; ``crash``, ``full disk``, ``stall``: at an operation; ``cancel``, ``drain``:
+    # after a time.
     fate: str = "finish"
     at: float = 0.0  # The number of the operation, or the time in seconds.
     machine: str = "first"
@@ -202,11 +203,11 @@ def random_shape(at: Random) -> Shape:
         lateness=at.choice((0, 0, 7)),
         grouping=grouping,
         late_output=at.random() < 0.2,
-        lines_too=at.random() < 0.3,
+        lines_too=at.random() < 0.4,
         calls_too=at.random() < 0.2,
         delay=at.choice((0, 3, 8)),
         idle=at.choice((None, None, 5)),
-        files_per_batch=at.choice((None, 1, 2)),
+        files_per_batch=at.choice((None, 1, 1, 2)),
         shards=at.choice((1, 2, 3)),
         files_per_write=at.choice((None, None, 1, 2)),
         ends=at.random() < 0.6,
@@ -218,7 +219,7 @@ def random_shape(at: Random) -> Shape:
 
 def changed(at: Random, shape: Shape) -> Shape:
     """A change that continues from a checkpoint."""
-    match at.choice(("sink", "call", "delay", "files", "limit")):
+    match at.choice(("sink", "sink", "call", "delay", "files", "limit")):
         case "sink":
             return replace(shape, lines_too=not shape.lines_too)
         case "call":
@@ -244,12 +245,14 @@ def random_files(at: Random, at_once: bool) -> Iterator[Arriving]:
 
 
 def random_life(at: Random, shapes: int) -> Life:
-    fate = at.choice(("crash", "crash", "crash", "cancel", "full disk", "drain"))
-    if fate in ("crash", "full disk"):
+    fate = at.choice(("crash", "crash", "crash", "cancel", "full disk", "drain", "stall"))
+    if fate in ("crash", "full disk", "stall"):
         when = float(at.choice((at.randrange(1, 40), at.randrange(1, 120))))
     else:
         when = at.choice((0.0, at.random() * 2, at.random() * 8))
     rival = at.choice(("", "", "", "", "polite", "takes over"))
+    if fate == "stall":
+        rival = at.choice(("polite", "takes over"))
     return Life(
         fate,
         when,
@@ -265,7 +268,7 @@ def random_life(at: Random, shapes: int) -> Life:
 def random_program(seed: int) -> Program:
     at = Random(seed)
     shapes = [random_shape(at)]
-    if shapes[0].grouping != "none" and at.random() < 0.3:
+    if shapes[0].grouping != "none" and at.random() < 0.4:
         shapes.append(changed(at, shapes[0]))
     lives = [random_life(at, len(shapes)) for _ in range(at.choice((0, 1, 1, 2, 2, 3)))]
     lives.append(Life("finish", 0.0, at.choice(("first", "second")), at.randrange(len(shapes))))
@@ -275,8 +278,8 @@ def random_program(seed: int) -> Program:
         lives = [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
     return Program(
         tuple(shapes),
-        tuple(random_files(at, shapes[0].ends and at.random() < 0.8)),
+        tuple(random_files(at, shapes[0].ends and at.random() < 0.6)),
         tuple(lives),
-        at.choice((0.0, 0.0, 0.0, 5.0, -5.0)),
+        at.choice((0.0, 0.0, 5.0, -5.0, -5.0)),
         is_calm=at.random() < 0.1,
     )

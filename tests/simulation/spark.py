@@ -65,7 +65,8 @@ class Session:
         self.world, self.disk, self.process = world, disk, process
         self.executors = Process(f"executors of {process.name}", process.machine, process.number + 1)
         self.metrics = Accumulator(world)
-        self.on_begin: Callable[[int], None] = lambda number: None  # Called with each try of a micro-batch.
+        self.on_begin: Callable[[int], None] = lambda number: None  # Called with each try of a micro-batch,
+        self.on_added: Callable[[dict[Any, Any]], None] = lambda added: None  # and with what its tasks tell.
         settings: dict[str, Any] = {}
         self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
         self.sparkContext = SimpleNamespace(master="spark://sim", appName="sim")
@@ -550,7 +551,7 @@ class Query:
             if not self._stops:
                 # For a moment, a query that has failed looks like one that has nothing to do.
                 self._failure = error
-                self.world.wait(self.world.random.choice((0.001, 0.2)))
+                self.world.wait(self.world.random.choice((0.001, 0.2, 1.0)))
                 message = "Terminated with exception"
         self.status["message"] = message
         self.isActive = False
@@ -747,6 +748,7 @@ class Query:
             self.world.change(f"store the state {place}", partial(self.states.__setitem__, place, pages))
         for added in task.added:
             self.session.metrics.value.update(added)
+            self.session.on_added(added)
         return rows
 
     def _straggle(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> None:

@@ -42,6 +42,8 @@ class Process:
     operations: int = 0  # How many files it has changed.
     dies_after: int | None = None  # It dies before, or after, it has changed so many.
     fails_at: int | None = None  # The disk refuses the change with this number.
+    stalls_at: int | None = None  # It stands still for long at the change with this number.
+    has_stalled: bool = False
     slow_until: int = 0  # Until then it makes no change: a long pause of its collector, or of its disk.
 
 
@@ -124,7 +126,8 @@ class World:
         me = self.current
         self._check(me)
         self.steps += 1
-        self.now_micros += 300
+        # A disk is slow now and then.
+        self.now_micros += 300 if self.random.random() < 0.97 else 100_000
         if self.steps > _STEPS_MAX:
             self.stop(Stuck("nothing comes to an end"))
             self._check(me)
@@ -144,9 +147,13 @@ class World:
         if process is None:
             return act()
         process.operations += 1
-        if self.random.random() < self.chances.pause:
-            process.slow_until = self.now_micros + self.random.randrange(20_000_000)
-            self.wait((process.slow_until - self.now_micros) / 1e6)
+        stalls = process.stalls_at == process.operations
+        if stalls or self.random.random() < self.chances.pause:
+            seconds = 15 if stalls else self.random.randrange(20)
+            process.slow_until = self.now_micros + seconds * 1_000_000
+            process.has_stalled = process.has_stalled or seconds > 4
+            self.note(f"{process.name} stands still for {seconds} seconds")
+            self.wait(seconds)
         if process.fails_at == process.operations:
             self.note(f"the disk refuses: {text}")
             raise OSError(28, "No space left on device")
@@ -292,8 +299,8 @@ class Event:
     def wait(self, timeout: float | None = None) -> bool:
         if not self._is_set:
             # A thread may get its turn long after it could have it.
-            late = 1.0 if timeout is None else self._world.random.choice((1.0, 1.0, 2.0, 8.0, 30.0))
-            self._world.wait(None if timeout is None else timeout * late, self.is_set)
+            late = self._world.random.choice((0.0, 0.0, 0.1, 0.4, 1.5))
+            self._world.wait(None if timeout is None else timeout + late, self.is_set)
         return self._is_set
 
 

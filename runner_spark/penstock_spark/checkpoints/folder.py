@@ -195,6 +195,8 @@ def open_at(
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
+    # This process may have stood still so long that another run has taken it for dead.
+    opened.check()
     _keep(place, opened.plan, plans)
     for name in (_SPARK, _CONTROL, _INPUTS):
         place.inside(name).make()

@@ -140,7 +140,8 @@ class Running:
             self.failure = self.translate(error) if lost is None else lost
         finally:
             try:
-                self._stop()
+                # What somebody asks for from now on comes too late.
+                self._stop(self.state)
             except Exception as error:
                 self.failure = self.failure or self.translate(error)
                 self.state = PipelineState.FAILED
@@ -233,24 +234,24 @@ class Running:
             if reading.spec.readers:
                 self.checkpoint.command("end", origin)
 
-    def _stop(self) -> None:
+    def _stop(self, state: str) -> None:
         try:
             self.started.stop()
         except Exception as error:
             self.failure = self.failure or self.translate(error)
         self._fold(None)
-        state = state_at_end(self.state, self.failure)
-        if self.shards and state in (PipelineState.DONE, PipelineState.DRAINED):
+        ending = state_at_end(state, self.failure)
+        if self.shards and ending in (PipelineState.DONE, PipelineState.DRAINED):
             try:
                 self.checkpoint.check()
-                self.checkpoint.note_end(state)
+                self.checkpoint.note_end(ending)
             except Exception as error:
                 self.failure = self.translate(error)
         self.checkpoint.release()
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
-        self._tell_end(state)
-        self.state = state_at_end(self.state, self.failure)
+        self._tell_end(ending)
+        self.state = state_at_end(state, self.failure)
 
     def _tell_end(self, state: str) -> None:
         """Logs an end that the user did not ask for."""
