@@ -28,6 +28,7 @@ from penstock.machines.records import (
     EndMicroBatch,
 )
 from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints.lease import CheckpointTaken
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.worker.machine_read import DROPPED
 
@@ -203,6 +204,11 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
     ended = [driver for driver in simulation.drivers if driver.outcome in good]
     ended += [driver for driver in simulation.drivers if "has ended" in str(driver.refusal) and not ended][:1]
     has_groupings = simulation.program.shapes[0].grouping != "none"
+    for driver in simulation.drivers:
+        failure = driver.result._running.failure if driver.result is not None else None
+        is_broken = driver.life.fate == "full disk" and not driver.is_rival
+        if driver.outcome == PipelineState.FAILED and not is_broken and not isinstance(failure, CheckpointTaken):
+            raise Fault(f"{driver.process.name} fails: {failure!r}")
     if not ended or (has_groupings and len(ended) > 1):
         outcomes = [(driver.life.fate, driver.outcome, driver.refusal) for driver in simulation.drivers]
         raise Fault(f"not one run has come to its end: {outcomes}")

@@ -39,7 +39,7 @@ from penstock_spark.stream import tasks
 from penstock_spark.worker import stage
 from penstock_spark.worker.batch import dumps_with_code
 
-_PATIENCE_SECONDS = 15.0
+_PATIENCE_SECONDS = 20.0
 """So long a driver that is to fail may go on."""
 
 _SHORT_SECONDS = 600.0

@@ -191,11 +191,11 @@ ORDER = (
     ),
     Mutant("the end is noted of a run that was cancelled", Running, "_stop", "if self.shards and ending in", "if ending not in"),
     Mutant(
-        "the end is noted as soon as some shard says so",
+        "a run is over when its sources are read",
         Running,
         "_is_over",
-        "len(reports.by_shard) == self.shards and ",
-        "",
+        "reports.earliest_micros() >= MAX_MICROS",
+        "True",
     ),
     Mutant(
         "the lease is given back before the query has stopped",

@@ -249,19 +249,19 @@ def random_life(at: Random, shapes: int) -> Life:
     if fate in ("crash", "full disk", "stall"):
         when = float(at.choice((at.randrange(1, 40), at.randrange(1, 120))))
     else:
-        when = at.choice((0.0, at.random() * 2, at.random() * 8))
+        when = at.choice((0.0, 0.0, at.random() * 2, at.random() * 8))
     rival = at.choice(("", "", "", "", "polite", "takes over"))
     if fate == "stall":
         rival = at.choice(("polite", "takes over"))
     return Life(
         fate,
         when,
-        at.choice(("first", "first", "second")),
+        at.choice(("first", "first", "first", "second")),
         at.randrange(shapes),
-        at.choice((0.0, 0.0, 1.0)),
+        at.choice((0.0, 0.0, 0.5, 3.0)),
         rival,
         at.random() * 4,
-        at.choice(("first", "second")),
+        "second" if fate == "stall" else at.choice(("first", "first", "second")),
     )
 
 
@@ -271,7 +271,8 @@ def random_program(seed: int) -> Program:
     if shapes[0].grouping != "none" and at.random() < 0.4:
         shapes.append(changed(at, shapes[0]))
     lives = [random_life(at, len(shapes)) for _ in range(at.choice((0, 1, 1, 2, 2, 3)))]
-    lives.append(Life("finish", 0.0, at.choice(("first", "second")), at.randrange(len(shapes))))
+    machine = at.choice(("first", "first", "first", "second"))
+    lives.append(Life("finish", 0.0, machine, at.randrange(len(shapes)), at.choice((0.0, 3.0))))
     if shapes[0].lines_too != shapes[-1].lines_too:
         # A sink that was given up does not come back: its files would be in the way.
         numbers = sorted(life.shape for life in lives)
