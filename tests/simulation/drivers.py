@@ -279,6 +279,10 @@ class Simulation:
     def has_ended(self) -> bool:
         return self.disk.find("/checkpoint/ended.json") is not None
 
+    @property
+    def has_stalled(self) -> bool:
+        return any(driver.process.has_stalled for driver in self.drivers)
+
     def shape_of(self, life: Life) -> Shape:
         return self.program.shapes[life.shape]
 

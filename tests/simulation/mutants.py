@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 from penstock_spark.checkpoints import folder, lease
+from penstock_spark.files import temporary
 from penstock_spark.files.place import Place
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports import metrics
@@ -135,6 +136,17 @@ KNOWN = (
         "if batch.may_be_again:",
         "if not batch.stream:",
     ),
+    Mutant("nobody looks at the lease before files get their names", _Writing, "_commit", "batch.check()", "pass"),
+    Mutant(
+        "a displaced run deletes the files that the other one writes",
+        temporary,
+        "end",
+        "in (None, this_process().to_json())",
+        "is not False",
+    ),
+    Mutant(
+        "a drain that was asked for after the end counts", Running, "_stop", "state_at_end(state,", "state_at_end(self.state,"
+    ),
 )
 """Each takes out the fix of a defect that was found by the simulation, or is in docs/decisions/0018."""
 
@@ -174,7 +186,7 @@ ORDER = (
         "for inside, name in stale:\n",
         'for inside, name in stale or [("", os.path.basename(path)) for path in paths[1:]]:\n',
     ),
-    Mutant("the temporary folder stays", _Writing, "_commit", "system.delete(temporary)", "pass"),
+    Mutant("the temporary folder stays", _Writing, "_commit", "end(system, temporary)", "pass"),
     Mutant(
         "files of the checkpoint can be seen before they are whole",
         Place,

@@ -136,7 +136,7 @@ class Running:
                 # The next micro-batch may have begun. No sink gets only a part of it.
                 self.close_sinks()
         except Exception as error:
-            lost = self.checkpoint.lost
+            lost = self._displacement()
             self.failure = self.translate(error) if lost is None else lost
         finally:
             try:
@@ -149,6 +149,12 @@ class Running:
                 # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
                 atexit.unregister(self._end_with_program)
                 self._over.set()
+
+    def _displacement(self) -> BaseException | None:
+        """What says that another run has taken the place of this one, which makes Spark fail in its own words."""
+        with contextlib.suppress(Exception):
+            self.checkpoint.check()
+        return self.checkpoint.lost
 
     def _follow(self) -> None:
         """Returns when the query is over, or must be stopped."""
