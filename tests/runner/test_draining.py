@@ -28,13 +28,13 @@ def backlog(folder: Path, *limited: bool, newest_first: bool = False) -> Backlog
         )  # type: ignore[arg-type]
         for number, each in enumerate(limited)
     ]
-    return Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS)
+    return Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS, planned_before=100)
 
 
-def progress(second: int, *sources: dict[str, Any]) -> dict[str, Any]:
+def progress(number: int, *sources: dict[str, Any]) -> dict[str, Any]:
+    """Of a finished micro-batch."""
     others = {"description": "RateStreamV2", "startOffset": "1", "endOffset": "2", "latestOffset": None}
-    stamp = f"1970-01-01T00:{second // 60:02}:{second % 60:02}.000Z"
-    return {"timestamp": stamp, "sources": [others, *sources]}
+    return {"batchId": number, "sources": [others, *sources]}
 
 
 def source(
@@ -73,16 +73,16 @@ def test_a_source_that_names_its_latest_offset_is_read_when_it_has_come_so_far(t
 
 @pytest.mark.parametrize("name", ["7", "7.compact"])
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_files_are_read_when_one_came_that_changed_later(
+def test_files_are_read_when_one_came_that_changed_long_after(
     tmp_path: Path, name: str, newest_first: bool
 ) -> None:
     left = backlog(tmp_path, True, newest_first=newest_first)
     (tmp_path / "1").mkdir()
     files = [
-        {"path": "a", "timestamp": ASKED_MILLIS + 1, "batchId": 7},
+        {"path": "a", "timestamp": ASKED_MILLIS + 10_001, "batchId": 7},
         {"path": "b", "timestamp": 5, "batchId": 7},
     ]
-    (tmp_path / "1" / "6").write_text("v1\n" + json.dumps(files[1] | {"timestamp": ASKED_MILLIS}))
+    (tmp_path / "1" / "6").write_text("v1\n" + json.dumps(files[1] | {"timestamp": ASKED_MILLIS + 10_000}))
     (tmp_path / "1" / name).write_text("\n".join(["v1", *map(json.dumps, files)]))
     files_of = "FileStreamSource[file:/in/*.txt]"
     left.see_progress(progress(101, source({"logOffset": 5}, {"logOffset": 6}, description=files_of)))

@@ -39,7 +39,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = 
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
     about = About("name", "r", "streaming", 0)
-    return Running(started, query, checkpoint, 0, context, lambda error: error, about)  # type: ignore[arg-type]
+    return Running(started, query, checkpoint, 0, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ class Checkpoint:
     new_sinks: tuple[str, ...] = ()  # The labels of the sinks that no earlier plan has written to.
     # The claim of the run that may change it; None for readers, and for a temporary folder.
     lease: Lease | None = None
+    # The number of the last micro-batch that an earlier run has begun, and perhaps not finished; -1 without one.
+    last_begun: int = -1
 
     @property
     def spark_location(self) -> str:
@@ -216,7 +218,8 @@ def open_at(
     if ENDED in place.names():
         raise _ended(place)
     if plans and _has_begun(place, plans[-1]["folder"]):
-        opened = replace(_continued(place, plans, signature, drop_state), lease=lease)
+        opened = _continued(place, plans, signature, drop_state)
+        opened = replace(opened, lease=lease, last_begun=_last(place, opened.plan["folder"], "offsets"))
     else:
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else identifier()
@@ -225,9 +228,12 @@ def open_at(
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
+    # This process may have stood still so long that another run has taken it for dead.
+    opened.check()
     _forget_folders(place, [opened.plan, *plans])
     if plans and opened.plan["folder"] not in {plan["folder"] for plan in plans}:
         rewrite(opened, plans[-1])
+        opened.check()
     _keep(place, opened.plan, plans)
     for name in (opened.plan["folder"], _CONTROL, _INPUTS):
         place.inside(name).make()

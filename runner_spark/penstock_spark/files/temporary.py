@@ -55,6 +55,12 @@ def begin(files: FileSystem, folder: str) -> None:
     files.write(f"{folder}/{MARK}", this_process().to_json())
 
 
+def end(files: FileSystem, folder: str) -> None:
+    """Deletes a temporary folder with its content, unless another process has begun it anew."""
+    if files.read(f"{folder}/{MARK}") in (None, this_process().to_json()):
+        files.delete(folder)
+
+
 def remove_abandoned(files: FileSystem, folder: str) -> None:
     names: list[str] = []
     # A folder that may not be read is nobody's to tidy.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn
 
@@ -71,6 +72,8 @@ class BatchWriter:
         # Checks whether a micro-batch has read whole files; set once the query has its sources.
         self.files: WholeFiles | None = None
         self._last_begun: int | None = None
+        self._writing = threading.Lock()
+        self._is_closed = False
         self._reporting = reporting_now()
         for sink in self._sinks:
             # What cannot be planned is refused now.
@@ -88,8 +91,19 @@ class BatchWriter:
                 except OSError as error:
                     raise unwritable(error, sink.step.where) from None
 
+    def close(self) -> None:
+        """Waits until a micro-batch that is being written is whole in all sinks; no other is written afterwards."""
+        with self._writing:
+            self._is_closed = True
+
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
+        with self._writing:
+            if self._is_closed:
+                raise QueryStopped(_SPARKS_WORDS)
+            self._write_checked(frame, batch_id)
+
+    def _write_checked(self, frame: DataFrame, batch_id: int) -> None:
         self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
@@ -137,7 +151,7 @@ class BatchWriter:
                 self._encode(sink, batch, rows.limit(0))
 
     def _batch(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> MicroBatch:
-        return MicroBatch(batch_id, self._streams[sink.level], may_be_again)
+        return MicroBatch(batch_id, self._streams[sink.level], may_be_again, self._check)
 
     def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
         self._commit(sink, batch, sink_rows(sink.level, sink.step, sink.plan, pages, self._context))

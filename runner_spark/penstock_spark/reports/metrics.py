@@ -2,8 +2,9 @@
 
 Spark adds to accumulators again when it retries a task. Snapshots are therefore kept by partition: a second attempt
 replaces the snapshot of the first one, and what a task counted counts once. In a streaming query, the number of
-the micro-batch is part of the partition. Shards of a streaming query also report their watermarks, of which the
-last report counts.
+the micro-batch is part of the partition. Shards of a streaming query also report their watermarks, and tasks
+the ends of sources. Reports come before their micro-batch is written, so a driver asks for those of finished
+micro-batches.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Watermarks:
-    # Each shard's last report, by level and number, for each grouping.
+    # Each shard's last report of a finished micro-batch, by level and number, for each grouping.
     by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
 
@@ -80,27 +81,62 @@ class Watermarks:
         return min((told.leaving_micros for told in self.by_grouping().values()), default=MAX_MICROS)
 
 
-def report_watermarks(
-    accumulator: Any, run: str, level: int, shard: int, clock_micros: int, told: Mapping[str, Told]
-) -> None:
-    accumulator.add({(_reports(run), level, shard): (clock_micros, told)})
+class Report(NamedTuple):
+    """What a shard has told at the end of a micro-batch."""
+
+    batch: int
+    clock_micros: int
+    told: Mapping[str, Told]
 
 
-def watermarks_of_shards(accumulator: Accumulator[Snapshots], run: str) -> Watermarks:
+Reports = dict[tuple[int, int], Report]
+"""The last report of each shard, by level and number."""
+
+
+def watermarks_of(reports: Reports) -> Watermarks:
+    clock_micros = min((report.clock_micros for report in reports.values()), default=MIN_MICROS)
+    return Watermarks({place: report.told for place, report in reports.items()}, clock_micros)
+
+
+def report_watermarks(accumulator: Any, run: str, place: tuple[int, int], report: Report) -> None:
+    """Reports from a shard, whose place is its level and its number."""
+    level, shard = place
+    accumulator.add({(_reports(run), level, (shard, report.batch)): report})
+
+
+def take_reports(accumulator: Accumulator[Snapshots], run: str, batch: int | None = None) -> Reports:
+    """Removes the shards' reports from the accumulator, up to a micro-batch or all, and returns the last ones."""
     held: Any = accumulator.value
-    wanted = _reports(run)
-    told = {key[1:]: held[key] for key in list(held) if key[0] == wanted}
-    clock_micros = min((clock for clock, _ in told.values()), default=MIN_MICROS)
-    return Watermarks({place: marks for place, (_, marks) in told.items()}, clock_micros)
+    found: Reports = {}
+    for key in [key for key in list(held) if key[0] == _reports(run)]:
+        _, level, (shard, number) = key
+        if batch is None or number <= batch:
+            found = later_reports(found, {(level, shard): held.pop(key)})
+    return found
 
 
-def report_end(accumulator: Any, run: str, origin: str) -> None:
-    accumulator.add({(_ends(run), 0, origin): True})
+def later_reports(some: Reports, others: Reports) -> Reports:
+    """The later report of each shard.
+
+    >>> later_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
+    {(1, 0): Report(batch=3, clock_micros=0, told={}), (1, 1): Report(batch=2, clock_micros=0, told={})}
+    """
+    later = {
+        place: report
+        for place, report in others.items()
+        if place not in some or report.batch >= some[place].batch
+    }
+    return {**some, **later}
 
 
-def ended_sources(accumulator: Accumulator[Snapshots], run: str) -> set[str]:
+def report_end(accumulator: Any, run: str, origin: str, batch: int) -> None:
+    accumulator.add({(_ends(run), 0, origin): batch})
+
+
+def ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int) -> set[str]:
+    """The sources whose end was read up to a micro-batch."""
     held: Any = accumulator.value
-    return {key[2] for key in list(held) if key[0] == _ends(run)}
+    return {key[2] for key in list(held) if key[0] == _ends(run) and held[key] <= batch}
 
 
 def forget_reports(accumulator: Accumulator[Snapshots], run: str) -> None:

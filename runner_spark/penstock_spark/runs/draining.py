@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,26 +13,39 @@ from penstock_spark.lowering.readings import Opened
 _REST_SECONDS = 1.0
 """Spark asks its sources many times in this time: if it finds nothing new throughout, there is nothing new."""
 
+_CLOCKS_MILLIS = 10_000
+"""So far the clocks of the driver and of the machine that keeps the files may be apart."""
+
 
 class Backlog:
     """The data that existed when a drain was requested, and that is not read yet.
 
     A source is read up to that time when one of these holds in a micro-batch that was planned later: the source had
     nothing new; it has no limit, and so returned everything; it has reached the offset that it named as its latest;
-    or it has returned a file that changed after that time, because files are read in the order in which they changed.
+    or it has returned a file that changed long after that time, because files are read in the order in which they
+    changed.
 
     Args:
         readings: The sources.
         first: The number of the first of them among the sources that Spark reports.
         logs: The folder of Spark's logs of files, one for each source.
         asked_millis: When the drain was requested.
+        planned_before: The number of the last micro-batch that may have been planned before that.
     """
 
-    def __init__(self, readings: Sequence[Opened], first: int, logs: Place, asked_millis: int) -> None:
+    def __init__(
+        self,
+        readings: Sequence[Opened],
+        first: int,
+        logs: Place,
+        asked_millis: int,
+        planned_before: int,
+    ) -> None:
         self._readings = readings
         self._first = first
         self._logs = logs
         self._asked_millis = asked_millis
+        self._planned_before = planned_before
         self._behind = set(range(len(readings)))
         self._goals: dict[int, Any] = {}
         self._resting_since: float | None = None
@@ -44,7 +56,7 @@ class Backlog:
     def see_progress(self, progress: Mapping[str, Any]) -> None:
         """Takes Spark's report of a finished micro-batch."""
         self._resting_since = None
-        if millis_of(progress["timestamp"]) <= self._asked_millis:
+        if progress["batchId"] <= self._planned_before:
             return
         for number in sorted(self._behind):
             if self._is_read(number, progress["sources"][self._first + number]):
@@ -66,7 +78,7 @@ class Backlog:
             return True
         if source["description"].startswith("FileStreamSource"):
             newest_millis = self._newest_millis(number, end)
-            return newest_millis is not None and newest_millis > self._asked_millis
+            return newest_millis is not None and newest_millis > self._asked_millis + _CLOCKS_MILLIS
         goal = self._goals.setdefault(number, _plain(source["latestOffset"]))
         return reaches(_plain(end), goal)
 
@@ -79,15 +91,6 @@ class Backlog:
             return None
         lines = log.read(names[0]).decode().splitlines()[1:]
         return max((int(json.loads(line)["timestamp"]) for line in lines), default=None)
-
-
-def millis_of(timestamp: str) -> int:
-    """A time as Spark writes it, in milliseconds.
-
-    >>> millis_of("1970-01-01T00:00:01.500Z")
-    1500
-    """
-    return round(datetime.datetime.fromisoformat(timestamp).timestamp() * 1000)
 
 
 def reaches(offset: Any, goal: Any) -> bool:

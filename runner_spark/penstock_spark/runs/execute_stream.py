@@ -129,6 +129,7 @@ def _running(
                 len(plan.levels) * context.partitions,
                 context,
                 partial(translated, surroundings=surroundings),
+                batch_writer.close,
                 about,
                 shown,
             )

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from penstock.live.history import Firing, History, extended
@@ -16,7 +17,6 @@ from penstock.machines.tally import EARLY, LATE, ON_TIME, RETRACTED, Tally
 from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.runners.runner import PipelineState
 from penstock_spark.reports.metrics import Told, Watermarks
-from penstock_spark.runs.draining import millis_of
 from penstock_spark.stream.sources import REJECTED
 from penstock_spark.worker.machine_read import DROPPED
 
@@ -88,7 +88,7 @@ def with_progress(seen: Seen, progress: Mapping[str, Any], about: About) -> Seen
     )
     batch = MicroBatch(
         int(progress["batchId"]),
-        millis_of(progress["timestamp"]) * 1000,
+        _micros_of(progress["timestamp"]),
         sum(int(each["numInputRows"] or 0) for each in reported),
         _durations(progress["durationMs"]),
     )
@@ -96,6 +96,15 @@ def with_progress(seen: Seen, progress: Mapping[str, Any], about: About) -> Seen
         return seen
     batches = (*seen.batches, batch)[-BATCHES_KEPT:]
     return replace(seen, sources=sources, batches=batches, rows_per_second=_rate(batches))
+
+
+def _micros_of(timestamp: str) -> int:
+    """A time as Spark writes it, in microseconds.
+
+    >>> _micros_of("1970-01-01T00:00:01.500Z")
+    1500000
+    """
+    return round(datetime.fromisoformat(timestamp).timestamp() * 1000) * 1000
 
 
 def _durations(millis: Mapping[str, Any]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +22,14 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import (
+    Reports,
     Watermarks,
     ended_sources,
     forget_reports,
+    later_reports,
+    take_reports,
     take_snapshots,
-    watermarks_of_shards,
+    watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_progress, with_tallies
@@ -56,6 +60,7 @@ class Running:
     shards: int
     context: Context
     translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
+    close_sinks: Callable[[], None]  # Called at a good end, before the query is stopped.
     about: About
     views: Sequence[View] = ()
 
@@ -64,7 +69,7 @@ class Running:
         self._snapshot: Snapshot = {}
         self._seen = Seen()
         self._ended_micros: int | None = None
-        self._last_watermarks: Watermarks | None = None
+        self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._batch = -1
         self._stopping = threading.Event()
@@ -99,10 +104,26 @@ class Running:
         """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
             logs = self.checkpoint.spark_place.inside("sources")
-            asked_millis = clock.micros() // 1_000
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            self._backlog = Backlog(self.query.readings, self.query.first_reading, logs, asked_millis)
+            self._backlog = Backlog(
+                self.query.readings,
+                self.query.first_reading,
+                logs,
+                asked_millis=clock.micros() // 1_000,
+                planned_before=self._last_planned(),
+            )
             self.state = PipelineState.DRAINING
+
+    def _last_planned(self) -> int:
+        """The number of the last micro-batch that may have been planned by now.
+
+        An earlier run may have planned one that this run repeats.
+        """
+        finished: int | None = None
+        # Spark may have died, which the thread finds out.
+        with contextlib.suppress(Exception):
+            finished = _last_batch(self.started)
+        return max(-1 if finished is None else finished, self.checkpoint.last_begun) + 1
 
     def signal(self, name: str) -> None:
         try:
@@ -126,18 +147,22 @@ class Running:
         )
 
     def watermarks(self) -> Watermarks:
-        """The present watermarks, by grouping; after the end, the last ones."""
-        return self._last_watermarks or watermarks_of_shards(self.context.metrics, self.context.run)
+        """The watermarks of the last finished micro-batch, by grouping."""
+        return watermarks_of(self._reports)
 
     def _watch(self) -> None:
         try:
             self._follow()
+            if not self._stopping.is_set():
+                # The next micro-batch may have begun. No sink gets only a part of it.
+                self.close_sinks()
         except Exception as error:
-            lost = self.checkpoint.lost
+            lost = self._displacement()
             self.failure = self.translate(error) if lost is None else lost
         finally:
             try:
-                self._stop()
+                # What somebody asks for from now on comes too late.
+                self._stop(self.state)
             except Exception as error:
                 self.failure = self.failure or self.translate(error)
                 self.state = PipelineState.FAILED
@@ -147,6 +172,12 @@ class Running:
                 self._ended_micros = clock.micros()
                 self._view.end()
                 self._over.set()
+
+    def _displacement(self) -> BaseException | None:
+        """What says that another run has taken the place of this one, which makes Spark fail in its own words."""
+        with contextlib.suppress(Exception):
+            self.checkpoint.check()
+        return self.checkpoint.lost
 
     def _follow(self) -> None:
         """Returns when the query is over, or must be stopped."""
@@ -246,25 +277,24 @@ class Running:
             if reading.spec.readers:
                 self.checkpoint.command("end", origin)
 
-    def _stop(self) -> None:
+    def _stop(self, state: str) -> None:
         try:
             self.started.stop()
         except Exception as error:
             self.failure = self.failure or self.translate(error)
         self._fold(None)
-        self._last_watermarks = self.watermarks()
-        state = state_at_end(self.state, self.failure)
-        if self.shards and state in (PipelineState.DONE, PipelineState.DRAINED):
+        ending = state_at_end(state, self.failure)
+        if self.shards and ending in (PipelineState.DONE, PipelineState.DRAINED):
             try:
                 self.checkpoint.check()
-                self.checkpoint.note_end(state)
+                self.checkpoint.note_end(ending)
             except Exception as error:
                 self.failure = self.translate(error)
         self.checkpoint.release()
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
-        self._tell_end(state)
-        self.state = state_at_end(self.state, self.failure)
+        self._tell_end(ending)
+        self.state = state_at_end(state, self.failure)
 
     def _tell_end(self, state: str) -> None:
         """Logs an end that the user did not ask for."""
@@ -274,8 +304,10 @@ class Running:
             _LOGGER.warning("cancelled before it had drained: %s", _unread(self._backlog))
 
     def _fold(self, batch: int | None) -> None:
-        taken, tallies = taken_out(take_snapshots(self.context.metrics, self.context.run, batch), TALLIES)
+        metrics, run = self.context.metrics, self.context.run
+        taken, tallies = taken_out(take_snapshots(metrics, run, batch), TALLIES)
         self._snapshot = merge_snapshots(self._snapshot, taken)
+        self._reports = later_reports(self._reports, take_reports(metrics, run, batch))
         self._note(tallies)
 
     def _note(self, tallies: Mapping[str, Tally]) -> None:
@@ -295,8 +327,13 @@ class Running:
     def _is_read(self, number: int, progress: Any) -> bool:
         """Whether a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
-        if origin in self._ended or origin in ended_sources(self.context.metrics, self.context.run):
+        if origin in self._ended or origin in ended_sources(
+            self.context.metrics, self.context.run, self._batch
+        ):
             return True
+        if self.query.readings[number].ends_when_read and self._batch <= self.checkpoint.last_begun:
+            # An earlier run has planned this micro-batch, and something may have arrived since.
+            return False
         source = progress["sources"][self.query.first_reading + number]
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
 

@@ -37,7 +37,7 @@ from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
 from penstock_spark.files.store_shards import OpenInStore
 from penstock_spark.files.stores import StoreFiles, is_beyond_spark
-from penstock_spark.files.temporary import PREFIX, begin, new_name, remove_abandoned
+from penstock_spark.files.temporary import PREFIX, begin, end, new_name, remove_abandoned
 from penstock_spark.session.session import existing_session
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
@@ -219,7 +219,7 @@ class _Writing:
                 lambda shard, shards: in_folders(files.names.path(batch.name, shard, shards), inside)
             )
 
-        if not batch.stream:
+        if batch.may_be_again:
             remove_abandoned(system, folder_of(temporary))
         try:
             begin(system, temporary)
@@ -239,6 +239,8 @@ class _Writing:
                     system.make(f"{folder}/{inside}")
             paths = [absolute(path) for inside in names for path in names[inside]]
             old = {f"{folder}/{_below(inside, name)}" for inside, there in present.items() for name in there}
+            # While the tasks wrote, this process may have stood still, and another run have gone on in its place.
+            batch.check()
             _name_files(system, [path for inside in written for path in written[inside]], paths, old)
             for inside, name in stale:
                 system.remove(f"{folder}/{_below(inside, name)}")
@@ -251,7 +253,7 @@ class _Writing:
                 )
             return files.names.results(names, batch.name)
         finally:
-            system.delete(temporary)
+            end(system, temporary)
 
     def _by_folder(
         self,

@@ -25,6 +25,10 @@ class Encoder:
         """Called last, if nothing failed; may give rows."""
 
 
+def _nobody_else() -> None:
+    """No other run can write the same."""
+
+
 @dataclass(frozen=True)
 class MicroBatch:
     """The content of one commit: a micro-batch of a stream, or a whole run in batch mode.
@@ -38,6 +42,8 @@ class MicroBatch:
     # in batch mode.
     stream: str = ""
     may_be_again: bool = True  # Whether an earlier try may have left something.
+    # Raises if another run has taken the place of this one; called before what was written counts.
+    check: Callable[[], None] = _nobody_else
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from pyspark import TaskContext
 from pyspark.sql import Row as SparkRow
 
 from penstock.metrics.execution import Snapshot
-from penstock_spark.reports.metrics import report_end, report_watermarks
+from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
@@ -78,7 +78,7 @@ def reading_function(
             yield from _records(rows, shard_keys)
         _count(metrics, loaded, batch, number + 1, task.snapshot())
         if task.has_ended:
-            report_end(metrics, loaded.stage.run, loaded.reading.origin)
+            report_end(metrics, loaded.stage.run, loaded.reading.origin, batch)
 
     return run
 
@@ -160,7 +160,9 @@ def run_shard(
     header = Header.decoded(None if stored is None else bytes(stored[0]))
     done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
     pages.updateValue(HEADER_KEY, (header.encoded(),))
-    _count(metrics, program, batch_number(), number, done.snapshot)
-    report_watermarks(metrics, program.stage.run, program.number, number, done.clock_micros, done.watermarks)
+    batch = batch_number()
+    _count(metrics, program, batch, number, done.snapshot)
+    report = Report(batch, done.clock_micros, done.watermarks)
+    report_watermarks(metrics, program.stage.run, (program.number, number), report)
     for level, shard, payload in done.rows:
         yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)

@@ -1,0 +1,344 @@
+"""What has to be so when a program has been run, whatever has happened to its drivers."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from disk import File
+from drivers import Simulation
+from programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
+
+import penstock as beam
+from penstock.io.watermarks import BoundedDisorder, IdleTimeout
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import Player
+from penstock.machines.records import (
+    MIN_MICROS,
+    AdvanceClock,
+    AdvanceWatermark,
+    Arrive,
+    Dropped,
+    DropReason,
+    EndMicroBatch,
+)
+from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints.lease import CheckpointTaken
+from penstock_spark.source_watermarks import Estimator
+from penstock_spark.worker.machine_read import DROPPED
+
+SPARK = "/checkpoint/spark"
+_NAME = re.compile(r"(\w+)-batch-(\d{6})-\d{5}-of-\d{5}\Z")
+
+
+class Fault(AssertionError):
+    """Something is not as it has to be."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A micro-batch that Spark has noted as done."""
+
+    number: int
+    clock_micros: int
+    lines: tuple[str, ...]  # What it read, in order.
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    has_beat: bool
+    shape: Shape  # Of the driver that committed it.
+    driver: int  # The number of that driver.
+
+
+def check(simulation: Simulation) -> None:
+    """Raises Fault."""
+    batches = list(committed(simulation))
+    _ends_are_true(simulation, batches)
+    _every_file_is_read_once(simulation, batches)
+    _a_drain_reads_everything(simulation, batches)
+    _sinks_have(simulation, batches)
+    _watermarks_and_drops_are_right(simulation, batches)
+    _nothing_is_left_over(simulation, batches)
+
+
+# What has happened, as the disk tells.
+
+
+def _content(simulation: Simulation, path: str) -> str:
+    found = simulation.disk.find(path)
+    assert isinstance(found, File), path
+    return found.content.decode()
+
+
+def _files_of(simulation: Simulation, source: int, start: Any, end: Any) -> Iterator[tuple[str, int]]:
+    first, last = (-1 if each is None else each["logOffset"] for each in (start, end))
+    log = f"{SPARK}/sources/{source}"
+    names = simulation.disk.names(log)
+    for number in range(first + 1, last + 1):
+        name = str(number) if str(number) in names else f"{number}.compact"
+        for line in _content(simulation, f"{log}/{name}").splitlines()[1:]:
+            entry = json.loads(line)
+            if entry["batchId"] == number:
+                yield entry["path"], entry["timestamp"]
+
+
+def committed(simulation: Simulation) -> Iterator[Committed]:
+    commits = {int(name) for name in simulation.disk.names(f"{SPARK}/commits") if name.isdecimal()}
+    before: list[Any] = []
+    for number in range(max(commits, default=-1) + 1):
+        if number not in commits:
+            raise Fault(f"the micro-batch {number} was left out")
+        entry = json.loads(_content(simulation, f"{SPARK}/offsets/{number}"))
+        ends = entry["offsets"]
+        before = before or [None] * len(ends)
+        shape_number, driver = simulation.tried[number][-1]
+        shape = simulation.program.shapes[shape_number]
+        has_commands = shape.grouping != "none"
+        reading = len(ends) - 1
+        files = list(_files_of(simulation, reading, before[reading], ends[reading]))
+        lines = [
+            line
+            for name, _ in sorted(files, key=lambda file: (file[1], file[0]))
+            for line in _content(simulation, f"{INPUT}/{name}").splitlines()
+        ]
+        commands = []
+        if has_commands:
+            at = len(ends) - 2
+            names = _files_of(simulation, at, before[at], ends[at])
+            commands = [
+                json.loads(_content(simulation, f"/checkpoint/control/{name}"))["command"]
+                for name, _ in names
+            ]
+        beat = reading - has_commands - 1
+        yield Committed(
+            number,
+            entry["clock"],
+            tuple(lines),
+            tuple(name for name, _ in files),
+            tuple(commands),
+            beat >= 0 and has_commands and (ends[beat] or 0) > (before[beat] or 0),
+            shape,
+            driver,
+        )
+        before = ends
+
+
+# What should have happened.
+
+
+class Oracle:
+    """The meaning of a pipeline: its machine, played without shards, pages, levels and drivers."""
+
+    def __init__(self, shape: Shape) -> None:
+        windowing = beam.Windowing(
+            WINDOWS[shape.windows],
+            TRIGGERS[shape.trigger],
+            MODES[shape.accumulation],
+            allowed_lateness=shape.lateness,
+        )
+        combine = beam.CombineFn.from_callable(sum) if shape.grouping == "sum" else None
+        self._shape = shape
+        self._player = Player(GroupingMachine(windowing, combine), shape.mode)
+        self._state: Any = None
+        self._clock_micros = MIN_MICROS
+        self.dropped: Counter[DropReason] = Counter()
+        self.watermark_micros = MIN_MICROS
+
+    def play(self, batch: Committed) -> tuple[Counter[str], Counter[str]]:
+        """The lines of panes, and of late elements."""
+        if not (batch.lines or batch.commands or batch.has_beat):
+            return Counter(), Counter()
+        clock_micros = self._clock_micros = max(self._clock_micros, batch.clock_micros)
+        events: list[Any] = [
+            Arrive(value, event_time(line) * 1_000_000, clock_micros, key)
+            for line in batch.lines
+            for key, value in [parsed(line)]
+        ]
+        events.append(AdvanceWatermark(self._watermark(batch), clock_micros))
+        if batch.has_beat:
+            events.append(AdvanceClock(clock_micros))
+        if self._shape.mode == "micro_batch":
+            events.append(EndMicroBatch(clock_micros))
+        panes: Counter[str] = Counter()
+        late: Counter[str] = Counter()
+        for played in (one for event in events for one in self._player.play(event)):
+            if isinstance(played.emitted, Dropped):
+                self.dropped[played.emitted.reason] += played.emitted.count
+                late[late_line((played.key, played.emitted.element.value))] += 1
+            else:
+                pane = played.emitted
+                panes[line_of(played.key, pane.value, pane.window, pane.info)] += 1
+        return panes, late
+
+    def _watermark(self, batch: Committed) -> int:
+        policy: Any = BoundedDisorder(batch.shape.delay)
+        if batch.shape.idle is not None:
+            policy = IdleTimeout(policy, batch.shape.idle)
+        estimator = Estimator(policy)
+        before = self._state or estimator.start()
+        times = [event_time(line) * 1_000_000 for line in batch.lines]
+        news = estimator.observe(estimator.empty_summary, "", times, self._clock_micros) if times else None
+        if any(name in ("end", "drain") for name in batch.commands):
+            news = estimator.end(news or estimator.empty_summary)
+        reached = estimator.advance(before, news, self._clock_micros)
+        self._state = reached.state
+        self.watermark_micros = reached.watermark_micros
+        return reached.watermark_micros
+
+    @property
+    def output_micros(self) -> int:
+        """The watermark of the output."""
+        hold_micros = self._player.hold_micros
+        return self.watermark_micros if hold_micros is None else min(self.watermark_micros, hold_micros)
+
+
+# What has to be so.
+
+
+def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
+    """The last driver comes to its end, and only a run whose windows have all fired says that it has."""
+    good = (PipelineState.DONE, PipelineState.DRAINED)
+    ended = [driver for driver in simulation.drivers if driver.outcome in good]
+    ended += [driver for driver in simulation.drivers if "has ended" in str(driver.refusal) and not ended][:1]
+    has_groupings = simulation.program.shapes[0].grouping != "none"
+    for driver in simulation.drivers:
+        failure = driver.result._running.failure if driver.result is not None else None
+        is_broken = driver.life.fate == "full disk" and not driver.is_rival
+        # Two runs may have planned the same micro-batch, if one of them stood still between its check and that.
+        is_broken = is_broken or (simulation.has_stalled and "Concurrent update" in str(failure))
+        if (
+            driver.outcome == PipelineState.FAILED
+            and not is_broken
+            and not isinstance(failure, CheckpointTaken)
+        ):
+            raise Fault(f"{driver.process.name} fails: {failure!r}")
+    if not ended or (has_groupings and len(ended) > 1):
+        outcomes = [(driver.life.fate, driver.outcome, driver.refusal) for driver in simulation.drivers]
+        raise Fault(f"not one run has come to its end: {outcomes}")
+    if has_groupings != simulation.has_ended:
+        raise Fault("the end of the run is not noted")
+    if simulation.has_ended and "has ended" not in str(simulation.refusal_after_end):
+        raise Fault("a run that has ended goes on")
+    if has_groupings and not any({"end", "drain"} & set(batch.commands) for batch in batches):
+        raise Fault(f"a run is {ended[0].outcome} whose sources have not ended")
+
+
+def _every_file_is_read_once(simulation: Simulation, batches: list[Committed]) -> None:
+    read = Counter(name for batch in batches for name in batch.files)
+    if any(count > 1 for count in read.values()):
+        raise Fault(f"a file was read twice: {read}")
+
+
+def _a_drain_reads_everything(simulation: Simulation, batches: list[Committed]) -> None:
+    """What was there when a drain was asked for, or when a finite run began, is read before the sources end."""
+    read = {name: batch.number for batch in batches for name in batch.files}
+    drained = [
+        (driver, there) for driver, there in simulation.drains if driver.outcome == PipelineState.DRAINED
+    ]
+    finite = [
+        (driver, driver.has_to_read) for driver in simulation.drivers if driver.outcome == PipelineState.DONE
+    ]
+    for command, runs in {"drain": drained, "end": finite}.items():
+        ends = [batch.number for batch in batches if command in batch.commands]
+        for _, there in runs:
+            for name in there:
+                if name not in read or (ends and read[name] > ends[0]):
+                    raise Fault(f"at the {command} of the sources, {name} was not read")
+
+
+def _sinks_have(simulation: Simulation, batches: list[Committed]) -> None:
+    """Every exact sink has what each micro-batch gives, once."""
+    found = written(simulation)
+    oracle = Oracle(simulation.program.shapes[0])
+    for batch in batches:
+        panes, late = oracle.play(batch) if batch.shape.grouping != "none" else (Counter(), Counter())
+        expected = {"panes": panes, "late": late if batch.shape.late_output else Counter()}
+        expected["lines"] = Counter()
+        if batch.shape.lines_too or batch.shape.grouping == "none":
+            expected["lines"] = Counter(batch.lines)
+        for sink, lines in expected.items():
+            there = found.pop((sink, batch.number), Counter())
+            if not _has_sink(batch.shape, sink) and _was_tried_with(simulation, batch.number, sink):
+                # The program was changed between two tries: what the sink that was given up got, stays.
+                continue
+            if there != lines:
+                raise Fault(
+                    f"{sink} of the micro-batch {batch.number}: too much {sorted((there - lines).elements())}, "
+                    f"too little {sorted((lines - there).elements())}"
+                )
+        calls = simulation.calls.by_number.get(batch.number, [])
+        wanted = sorted(panes.elements())
+        if batch.shape.calls_too and wanted and calls[-1:] != [wanted]:
+            raise Fault(f"the function got {calls} for the micro-batch {batch.number} and not {wanted}")
+    if found and simulation.program.shapes[0].grouping != "none":
+        # Without groupings, the next run would go on, and replace them.
+        raise Fault(f"files of micro-batches that were not committed: {sorted(found)}")
+
+
+def _watermarks_and_drops_are_right(simulation: Simulation, batches: list[Committed]) -> None:
+    """The watermark of the output is where the oracle has it, and each driver counts what was dropped in its tries."""
+    shape = simulation.program.shapes[0]
+    if shape.grouping == "none":
+        return
+    oracle, dropped = Oracle(shape), {}
+    for batch in batches:
+        before = oracle.dropped.copy()
+        oracle.play(batch)
+        dropped[batch.number] = oracle.dropped - before
+        told = simulation.told.get((batch.number, batch.driver), ())
+        if told and shape.mode == "streaming":
+            leaving = {each.leaving_micros for each in told}
+            if min(leaving) != oracle.output_micros:
+                raise Fault(
+                    f"the output's watermark is {min(leaving)} and not {oracle.output_micros} "
+                    f"after the micro-batch {batch.number}"
+                )
+    for number, driver in enumerate(simulation.drivers):
+        if driver.outcome not in (PipelineState.DONE, PipelineState.DRAINED):
+            continue
+        tried = [
+            batch.number for batch in batches if (driver.life.shape, number) in simulation.tried[batch.number]
+        ]
+        counts = driver.result._running.snapshot()
+        for reason, name in DROPPED.items():
+            counted = sum(value for (*_, own), value in counts.items() if own == name[1])
+            expected = sum(dropped[each][reason] for each in tried)
+            if counted != expected:
+                raise Fault(f"{name[1]} is {counted} and not {expected}")
+
+
+def _has_sink(shape: Shape, sink: str) -> bool:
+    match sink:
+        case "lines":
+            return shape.lines_too or shape.grouping == "none"
+        case "late":
+            return shape.late_output and shape.grouping != "none"
+    return shape.grouping != "none"
+
+
+def _was_tried_with(simulation: Simulation, number: int, sink: str) -> bool:
+    shapes = [simulation.program.shapes[shape] for shape, _ in simulation.tried[number]]
+    return any(_has_sink(shape, sink) for shape in shapes)
+
+
+def written(simulation: Simulation) -> dict[tuple[str, int], Counter[str]]:
+    """The lines of each sink and micro-batch."""
+    found: dict[tuple[str, int], Counter[str]] = {}
+    for path in simulation.disk.files_below("/out"):
+        match = _NAME.match(posixpath.basename(path))
+        if match and "/" not in path:
+            lines = _content(simulation, f"/out/{path}").splitlines()
+            found.setdefault((match[1], int(match[2])), Counter()).update(lines)
+    return found
+
+
+def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> None:
+    others = [name for name in simulation.disk.names("/out") if not _NAME.match(name)]
+    machines = {driver.process.machine for driver in simulation.drivers}
+    if others and len(machines) == 1:
+        # Nobody knows whether the process on another machine goes on.
+        raise Fault(f"left over: {others}")

@@ -1,0 +1,351 @@
+"""The drivers of a program: production's own code from the plan on, on a simulated Spark and a simulated disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from disk import Disk, DisksOfMachines, Shard
+from programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, plan_of
+from pyspark import TaskContext
+from world import CALM, Chances, Process, Threading, World, WorldsClock
+
+import spark as sim
+from penstock.base import clock, identifiers
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.spark import SparkOptions
+from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints import holder, lease
+from penstock_spark.files import temporary
+from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.formats.text import stream as text_stream
+from penstock_spark.formats.text import writer as text_writer
+from penstock_spark.lowering import batch_writer, query, readings
+from penstock_spark.lowering.context import Context
+from penstock_spark.plan.stream_plan import Clock
+from penstock_spark.process import identity
+from penstock_spark.reports.metrics import Report, Told
+from penstock_spark.reports.reporting import Reporting, reports_of
+from penstock_spark.runs import execute_stream, running
+from penstock_spark.sources.decoding import ByFile
+from penstock_spark.sources.scan import StreamScan
+from penstock_spark.sources.stream_files import stream_files
+from penstock_spark.stream import tasks
+from penstock_spark.worker import stage
+from penstock_spark.worker.batch import dumps_with_code
+
+_PATIENCE_SECONDS = 20.0
+"""So long a driver that is to fail may go on."""
+
+_SHORT_SECONDS = 600.0
+"""No program of ours needs so long."""
+
+
+class Machines:
+    """The processes of the machines, as each of them sees the others."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._processes: dict[int, Process] = {}
+
+    def started(self, name: str, machine: str) -> Process:
+        process = Process(name, machine, 1_000 + 10 * len(self._processes))
+        self._processes[process.number] = process
+        return process
+
+    def all(self) -> list[Process]:
+        return list(self._processes.values())
+
+    def mine(self) -> Process:
+        process = self._world.current.process
+        assert process is not None
+        return process
+
+    def process_of(self, pid: int) -> identity.Process:
+        return identity.Process(self.mine().machine, self.mine().number, "then")
+
+    def has_ended(self, other: identity.Process) -> bool | None:
+        if other.machine != self.mine().machine:
+            return None
+        found = self._processes.get(other.pid)
+        return found is None or found.is_dead
+
+
+def open_stream(source: Any, spark: Any, where: str) -> StreamScan:
+    """A stream of text files: Spark's part is simulated, and everything after it is ours."""
+    text, own = source.source, dict(source.options)
+    naming = stream_files(source, text.file_pattern, where).naming()
+    limit = own.get("maxFilesPerTrigger")
+    files = sim.Files(
+        folder=INPUT, limit=None if limit is None else int(limit), has_changes=source.arrival_time is None
+    )
+    has_rejects = source.has_rejects
+
+    def decoder() -> ByFile:
+        return ByFile(text_stream._Lines(text, naming.namer, has_rejects, where), naming)
+
+    return StreamScan(sim.Stream(spark, (files,)), decoder)
+
+
+@contextmanager
+def simulated(world: World, disk: Disk, machines: Machines) -> Iterator[None]:
+    """Replaces the operating system, and the few calls of the runner that go to Java."""
+
+    def beats(plan: Any, context: Any, heartbeat: str, keys: Any) -> Any:
+        return sim.beats(plan, context, heartbeat, keys, plan.clock is Clock.LIVE)
+
+    local = DisksOfMachines(disk)
+    threads = Threading(world)
+    columns = SimpleNamespace(unix_micros=lambda column: column)
+    without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
+    stand_ins: list[tuple[Any, str, Any]] = [
+        *((LocalFiles, name, method) for name, method in local.stand_ins().items()),
+        (text_writer, "open_for_writing", lambda path, compression: Shard(disk, path)),
+        (running, "threading", threads),
+        (running, "atexit", without),
+        (lease, "threading", threads),
+        (batch_writer, "threading", threads),
+        (holder, "process_of", machines.process_of),
+        (temporary, "this_process", lambda: machines.process_of(0)),
+        (identity.Process, "has_ended", lambda self: machines.has_ended(self)),
+        (TaskContext, "get", staticmethod(lambda: world.current.task)),
+        (tasks, "collect_less_often", lambda: None),
+        (stage, "collect_less_often", lambda: None),
+        (readings, "open_stream", open_stream),
+        (query, "DataFrame", sim.Stream),
+        (query, "F", columns),
+        (query, "_now", lambda: None),
+        (query, "_beats", beats),
+        (query, "_commands", sim.commands),
+        (query, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
+        (batch_writer, "_rows_of", sim.rows_of),
+        (batch_writer, "_pages_in", sim.pages_in),
+        (batch_writer, "_tasks_by_level", sim.tasks_by_level),
+        (batch_writer, "rows_inside", sim.rows_inside),
+        (execute_stream, "WholeFiles", lambda spark, files: SimpleNamespace(check=lambda frame: None)),
+    ]
+    with ExitStack() as stack:
+        stack.enter_context(clock.replaced_by(WorldsClock(world)))
+        stack.enter_context(identifiers.replaced_by(world.unique))
+        for owner, name, stand_in in stand_ins:
+            stack.enter_context(mock.patch.object(owner, name, stand_in))
+        yield
+
+
+def _level(stream: sim.Stream, processor: Any) -> sim.Stream:
+    return sim.Stream(stream.session, stream.sources, (*stream.levels, processor), stream.options)
+
+
+class Driver:
+    """One driver program, as its user writes it."""
+
+    def __init__(
+        self, simulation: Simulation, name: str, life: Life, takes_over: bool, is_rival: bool
+    ) -> None:
+        self.simulation, self.life = simulation, life
+        self.world = simulation.world
+        machine = life.rival_machine if is_rival else life.machine
+        self.process = simulation.machines.started(name, machine)
+        self.is_rival, self.takes_over = is_rival, takes_over
+        self.result: Any = None
+        self.refusal: Exception | None = None
+        self.outcome = ""  # How its run ended.
+        # The files that its sources have to read before they end: those that are there, unless they have ended already.
+        has_ended = any("-end-" in name for name in simulation.disk.names("/checkpoint/control"))
+        self.has_to_read = set() if has_ended else set(simulation.arrived)
+        if not is_rival and life.fate == "crash":
+            self.process.dies_after = int(life.at)
+        if not is_rival and life.fate == "full disk":
+            self.process.fails_at = int(life.at)
+        if not is_rival and life.fate == "stall":
+            self.process.stalls_at = int(life.at)
+        self.actor = self.world.start(name, self.process, self._run)
+
+    @property
+    def is_over(self) -> bool:
+        return self.actor.is_over
+
+    def _run(self) -> None:
+        shape = self.simulation.program.shapes[self.life.shape]
+        session = sim.Session(self.world, self.simulation.disk, self.process)
+        try:
+            self.result = self._started(shape, session)
+        except Exception as error:
+            self.refusal = error
+            self.world.note(f"refused: {str(error).splitlines()[0]}")
+            self.process.is_dead = True
+            return
+        self._is_alone()
+        self._live()
+        self.outcome = self.result.state
+        self.world.note(f"ends as {self.outcome}: {self.result._running.failure!r}")
+        self.process.is_dead = True
+
+    def _is_alone(self) -> None:
+        """Of two drivers, one goes on: the other one was dead, had ended, or gave no sign of life for long."""
+        for other in self.simulation.drivers:
+            runs = other is not self and other.result is not None and not other.process.is_dead
+            has_stalled = other.process.has_stalled or self.process.has_stalled
+            if runs and not has_stalled and not other.result._running._over.is_set():
+                raise AssertionError(f"{self.process.name} begins while {other.process.name} runs")
+
+    def _started(self, shape: Shape, session: Any) -> Any:
+        flags = [f"--checkpoint_location={CHECKPOINT}"]
+        if self.takes_over:
+            flags.append("--take_over")
+        if shape.interval is not None:
+            flags.append(f"--trigger_interval={shape.interval}")
+        settings = PipelineOptions(flags).view_as(SparkOptions)
+        plan = self.simulation.plan(self.life.shape)
+        run = identifiers.identifier()[:12]
+        context = Context(
+            session,
+            run,
+            session.metrics,
+            shape.shards,
+            dumps_with_code,
+            reporting=Reporting(b"key"),
+            without=shape.switched_off,
+        )
+        drivers = self.simulation.drivers
+        mine = (self.life.shape, drivers.index(self) if self in drivers else -1)
+        session.on_begin = lambda number: self.simulation.tried.setdefault(number, []).append(mine)
+        session.on_added = lambda added: self.simulation.take_reports(added, mine[1])
+        with reports_of(context.reporting):
+            return execute_stream._started(plan, context, settings)
+
+    def _live(self) -> None:
+        life, result = self.life, self.result
+        is_over = result._running._over.is_set
+        if self.is_rival:
+            self._join()
+        elif life.fate in ("crash", "full disk", "stall"):
+            # A stream without an end may never get as far as that.
+            self.world.wait(_PATIENCE_SECONDS, is_over)
+            result.cancel()
+        elif life.fate == "cancel":
+            self.world.wait(life.at, is_over)
+            result.cancel()
+        elif life.fate == "finish" and self.simulation.shape_of(life).ends:
+            self._join()
+        else:
+            if life.fate == "finish":
+                self.world.wait(None, lambda: self.simulation.is_fed or is_over())
+            else:
+                self.world.wait(life.at, is_over)
+            result.drain()
+            self.simulation.drained(self)
+            self._join()
+
+    def _join(self) -> None:
+        try:
+            self.result.wait_until_finish()
+        except Exception:
+            # The result tells.
+            return
+
+
+class Simulation:
+    """One program in one world, from the first driver to the end of the last."""
+
+    def __init__(self, seed: int, program: Program, traced: bool = False) -> None:
+        self.program = program
+        step = 0.0 if program.is_calm else program.clock_step
+        self.world = World(seed, CALM if program.is_calm else Chances(), traced)
+        self.disk = Disk(self.world)
+        self.machines = Machines(self.world)
+        self.calls = Calls()
+        self.clock_step = step
+        self.is_fed = False
+        self.refusal_after_end: Exception | None = None
+        self.arrived: dict[str, int] = {}  # The files that are there, and since when.
+        self.drains: list[tuple[Any, set[str]]] = []  # What was there when a drain was asked for.
+        self.drivers: list[Driver] = []
+        # The numbers of the shape and of the driver of each try of a micro-batch.
+        self.tried: dict[int, list[tuple[int, int]]] = {}
+        # The watermarks that shards have told, by the micro-batch and the number of the driver.
+        self.told: dict[tuple[int, int], list[Told]] = {}
+        self._plans: dict[int, Any] = {}
+
+    def plan(self, number: int) -> Any:
+        if number not in self._plans:
+            self._plans[number] = plan_of(self.program.shapes[number], self.calls)
+        return self._plans[number]
+
+    @property
+    def has_ended(self) -> bool:
+        return self.disk.find("/checkpoint/ended.json") is not None
+
+    @property
+    def has_stalled(self) -> bool:
+        return any(driver.process.has_stalled for driver in self.drivers)
+
+    def shape_of(self, life: Life) -> Shape:
+        return self.program.shapes[life.shape]
+
+    def take_reports(self, added: dict[Any, Any], driver: int) -> None:
+        for (_, level, _), report in added.items():
+            if isinstance(report, Report):
+                shards = self.told.setdefault((report.batch, driver), [])
+                shards += [told for told in report.told.values() if level == 1]
+
+    def drained(self, driver: Driver) -> None:
+        if driver.result.state == PipelineState.DRAINING:
+            self.drains.append((driver, set(self.arrived)))
+
+    def run(self) -> None:
+        world = self.world
+        with simulated(world, self.disk, self.machines):
+            try:
+                self.disk.make(INPUT)
+                self.disk.make("/out")
+                world.start("feeder", None, self._feed)
+                for number, life in enumerate(self.program.lives):
+                    world.wait(life.pause + 0.001)
+                    if self._live(f"driver {number}", life):
+                        break
+                if self.has_ended:
+                    last = Driver(self, "driver after the end", Life(), False, False)
+                    world.wait(_SHORT_SECONDS, lambda: last.is_over)
+                    self.refusal_after_end = last.refusal
+            finally:
+                world.end()
+        if world.errors:
+            raise world.errors[0]
+
+    def _feed(self) -> None:
+        began_micros = self.world.now_micros
+        for file in self.program.files:
+            wait_micros = began_micros + round(file.seconds * 1e6) - self.world.now_micros
+            if wait_micros > 0:
+                self.world.wait(wait_micros / 1e6)
+            self.disk.put(f"{INPUT}/{file.name}", "".join(f"{line}\n" for line in file.lines).encode())
+            self.arrived[file.name] = self.world.now_micros
+            self.world.note(f"{file.name} arrives")
+            if file is self.program.files[len(self.program.files) // 2]:
+                self.world.set_by_micros = round(self.clock_step * 1e6)
+        self.is_fed = True
+
+    def _live(self, name: str, life: Life) -> bool:
+        """One driver, and perhaps a second one; whether a run has come to its end."""
+        driver = Driver(self, name, life, False, False)
+        drivers = [driver]
+        self.drivers.append(driver)
+        if life.rival:
+            self.world.wait(life.rival_at, lambda: driver.is_over)
+            rival = Driver(self, f"rival of {name}", life, life.rival == "takes over", True)
+            drivers.append(rival)
+            self.drivers.append(rival)
+            self.world.wait(_SHORT_SECONDS, lambda: driver.is_over)
+            assert driver.is_over, "a driver does not end"
+            self.world.wait(5.0, lambda: rival.is_over)
+            if not rival.is_over:
+                # It goes on in the place of the first, until somebody kills it.
+                self.world.note("the rival is killed")
+                rival.process.is_dead = True
+        self.world.wait(_SHORT_SECONDS, lambda: all(each.is_over for each in drivers))
+        assert all(each.is_over for each in drivers), f"a driver does not end: {name}"
+        return any(each.outcome in (PipelineState.DONE, PipelineState.DRAINED) for each in drivers)

@@ -1,0 +1,289 @@
+"""Programs made at random: a pipeline, input that arrives over time, and what becomes of the drivers that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from world import START_MICROS
+
+import penstock as beam
+from penstock.io import ForEachBatch
+from penstock.io.watermarks import BoundedDisorder, IdleTimeout
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.spark import SparkOptions
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    DefaultTrigger,
+    Repeatedly,
+)
+from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock_spark.runner import SparkRunner
+
+START = START_MICROS // 1_000_000
+INPUT, OUTPUT, CHECKPOINT = "/in", "/out", "sim://disk/checkpoint"
+
+WINDOWS = {
+    "fixed": FixedWindows(10),
+    "sliding": SlidingWindows(10, 5),
+    "sessions": Sessions(4),
+    "global": GlobalWindows(),
+}
+TRIGGERS = {
+    "default": DefaultTrigger(),
+    "early and late": AfterWatermark(early=AfterCount(2), late=AfterCount(1)),
+    "by the clock": AfterWatermark(early=AfterProcessingTime(2), late=AfterCount(1)),
+    "every second": Repeatedly(AfterCount(2)),
+}
+MODES = {"discarding": AccumulationMode.DISCARDING, "accumulating": AccumulationMode.ACCUMULATING}
+KEYS = ("a", "b", "c")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What decides a pipeline."""
+
+    windows: str = "fixed"
+    trigger: str = "default"
+    accumulation: str = "discarding"
+    lateness: int = 0
+    grouping: str = "sum"  # ``sum``, ``list``, or ``none``.
+    late_output: bool = False  # Whether late elements go to a sink.
+    lines_too: bool = False  # Whether the lines go to a second sink as they are.
+    calls_too: bool = False  # Whether a function gets the panes, too.
+    delay: int = 3  # Of the watermark, in seconds.
+    idle: int | None = None  # After how many seconds without input the watermark follows the clock.
+    files_per_batch: int | None = None
+    shards: int = 2
+    files_per_write: int | None = None
+    ends: bool = True
+    mode: str = "streaming"
+    interval: float | None = None
+    without: tuple[str, ...] = ()  # The optimisations that are switched off.
+
+    @property
+    def switched_off(self) -> frozenset[str]:
+        """Late elements that arrive at one time in one window give one pane or several: the oracle says several."""
+        may_differ = self.lateness > 0 or self.windows == "sessions"
+        return frozenset({*self.without, *(("early_combining",) if may_differ else ())})
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """A file that arrives."""
+
+    seconds: float
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What becomes of one driver."""
+
+    # ``finish``: it goes on to its end; ``crash``, ``full disk``, ``stall``: at an operation; ``cancel``, ``drain``:
+    # after a time.
+    fate: str = "finish"
+    at: float = 0.0  # The number of the operation, or the time in seconds.
+    machine: str = "first"
+    shape: int = 0  # The number of the program's shape.
+    pause: float = 0.0  # The time before it starts.
+    # A second driver: ``""`` for none, ``polite``, or ``takes over``; and when it starts.
+    rival: str = ""
+    rival_at: float = 0.0
+    rival_machine: str = "first"
+
+
+@dataclass(frozen=True)
+class Program:
+    shapes: tuple[Shape, ...]  # The pipeline, and what it is changed to.
+    files: tuple[Arriving, ...]
+    lives: tuple[Life, ...]  # The last one goes on to its end.
+    clock_step: float = 0.0  # By how many seconds a clock is set at some time.
+    is_calm: bool = False  # Whether what is unlikely does not happen.
+
+    def __str__(self) -> str:
+        lines = [f"pipeline {shape}" for shape in self.shapes]
+        lines += [f"file     {file}" for file in self.files]
+        lines += [f"driver   {life}" for life in self.lives]
+        return "\n".join([*lines, f"clock set by {self.clock_step}"])
+
+
+def event_time(line: str) -> int:
+    return START + int(line.split(",")[2])
+
+
+def parsed(line: str) -> tuple[str, int]:
+    key, value, _, _ = line.split(",")
+    return key, int(value)
+
+
+def shown(
+    pair: tuple[str, Any], window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam
+) -> str:
+    return line_of(pair[0], pair[1], window, pane)
+
+
+def line_of(key: str, value: Any, window: Any, pane: Any) -> str:
+    """A pane as a line."""
+    start = getattr(window, "start", None)
+    held = "+".join(map(str, sorted(value))) if isinstance(value, (list, tuple)) else value
+    return f"{key} {held} {None if start is None else start.seconds() - START} {pane.index} {pane.timing}"
+
+
+def late_line(pair: tuple[str, Any]) -> str:
+    return f"{pair[0]} {pair[1]}"
+
+
+class Calls:
+    """A function of the user's that remembers its calls by the number of the micro-batch."""
+
+    def __init__(self) -> None:
+        self.by_number: dict[int, list[list[str]]] = {}
+
+    def __call__(self, elements: list[str], number: int) -> None:
+        self.by_number.setdefault(number, []).append(sorted(elements))
+
+
+def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
+    pipeline = beam.Pipeline()
+    policy: Any = BoundedDisorder(shape.delay)
+    if shape.idle is not None:
+        policy = IdleTimeout(policy, shape.idle)
+    read = beam.io.ReadFromText(f"{INPUT}/*.txt", validate=False).as_stream(
+        event_time, policy, ends=shape.ends, max_files_per_batch=shape.files_per_batch
+    )
+    lines = pipeline | "Read" >> read
+    write_lines = beam.io.WriteToText(f"{OUTPUT}/lines", num_shards=shape.files_per_write or 0)
+    if shape.lines_too or shape.grouping == "none":
+        _ = lines | "WriteLines" >> write_lines
+    if shape.grouping == "none":
+        return pipeline
+    window = beam.WindowInto(
+        WINDOWS[shape.windows],
+        trigger=TRIGGERS[shape.trigger],
+        accumulation_mode=MODES[shape.accumulation],
+        allowed_lateness=shape.lateness,
+    )
+    pairs = lines | "Parse" >> beam.Map(parsed) | "Windows" >> window
+    group: Any = beam.CombinePerKey(sum) if shape.grouping == "sum" else beam.GroupByKey()
+    if shape.late_output:
+        panes, late = pairs | "Group" >> group.with_late_data()
+        _ = late | "ShowLate" >> beam.Map(late_line) | "WriteLate" >> beam.io.WriteToText(f"{OUTPUT}/late")
+    else:
+        panes = pairs | "Group" >> group
+    shown_panes = panes | "Show" >> beam.Map(shown)
+    write = beam.io.WriteToText(f"{OUTPUT}/panes", num_shards=shape.files_per_write or 0)
+    _ = shown_panes | "WritePanes" >> write
+    if shape.calls_too:
+        _ = shown_panes | "Call" >> ForEachBatch(calls)
+    return pipeline
+
+
+def plan_of(shape: Shape, calls: Calls) -> Any:
+    settings = PipelineOptions([f"--mode={shape.mode}"], without=[*shape.switched_off]).view_as(SparkOptions)
+    return SparkRunner().compiled(pipeline_of(shape, calls).to_graph(), settings).plan
+
+
+# Generators.
+
+
+def random_shape(at: Random) -> Shape:
+    grouping = at.choice(("sum", "sum", "list", "none"))
+    windows = at.choice(tuple(WINDOWS))
+    return Shape(
+        windows=windows,
+        # Global windows without an end of the input need a trigger.
+        trigger=at.choice(tuple(TRIGGERS)[windows == "global" :]),
+        accumulation=at.choice(tuple(MODES)),
+        lateness=at.choice((0, 0, 7)),
+        grouping=grouping,
+        late_output=at.random() < 0.2,
+        lines_too=at.random() < 0.4,
+        calls_too=at.random() < 0.2,
+        delay=at.choice((0, 3, 8)),
+        idle=at.choice((None, None, 5)),
+        files_per_batch=at.choice((None, 1, 1, 2)),
+        shards=at.choice((1, 2, 3)),
+        files_per_write=at.choice((None, None, 1, 2)),
+        ends=at.random() < 0.6,
+        mode=at.choice(("streaming", "streaming", "streaming", "micro_batch")),
+        interval=at.choice((None, None, None, 0.5)),
+        without=tuple(
+            name for name in ("early_combining", "window_columns", "inline_sinks") if at.random() < 0.2
+        ),
+    )
+
+
+def changed(at: Random, shape: Shape) -> Shape:
+    """A change that continues from a checkpoint."""
+    match at.choice(("sink", "sink", "call", "delay", "files", "limit")):
+        case "sink":
+            return replace(shape, lines_too=not shape.lines_too)
+        case "call":
+            return replace(shape, calls_too=not shape.calls_too)
+        case "delay":
+            return replace(shape, delay=shape.delay + 2)
+        case "files":
+            return replace(shape, files_per_write=at.choice((None, 1, 2, 3)))
+        case _:
+            return replace(shape, files_per_batch=at.choice((None, 1, 2)))
+
+
+def random_files(at: Random, at_once: bool) -> Iterator[Arriving]:
+    seconds, number = 0.0, 0
+    for file in range(at.choice((1, 2, 3, 3, 4, 6))):
+        seconds += 0.0 if at_once else at.choice((0.0, 0.0005, 0.3, 1.0, 3.0))
+        lines = []
+        for _ in range(at.choice((1, 1, 2, 3, 5))):
+            second = max(0, round(file * 6 + at.gauss(0, 5)))
+            lines.append(f"{at.choice(KEYS)},{at.randrange(1, 9)},{second},{number}")
+            number += 1
+        yield Arriving(seconds, f"{file:02d}.txt", tuple(lines))
+
+
+def random_life(at: Random, shapes: int) -> Life:
+    fate = at.choice(("crash", "crash", "crash", "cancel", "full disk", "drain", "stall"))
+    if fate in ("crash", "full disk", "stall"):
+        when = float(at.choice((at.randrange(1, 40), at.randrange(1, 120))))
+    else:
+        when = at.choice((0.0, 0.0, at.random() * 2, at.random() * 8))
+    rival = at.choice(("", "", "", "", "polite", "takes over"))
+    if fate == "stall":
+        rival = at.choice(("polite", "takes over"))
+    return Life(
+        fate,
+        when,
+        at.choice(("first", "first", "first", "second")),
+        at.randrange(shapes),
+        at.choice((0.0, 0.0, 0.5, 3.0)),
+        rival,
+        at.random() * 4,
+        "second" if fate == "stall" else at.choice(("first", "first", "second")),
+    )
+
+
+def random_program(seed: int) -> Program:
+    at = Random(seed)
+    shapes = [random_shape(at)]
+    if shapes[0].grouping != "none" and at.random() < 0.4:
+        shapes.append(changed(at, shapes[0]))
+    lives = [random_life(at, len(shapes)) for _ in range(at.choice((0, 1, 1, 2, 2, 3)))]
+    machine = at.choice(("first", "first", "first", "second"))
+    lives.append(Life("finish", 0.0, machine, at.randrange(len(shapes)), at.choice((0.0, 3.0))))
+    if shapes[0].lines_too != shapes[-1].lines_too:
+        # A sink that was given up does not come back: its files would be in the way.
+        numbers = sorted(life.shape for life in lives)
+        lives = [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
+    return Program(
+        tuple(shapes),
+        tuple(random_files(at, shapes[0].ends and at.random() < 0.6)),
+        tuple(lives),
+        at.choice((0.0, 0.0, 5.0, -5.0, -5.0)),
+        is_calm=at.random() < 0.1,
+    )

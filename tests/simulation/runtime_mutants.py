@@ -1,0 +1,260 @@
+"""Deliberate breaks of the runtime above Spark: each takes out a fix, or changes the order of what is committed.
+
+A break replaces a few words of production code. It fails if these words are not there any more.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from penstock_spark.checkpoints import folder, lease
+from penstock_spark.files import temporary
+from penstock_spark.files.place import Place
+from penstock_spark.lowering.batch_writer import BatchWriter
+from penstock_spark.reports import metrics
+from penstock_spark.runs.draining import Backlog
+from penstock_spark.runs.running import Running
+from penstock_spark.sinks.files import _Writing
+from penstock_spark.sinks.plan import MicroBatch
+from penstock_spark.stream import shard, tasks
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    owner: Any  # A class or a module.
+    function: str
+    old: str
+    new: str
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Lets the break be there within the block."""
+        found = inspect.getattr_static(self.owner, self.function)
+        plain = found.fget if isinstance(found, property) else found
+        source = textwrap.dedent(inspect.getsource(plain))
+        assert self.old in source, f"{self.name}: {self.old!r} is not in {self.function}"
+        module = sys.modules[plain.__module__]
+        made: dict[str, Any] = {}
+        exec(compile(source.replace(self.old, self.new), f"<{self.name}>", "exec"), vars(module), made)
+        with (
+            mock.patch.object(self.owner, self.function, made[self.function]),
+            _everywhere(plain, made, self),
+        ):
+            yield
+
+
+@contextmanager
+def _everywhere(plain: Any, made: dict[str, Any], mutant: Mutant) -> Iterator[None]:
+    """Functions of a module have been imported by others, too."""
+    users = [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("penstock_spark") and vars(module).get(mutant.function) is plain
+    ]
+    before = [(module, vars(module)[mutant.function]) for module in users]
+    for module in users:
+        setattr(module, mutant.function, made[mutant.function])
+    try:
+        yield
+    finally:
+        for module, own in before:
+            setattr(module, mutant.function, own)
+
+
+KNOWN = (
+    Mutant(
+        "a stream that has failed is done",
+        Running,
+        "_follow",
+        "raise self._cause_of_death()",
+        "return",
+    ),
+    Mutant(
+        "a query that has just failed seems to rest",
+        Running,
+        "_is_resting",
+        ' and status["message"] == _WAITING',
+        "",
+    ),
+    Mutant(
+        "nobody looks at the lease before a write", BatchWriter, "_write_checked", "self._check()", "pass"
+    ),
+    Mutant(
+        "a second run is not refused",
+        lease,
+        "take_lease",
+        "if not take_over and _is_held(place, earlier, timing):",
+        "if False:",
+    ),
+    Mutant(
+        "a run that takes over does not wait",
+        lease,
+        "take_lease",
+        "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
+        "pass",
+    ),
+    Mutant("a run gives no sign of life", lease.Lease, "_keep", "self._beat()", "pass"),
+    Mutant(
+        "a drain ends the sources at once", Running, "_is_drained", "if self._backlog.labels():", "if False:"
+    ),
+    Mutant("a run that has ended goes on", folder, "open_at", "if ENDED in place.names():", "if False:"),
+    Mutant(
+        "reports count before their micro-batch is written",
+        Running,
+        "_fold",
+        "take_reports(metrics, run, batch)",
+        "take_reports(metrics, run)",
+    ),
+    Mutant(
+        "a drain trusts what an earlier run has planned",
+        Running,
+        "_last_planned",
+        "self.checkpoint.last_begun) + 1",
+        "-1)",
+    ),
+    Mutant(
+        "a finite stream trusts what an earlier run has planned",
+        Running,
+        "_is_read",
+        "self.query.readings[number].ends_when_read",
+        "False",
+    ),
+    Mutant(
+        "a drain trusts the clock of the files",
+        Backlog,
+        "_is_read",
+        "self._asked_millis + _CLOCKS_MILLIS",
+        "self._asked_millis",
+    ),
+    Mutant(
+        "what a sink that was given up has left, stays",
+        _Writing,
+        "_commit",
+        "if batch.may_be_again:",
+        "if not batch.stream:",
+    ),
+    Mutant(
+        "nobody looks at the lease before files get their names", _Writing, "_commit", "batch.check()", "pass"
+    ),
+    Mutant(
+        "a displaced run deletes the files that the other one writes",
+        temporary,
+        "end",
+        "in (None, this_process().to_json())",
+        "is not False",
+    ),
+    Mutant(
+        "a drain that was asked for after the end counts",
+        Running,
+        "_stop",
+        "state_at_end(state,",
+        "state_at_end(self.state,",
+    ),
+)
+"""Each takes out the fix of a defect that was found by the simulation, or is in docs/decisions/0018."""
+
+ORDER = (
+    Mutant(
+        "a micro-batch that comes again leaves the files of the try before",
+        BatchWriter,
+        "_write_checked",
+        "may_be_again = self._last_begun is None or batch_id <= self._last_begun",
+        "may_be_again = False",
+    ),
+    Mutant(
+        "a sink that gets nothing in the second try keeps what it got in the first",
+        BatchWriter,
+        "_write_each",
+        "elif may_be_again:",
+        "elif False:",
+    ),
+    Mutant(
+        "files have no number of the micro-batch",
+        MicroBatch,
+        "name",
+        'f"batch-{self.number:06d}" if',
+        '"batch-000000" if',
+    ),
+    Mutant(
+        "every file in the folder counts, whichever attempt has written it",
+        _Writing,
+        "_by_tasks",
+        "return [_written(row.file, temporary) for row in frame.collect()]",
+        'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
+    ),
+    Mutant(
+        "stale files are looked for after the new ones have their names, and one of these goes",
+        _Writing,
+        "_commit",
+        "for inside, name in stale:\n",
+        'for inside, name in stale or [("", os.path.basename(path)) for path in paths[1:]]:\n',
+    ),
+    Mutant("the temporary folder stays", _Writing, "_commit", "end(system, temporary)", "pass"),
+    Mutant(
+        "files of the checkpoint can be seen before they are whole",
+        Place,
+        "write",
+        "self._files.write(self._child(hidden), content, replaces=False)\n    self.rename(hidden, name)",
+        "self._files.write(self._child(name), content)",
+    ),
+    Mutant(
+        "the old plan goes before the new one is there",
+        folder,
+        "_keep",
+        'place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")',
+        "place.delete(PLAN)",
+    ),
+    Mutant(
+        "the end is noted of a run that was cancelled",
+        Running,
+        "_stop",
+        "if self.shards and ending in",
+        "if ending not in",
+    ),
+    Mutant(
+        "a run is over when its sources are read",
+        Running,
+        "_is_over",
+        "reports.earliest_micros() >= MAX_MICROS",
+        "True",
+    ),
+    Mutant(
+        "the lease is given back before the query has stopped",
+        Running,
+        "_stop",
+        "try:\n        self.started.stop()",
+        "self.checkpoint.release()\n    try:\n        self.started.stop()",
+    ),
+    Mutant(
+        "files that another stream has left are looked for at every start",
+        BatchWriter,
+        "prepare",
+        "labels is None or sink.step.label in labels",
+        "True",
+    ),
+    Mutant(
+        "a shard forgets its watermarks",
+        tasks,
+        "run_shard",
+        "pages.updateValue(HEADER_KEY,",
+        "(lambda *_: None)(HEADER_KEY,",
+    ),
+    Mutant("a shard forgets its keys", shard.Shard, "save", "operator.save()", "pass"),
+    Mutant("counters are read twice", metrics, "take_snapshots", "held.pop(key)", "held[key]"),
+    Mutant(
+        "the watermark passes what holds it",
+        shard,
+        "_leaving_micros",
+        "micros if hold_micros is None else min(micros, hold_micros)",
+        "micros",
+    ),
+)
+"""Breaks of the order of commits, and of what is committed."""

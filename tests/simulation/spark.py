@@ -1,0 +1,772 @@
+"""A Spark of one process: it keeps what Structured Streaming promises, and nothing more.
+
+- The offsets of a micro-batch are logged before it runs, and a commit afterwards. One without a commit runs again, with
+  the same offsets and the same time, on the state of the version before.
+- A source of files logs which files it has chosen before the offsets are logged. If the driver dies in between, these
+  files are read together with the next ones.
+- Tasks run in any order. Each may run twice, and either attempt may count; the other one may go on for long. Rows that
+  were kept may be lost, and are computed again.
+- A query that is stopped ends where it is: within a job, or before or after it notes a commit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from disk import Disk, File, Folder, HadoopPath, plain
+from world import Process, World
+
+from penstock_spark.sources.stream_files import CHANGED, FILE, START
+from penstock_spark.stream.control import COMMAND, HEARTBEAT
+
+SECOND_MICROS = 1_000_000
+COMPACT_EVERY = 10
+"""Spark's log of files has the files of all earlier entries in every tenth entry."""
+
+Row = tuple[int, int, bytes]
+"""Level, key of the shard, and payload."""
+
+_CANCELLED = "Job 7 cancelled part of cancelled job group"
+
+
+class Interrupted(Exception):
+    """The thread of a query was interrupted."""
+
+
+class Accumulator:
+    """What tasks add counts when Spark takes the task for done."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.value: dict[Any, Any] = {}
+
+    def __reduce__(self) -> Any:
+        raise AssertionError("functions that Spark sends are not pickled here")
+
+    def add(self, more: dict[Any, Any]) -> None:
+        self._world.current.task.added.append(more)
+
+
+class Session:
+    """A SparkSession of one driver."""
+
+    version = pyspark.__version__
+
+    def __init__(self, world: World, disk: Disk, process: Process) -> None:
+        self.world, self.disk, self.process = world, disk, process
+        self.executors = Process(f"executors of {process.name}", process.machine, process.number + 1)
+        self.metrics = Accumulator(world)
+        self.on_begin: Callable[[int], None] = lambda number: None  # Called with each try of a micro-batch,
+        self.on_added: Callable[[dict[Any, Any]], None] = lambda added: None  # and with what its tasks tell.
+        settings: dict[str, Any] = {}
+        self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
+        self.sparkContext = SimpleNamespace(master="spark://sim", appName="sim")
+        self._jsc = SimpleNamespace(hadoopConfiguration=lambda: None)
+        path = type("Path", (HadoopPath,), {"disk": disk})
+        own = SimpleNamespace(current=lambda: SimpleNamespace(pid=lambda: process.number))
+        self._jvm = SimpleNamespace(
+            org=SimpleNamespace(
+                apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)))
+            ),
+            java=SimpleNamespace(lang=SimpleNamespace(ProcessHandle=own)),
+        )
+
+
+# Sources.
+
+
+@dataclass(eq=False)
+class Source:
+    """One source of a query, and the function that its tasks run."""
+
+    function: Callable[[Iterator[Any]], Iterator[Any]] | None = None
+
+    description = "RateStreamV2"
+
+    def begin(self, query: Query, number: int) -> None:
+        """The query starts, or starts again."""
+
+    def latest(self, before: Any, query: Query) -> Any:
+        """The offset to read up to now."""
+        raise NotImplementedError
+
+    def has_news(self, before: Any, query: Query) -> bool:
+        """Whether there may be something to read; cheap."""
+        raise NotImplementedError
+
+    def wakes_in(self, before: Any, query: Query) -> float | None:
+        """In how many seconds something is to be read; None if that is not known."""
+        return None
+
+    def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
+        """What each task gets: rows for shards, or records for the function."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class Numbers(Source):
+    """A row for each micro-batch, which is its number."""
+
+    to_rows: Callable[[int], list[Row]] = lambda clock_micros: []
+
+    def latest(self, before: Any, query: Query) -> Any:
+        return (before or 0) + 1
+
+    def has_news(self, before: Any, query: Query) -> bool:
+        return True
+
+    def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
+        if self.function is None:
+            return [self.to_rows(clock_micros)]
+        return [[pa.RecordBatch.from_pydict({"value": [end - 1]})]]
+
+
+@dataclass(eq=False)
+class Seconds(Source):
+    """A row for each second since the query first began, by the clock of its machine."""
+
+    to_rows: Callable[[int], list[Row]] = lambda clock_micros: []
+    began_micros: int = 0
+
+    def begin(self, query: Query, number: int) -> None:
+        log = f"{query.location}/sources/{number}"
+        found = query.disk.find(f"{log}/0")
+        if isinstance(found, File):
+            self.began_micros = int(found.content)
+            return
+        self.began_micros = query.now_micros()
+        query.log(log, "0", b"%d" % self.began_micros)
+
+    def latest(self, before: Any, query: Query) -> Any:
+        return max(before or 0, (query.now_micros() - self.began_micros) // SECOND_MICROS)
+
+    def has_news(self, before: Any, query: Query) -> bool:
+        return bool(self.latest(before, query) > (before or 0))
+
+    def wakes_in(self, before: Any, query: Query) -> float | None:
+        due = self.began_micros + ((before or 0) + 1) * SECOND_MICROS
+        return max(0.0, (due - query.now_micros()) / 1e6)
+
+    def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
+        first = max(start or 0, end - 10)
+        if self.function is None:
+            return [self.to_rows(clock_micros) * (end - first)] if end > first else []
+        numbers = list(range(start or 0, end))
+        times = [self.began_micros + number * SECOND_MICROS for number in numbers]
+        columns = {"value": numbers, "timestamp_micros": times, "clock": [clock_micros] * len(numbers)}
+        return [[pa.RecordBatch.from_pydict(columns)]] if numbers else []
+
+
+@dataclass(eq=False)
+class Files(Source):
+    """The files of a folder, in the order in which they have changed; each is read once."""
+
+    folder: str = ""
+    limit: int | None = None  # How many a micro-batch reads.
+    to_rows: Callable[[int, str], list[Row]] | None = None  # For lines that become rows without a function.
+    has_changes: bool = True  # Whether its rows tell when a file has changed.
+
+    columns = ["value", FILE, START, CHANGED]
+
+    def __post_init__(self) -> None:
+        self.description = f"FileStreamSource[file:{self.folder}]"
+
+    def begin(self, query: Query, number: int) -> None:
+        self._log = f"{query.location}/sources/{number}"
+        query.world.change(f"make {self._log}", lambda: query.disk.make(self._log))
+        self._entries: list[list[tuple[str, int]]] = []
+        self._unread: list[tuple[str, int]] = []
+        while (entry := self._entry(query, len(self._entries))) is not None:
+            self._entries.append(entry)
+        self._seen = {name for entry in self._entries for name, _ in entry}
+        self._looked: tuple[int, ...] = ()
+
+    def _entry(self, query: Query, number: int) -> list[tuple[str, int]] | None:
+        for name in (str(number), f"{number}.compact"):
+            found = query.disk.find(f"{self._log}/{name}")
+            if isinstance(found, File):
+                lines = map(json.loads, found.content.decode().splitlines()[1:])
+                return [(each["path"], each["timestamp"]) for each in lines if each["batchId"] == number]
+        return None
+
+    def latest(self, before: Any, query: Query) -> Any:
+        chosen, self._unread = self._unread, []
+        if not chosen:
+            self._looked = self._state(query)
+            query.world.look(f"list {self.folder}")
+            folder = query.disk.find(self.folder)
+            found = sorted(folder.children.items()) if isinstance(folder, Folder) else []
+            visible = [
+                (name, node.changed_millis)
+                for name, node in found
+                if isinstance(node, File) and not name.startswith((".", "_"))
+            ]
+            new = [(name, millis) for name, millis in visible if name not in self._seen]
+            chosen = sorted(new, key=lambda file: file[1])
+        if self.limit is not None:
+            chosen, self._unread = chosen[: self.limit], chosen[self.limit :]
+            if len(self._unread) < 0.2 * self.limit:
+                self._unread = []
+        if chosen:
+            self._note(query, chosen)
+        return {"logOffset": len(self._entries) - 1} if self._entries else None
+
+    def _note(self, query: Query, chosen: list[tuple[str, int]]) -> None:
+        number = len(self._entries)
+        is_compact = (number + 1) % COMPACT_EVERY == 0
+        entries = [*enumerate(self._entries), (number, chosen)] if is_compact else [(number, chosen)]
+        lines = [
+            json.dumps({"path": name, "timestamp": millis, "batchId": at})
+            for at, files in entries
+            for name, millis in files
+        ]
+        query.log(
+            self._log, f"{number}.compact" if is_compact else str(number), "\n".join(["v1", *lines]).encode()
+        )
+        self._entries.append(chosen)
+        self._seen.update(name for name, _ in chosen)
+
+    def has_news(self, before: Any, query: Query) -> bool:
+        return bool(self._unread) or self._state(query) != self._looked
+
+    def _state(self, query: Query) -> tuple[int, ...]:
+        folder = query.disk.find(self.folder)
+        return (folder.changed_millis, len(folder.children)) if isinstance(folder, Folder) else ()
+
+    def files_of(self, start: Any, end: Any) -> list[tuple[str, int]]:
+        first, last = (-1 if each is None else each["logOffset"] for each in (start, end))
+        return [file for entry in self._entries[first + 1 : last + 1] for file in entry]
+
+    def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
+        random = query.world.random
+        parts: list[Any] = []
+        for name, millis in self.files_of(start, end):
+            found = query.disk.find(f"{self.folder}/{name}")
+            assert isinstance(found, File)
+            lines = found.content.decode().splitlines()
+            if self.to_rows is not None:
+                parts.append([row for line in lines for row in self.to_rows(clock_micros, line)])
+                continue
+            cut = random.randrange(1, len(lines)) if len(lines) > 1 and random.random() < 0.3 else len(lines)
+            for at, some in ((0, lines[:cut]), (cut, lines[cut:])):
+                if some:
+                    record = self._record(some, f"file://{self.folder}/{name}", at, millis, clock_micros)
+                    # Spark packs small files into one task, as many as it likes.
+                    if parts and random.random() < 0.3:
+                        parts[-1].append(record)
+                    else:
+                        parts.append([record])
+        return parts
+
+    def _record(self, lines: list[str], file: str, at: int, millis: int, clock_micros: int) -> pa.RecordBatch:
+        count = len(lines)
+        columns = [pa.array(lines, pa.string()), pa.array([file] * count, pa.string())]
+        columns.append(pa.array([at] * count, pa.int64()))
+        names = ["value", FILE, START]
+        if self.has_changes:
+            columns.append(pa.array([millis * 1_000] * count, pa.int64()))
+            names.append(CHANGED)
+        columns.append(pa.array([clock_micros] * count, pa.int64()))
+        return pa.RecordBatch.from_arrays(columns, names=[*names, "clock"])
+
+
+# Frames.
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A frame without an end, and the query that it becomes."""
+
+    session: Session
+    sources: tuple[Source, ...]
+    levels: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(getattr(self.sources[0], "columns", []))
+
+    def withColumn(self, name: str, column: Any) -> Stream:
+        return self
+
+    def mapInArrow(self, function: Any, schema: Any) -> Stream:
+        (source,) = self.sources
+        source.function = function
+        return self
+
+    def unionAll(self, other: Stream) -> Stream:
+        return replace(self, sources=self.sources + other.sources)
+
+    def groupBy(self, name: str) -> Stream:
+        return self
+
+    @property
+    def writeStream(self) -> Stream:
+        return replace(self, options={})
+
+    def queryName(self, name: str) -> Stream:
+        return self
+
+    def option(self, name: str, value: Any) -> Stream:
+        self.options[name] = value
+        return self
+
+    def trigger(self, processingTime: str) -> Stream:
+        return self.option("interval", float(processingTime.split()[0]))
+
+    def foreachBatch(self, function: Any) -> Stream:
+        return self.option("function", function)
+
+    def format(self, name: str) -> Stream:
+        return self.option("function", lambda frame, number: frame.write.format(name).mode("append").save())
+
+    def start(self) -> Query:
+        return Query(self)
+
+
+class Rows:
+    """A frame of one micro-batch. Each action computes it anew, unless it is kept."""
+
+    def __init__(
+        self, query: Query, compute: Callable[[], list[list[Any]]], columns: tuple[str, ...]
+    ) -> None:
+        self.query, self.columns = query, columns
+        self._compute = compute
+        self._is_kept = False
+        self._kept: list[list[Any]] | None = None
+
+    def partitions(self) -> list[list[Any]]:
+        world = self.query.world
+        if self._kept is None or world.random.random() < world.chances.lost:
+            found = self._compute()
+            self._kept = found if self._is_kept else None
+            return found
+        return self._kept
+
+    def then(self, change: Callable[[list[list[Any]]], list[list[Any]]], *columns: str) -> Rows:
+        return Rows(self.query, lambda: change(self.partitions()), columns or self.columns)
+
+    def persist(self, level: Any) -> Rows:
+        self._is_kept = True
+        return self
+
+    def unpersist(self) -> None:
+        self._kept, self._is_kept = None, False
+
+    def coalesce(self, count: int) -> Rows:
+        def joined(parts: list[list[Any]]) -> list[list[Any]]:
+            return [sum(parts[number::count], []) for number in range(min(count, len(parts)))]
+
+        return self.then(joined)
+
+    repartition = coalesce
+
+    def limit(self, count: int) -> Rows:
+        assert count == 0
+        return self.then(lambda parts: [[]])
+
+    def mapInArrow(self, function: Any, schema: Any) -> Rows:
+        names = tuple(column.split()[0] for column in schema.split(","))
+
+        def task(rows: list[Any]) -> Iterator[Any]:
+            values = list(zip(*rows, strict=True)) or [() for _ in self.columns]
+            types = {"tag": pa.int32(), "value": pa.binary()}
+            arrays = [pa.array(each, types[name]) for name, each in zip(self.columns, values, strict=True)]
+            records = [pa.RecordBatch.from_arrays(arrays, names=list(self.columns))] if rows else []
+            for record in function(iter(records)):
+                yield from zip(*(column.to_pylist() for column in record.columns), strict=True)
+
+        return self.then(lambda parts: self.query.stage([partial(task, rows) for rows in parts]), *names)
+
+    def collect(self) -> list[Any]:
+        rows = [row for part in self.partitions() for row in part]
+        return [SimpleNamespace(**dict(zip(self.columns, row, strict=True))) for row in rows]
+
+    def toArrow(self) -> pa.Table:
+        rows = [row for part in self.partitions() for row in part]
+        values = list(zip(*rows, strict=True)) or [() for _ in self.columns]
+        return pa.table([pa.array(each, pa.binary()) for each in values], names=list(self.columns))
+
+    @property
+    def write(self) -> Any:
+        return SimpleNamespace(
+            format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=self.partitions))
+        )
+
+
+# What stands in for the few functions of the runner that make Spark's columns.
+
+
+def rows_of(sink: Any, frame: Rows) -> Rows:
+    return pages_in(
+        frame.then(lambda parts: [[row for row in part if row[0] == sink.level] for part in parts])
+    )
+
+
+def pages_in(frame: Rows) -> Rows:
+    return frame.then(
+        lambda parts: [[(0, payload) for _, _, payload in part] for part in parts], "tag", "value"
+    )
+
+
+def tasks_by_level(kept: Rows) -> dict[int, int]:
+    found: dict[int, set[int]] = {}
+    for number, part in enumerate(kept.partitions()):
+        for level, _, _ in part:
+            found.setdefault(level, set()).add(number)
+    return {
+        level: 1 if kept.query.world.random.random() < 0.3 else len(tasks) for level, tasks in found.items()
+    }
+
+
+def rows_inside(frame: Rows, plan: Any) -> Rows:
+    name, kind = str(plan.schema).split()
+
+    def cast(payload: bytes) -> Any:
+        return payload.decode() if kind == "string" else payload
+
+    return frame.then(lambda parts: [[(cast(row[2]),) for row in part] for part in parts], name)
+
+
+def beats(plan: Any, context: Any, heartbeat: str, keys: tuple[int, ...], is_live: bool) -> list[Stream]:
+    levels = [level.number for level in plan.levels[:1]]
+
+    def rows(clock_micros: int) -> list[Row]:
+        return [(level, key, f"{HEARTBEAT}{clock_micros}".encode()) for level in levels for key in keys]
+
+    match heartbeat:
+        case "none":
+            return []
+        case "numbers":
+            return [Stream(context.spark, (Numbers(to_rows=rows if is_live else lambda clock_micros: []),))]
+        case _:
+            return [Stream(context.spark, (Seconds(to_rows=rows),))]
+
+
+def commands(plan: Any, context: Any, checkpoint: Any, keys: tuple[int, ...]) -> list[Stream]:
+    if not plan.levels:
+        return []
+
+    def rows(clock_micros: int, line: str) -> list[Row]:
+        text = f"{COMMAND}{clock_micros} {line}".encode()
+        return [(level.number, key, text) for level in plan.levels for key in keys]
+
+    return [Stream(context.spark, (Files(folder=plain(checkpoint.control_location), to_rows=rows),))]
+
+
+# Queries.
+
+
+@dataclass(eq=False)
+class Task:
+    """What a task knows of itself, and what it has told."""
+
+    number: int
+    batch: int
+    added: list[dict[Any, Any]] = field(default_factory=list)
+    states: list[tuple[Any, dict[Any, Any]]] = field(default_factory=list)
+
+    def partitionId(self) -> int:
+        return self.number
+
+    def getLocalProperty(self, name: str) -> str:
+        return str(self.batch)
+
+
+class Pages:
+    """The state of one shard in one micro-batch: Spark's ``MapState``."""
+
+    def __init__(self, pages: dict[Any, Any]) -> None:
+        self.pages = dict(pages)
+
+    def getMapState(self, name: str, keys: Any, values: Any) -> Pages:
+        return self
+
+    def getValue(self, key: Any) -> Any:
+        return self.pages.get(key)
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        self.pages[key] = value
+
+    def removeKey(self, key: Any) -> None:
+        self.pages.pop(key, None)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a micro-batch reads: an entry of the log of offsets."""
+
+    number: int
+    clock_micros: int
+    starts: tuple[Any, ...]
+    ends: tuple[Any, ...]
+
+
+class Query:
+    """A running query."""
+
+    def __init__(self, stream: Stream) -> None:
+        session = stream.session
+        self.session, self.world, self.disk = session, session.world, session.disk
+        self.sources, self.levels = stream.sources, stream.levels
+        self.location = plain(stream.options["checkpointLocation"])
+        self._function = stream.options["function"]
+        self._interval: float | None = stream.options.get("interval")
+        self._failure: Exception | None = None
+        self._stops = False
+        self.isActive = True
+        self.lastProgress: dict[str, Any] | None = None
+        self.status = {"message": "Initializing sources", "isDataAvailable": False, "isTriggerActive": False}
+        self._jsq = SimpleNamespace(lastProgress=self._java_progress)
+        self.planned: Planned | None = None
+        self._actor = self.world.start("query", session.process, self._run)
+
+    def _java_progress(self) -> Any:
+        progress = self.lastProgress
+        return None if progress is None else SimpleNamespace(batchId=lambda: progress["batchId"])
+
+    def exception(self) -> Exception | None:
+        return self._failure
+
+    def stop(self) -> None:
+        self._stops = True
+        if self.isActive:
+            self.world.wait(None, lambda: not self.isActive)
+
+    def now_micros(self) -> int:
+        return (self.world.now_micros + self.world.set_by_micros) // 1_000 * 1_000
+
+    # Its thread.
+
+    def _run(self) -> None:
+        try:
+            self._follow()
+            message = "Stopped"
+        except Exception as error:
+            self.status.update(isDataAvailable=False, isTriggerActive=False)
+            message = "Stopped"
+            if not self._stops:
+                # For a moment, a query that has failed looks like one that has nothing to do.
+                self._failure = error
+                self.world.wait(self.world.random.choice((0.001, 0.2, 1.0)))
+                message = "Terminated with exception"
+        self.status["message"] = message
+        self.isActive = False
+
+    def _follow(self) -> None:
+        for number, source in enumerate(self.sources):
+            source.begin(self, number)
+        self._offsets: tuple[Any, ...] = (None,) * len(self.sources)
+        self._number = 0
+        again = self._recovered()
+        while not self._stops:
+            began_micros = self.world.now_micros + self.world.set_by_micros
+            self.status["isTriggerActive"] = True
+            self.planned = again or self._next()
+            again = None
+            if self.planned is None:
+                self.status.update(message="Waiting for data to arrive", isDataAvailable=False)
+                self.status["isTriggerActive"] = False
+                self._rest()
+                continue
+            self.status.update(message="Processing new data", isDataAvailable=True)
+            self._process(self.planned)
+            self._tell(self.planned, began_micros)
+            self.status.update(isTriggerActive=False, isDataAvailable=False)
+            if self._interval is not None:
+                self.world.wait(self._interval, lambda: self._stops)
+
+    def _recovered(self) -> Planned | None:
+        """The micro-batch that has to run again, if there is one."""
+        offsets, commits = (self._numbers(name) for name in ("offsets", "commits"))
+        if not offsets:
+            return None
+        last = max(offsets)
+        before = self._logged(last - 1).ends if last else self._offsets
+        planned = replace(self._logged(last), starts=before)
+        if last in commits:
+            self._offsets, self._number = planned.ends, last + 1
+            return None
+        self._offsets, self._number = before, last
+        return planned
+
+    def _numbers(self, name: str) -> set[int]:
+        self.world.look(f"list {self.location}/{name}")
+        return {int(each) for each in self.disk.names(f"{self.location}/{name}") if each.isdecimal()}
+
+    def _logged(self, number: int) -> Planned:
+        found = self.disk.find(f"{self.location}/offsets/{number}")
+        assert isinstance(found, File)
+        entry = json.loads(found.content)
+        # A new source begins where a query begins: there is none in this simulation.
+        assert len(entry["offsets"]) == len(self.sources)
+        return Planned(number, entry["clock"], (), tuple(entry["offsets"]))
+
+    def _next(self) -> Planned | None:
+        ends = tuple(
+            source.latest(before, self) for source, before in zip(self.sources, self._offsets, strict=True)
+        )
+        if ends == self._offsets:
+            return None
+        clock_micros = self.now_micros()
+        entry = json.dumps({"clock": clock_micros, "offsets": ends}).encode()
+        self.log(f"{self.location}/offsets", str(self._number), entry)
+        return Planned(self._number, clock_micros, self._offsets, ends)
+
+    def _rest(self) -> None:
+        pairs = list(zip(self.sources, self._offsets, strict=True))
+        soon = [each for source, before in pairs if (each := source.wakes_in(before, self)) is not None]
+
+        def is_over() -> bool:
+            return self._stops or any(source.has_news(before, self) for source, before in pairs)
+
+        self.world.wait(min(soon, default=None), is_over)
+        if not self._stops:
+            self.world.wait(0.01 * self.world.random.random())
+
+    def _process(self, planned: Planned) -> None:
+        self.world.note(f"micro-batch {planned.number} begins, up to {planned.ends}")
+        self.session.on_begin(planned.number)
+        rows = Rows(self, lambda: self._computed(planned), ("level", "shard", "payload"))
+        self._function(rows, planned.number)
+        self._interruptible()
+        self.log(f"{self.location}/commits", str(planned.number), b"v1\n{}")
+        self._offsets, self._number = planned.ends, planned.number + 1
+
+    def _tell(self, planned: Planned, began_micros: int) -> None:
+        stamp = datetime.fromtimestamp(began_micros / 1e6, UTC).isoformat(timespec="milliseconds")
+        self.lastProgress = {
+            "batchId": planned.number,
+            "timestamp": stamp.replace("+00:00", "Z"),
+            "sources": [
+                {
+                    "description": source.description,
+                    "startOffset": start,
+                    "endOffset": end,
+                    "latestOffset": None,
+                }
+                for source, start, end in zip(self.sources, planned.starts, planned.ends, strict=True)
+            ],
+        }
+
+    def log(self, folder: str, name: str, content: bytes) -> None:
+        """Writes a file of Spark's own: whole, and only if there is none."""
+        self._interruptible()
+        hidden = f"{folder}/.{name}.{self.world.names.getrandbits(32):08x}.tmp"
+        self.world.change(f"fill {hidden}", lambda: self.disk.put(hidden, content))
+
+        def rename() -> None:
+            if not self.disk.move(hidden, f"{folder}/{name}", replaces=False):
+                self.disk.drop(hidden)
+                raise RuntimeError(f"Concurrent update to the log. {name} exists already in {folder}")
+
+        self.world.change(f"rename to {folder}/{name}", rename)
+
+    def _interruptible(self) -> None:
+        if self._stops and self.world.random.random() < 0.5:
+            raise Interrupted("java.lang.InterruptedException")
+
+    # Its tasks.
+
+    def _computed(self, planned: Planned) -> list[list[Any]]:
+        """The rows for sinks: one job over the sources and all levels."""
+        bodies: list[Callable[[], Iterable[Any]]] = []
+        for source, start, end in zip(self.sources, planned.starts, planned.ends, strict=True):
+            if start != end:
+                for part in source.parts(start, end, planned.clock_micros, self):
+                    bodies.append(partial(self._read, source, part))
+        parts = self.stage(bodies)
+        for number, level in enumerate(self.levels, 1):
+            rows = [row for part in parts for row in part]
+            # A shuffle brings rows in any order.
+            self.world.random.shuffle(rows)
+            keys = level._shard_keys
+            parts = self.stage(
+                [partial(self._shard, level, (number, key), planned.number, rows) for key in keys]
+            )
+        return parts
+
+    def _read(self, source: Source, part: Any) -> Iterable[Any]:
+        if source.function is None:
+            return part
+        return (
+            row
+            for record in source.function(iter(part))
+            for row in zip(*(column.to_pylist() for column in record.columns), strict=True)
+        )
+
+    def _shard(self, level: Any, place: tuple[int, int], batch: int, rows: list[Any]) -> Iterator[Any]:
+        _, key = place
+        before = self.states.get((place, batch)) if batch else {}
+        assert before is not None, f"no state of version {batch}"
+        pages = Pages(before)
+        own = [row for row in rows if row[1] == key]
+        processor = object.__new__(type(level))
+        processor.__dict__.update(level.__dict__)
+        processor.init(pages)
+        if own:
+            for row in processor.handleInputRows((key,), iter(own), None):
+                yield tuple(row)
+        self.world.current.task.states.append(((place, batch + 1), pages.pages))
+
+    @property
+    def states(self) -> dict[Any, Any]:
+        """The stores of the checkpoint: a version for each micro-batch."""
+        found: dict[Any, Any] = self.disk.__dict__.setdefault("states", {}).setdefault(self.location, {})
+        return found
+
+    def stage(self, bodies: list[Callable[[], Iterable[Any]]]) -> list[list[Any]]:
+        """Runs tasks in any order; each may be tried twice."""
+        results: list[list[Any]] = [[] for _ in bodies]
+        order = list(range(len(bodies)))
+        self.world.random.shuffle(order)
+        for number in order:
+            results[number] = self._task(number, bodies[number])
+        return results
+
+    def _task(self, number: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
+        world, chances = self.world, self.world.chances
+        batch = self.planned.number if self.planned is not None else 0
+        if self._stops and world.random.random() < 0.5:
+            raise RuntimeError(_CANCELLED)
+        if world.random.random() < chances.straggler:
+            world.start("straggler", self.session.executors, lambda: self._straggle(number, batch, body))
+        if world.random.random() < chances.twice:
+            self._attempt(number, batch, body)
+        rows = self._attempt(number, batch, body)
+        world.now_micros += world.random.randrange(100_000)
+        return rows
+
+    def _attempt(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
+        """One attempt of a task that is done: its state is stored, and what it counted counts."""
+        task = Task(number, batch)
+        actor = self.world.current
+        actor.task = task
+        try:
+            rows = list(body())
+        finally:
+            actor.task = None
+        for place, pages in task.states:
+            self.world.change(f"store the state {place}", partial(self.states.__setitem__, place, pages))
+        for added in task.added:
+            self.session.metrics.value.update(added)
+            self.session.on_added(added)
+        return rows
+
+    def _straggle(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> None:
+        """An attempt that Spark has given up, and that goes on nevertheless; nobody hears of its end."""
+        self.world.current.task = Task(number, batch)
+        self.world.wait(self.world.random.random() * 3)
+        try:
+            for _ in body():
+                self.world.wait(self.world.random.random())
+        except Exception as error:
+            self.world.note(f"a straggler fails: {type(error).__name__}")
