@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PAUSE_SECONDS = 0.25
+PAUSE_SECONDS = 0.5
 NUMBERS_PER_PART = 20
 PARTITIONS = 2
 
@@ -28,7 +28,7 @@ class Feeder(threading.Thread):
         return self.parts * NUMBERS_PER_PART
 
     def run(self) -> None:
-        """Puts a part every quarter of a second."""
+        """Puts a part every half a second."""
         while not self._is_over.wait(PAUSE_SECONDS):
             numbers = [*range(self.count, self.count + NUMBERS_PER_PART)]
             try:

@@ -69,16 +69,16 @@ def read(pipeline: beam.Pipeline, settings: dict[str, Any]) -> Any:
     match settings["source"]:
         case "files":
             lines = beam.io.ReadFromText(f"{settings['folder']}/in/*.txt")
-            stream = lines.as_stream(lambda line: seconds_of(int(line)), watermark, max_files_per_batch=10)
-            return pipeline | stream | beam.Map(int)
+            stream = lines.as_stream(lambda line: seconds_of(int(line)), watermark, max_files_per_batch=200)
+            return pipeline | stream | beam.Map(int).with_output_types(int)
         case "kafka":
             from penstock.io.kafka import ReadFromKafka
 
             topic = ReadFromKafka({"bootstrap.servers": settings["brokers"]}, ["numbers"])
             stream = topic.as_stream(
-                lambda pair: seconds_of(int(pair[1])), watermark, max_records_per_batch=1_000
+                lambda pair: seconds_of(int(pair[1])), watermark, max_records_per_batch=4_000
             )
-            return pipeline | stream | beam.MapTuple(lambda key, value: int(value))
+            return pipeline | stream | beam.MapTuple(lambda key, value: int(value)).with_output_types(int)
         case _:
             from penstock.io.postgres_changes import ReadChangesFromPostgres
 
@@ -86,9 +86,9 @@ def read(pipeline: beam.Pipeline, settings: dict[str, Any]) -> Any:
                 settings["url"], "numbers", slot="fire", publication="numbers", initial_rows=False
             )
             stream = changes.as_stream(
-                lambda change: seconds_of(change[1].number), watermark, max_records_per_batch=1_000
+                lambda change: seconds_of(change[1].number), watermark, max_records_per_batch=4_000
             )
-            return pipeline | stream | beam.MapTuple(lambda kind, row: row.number)
+            return pipeline | stream | beam.MapTuple(lambda kind, row: row.number).with_output_types(int)
 
 
 def write(numbers: Any, sink: str, settings: dict[str, Any]) -> Any:
@@ -136,7 +136,7 @@ def build(settings: dict[str, Any], *flags: str) -> beam.Pipeline:
     options = [f"--checkpoint_location={settings['folder']}/checkpoint", "--mode=streaming"]
     options += ["--shuffle_partitions=2", "--fast_start", "--take_over"]
     pipeline = beam.Pipeline(options=PipelineOptions([*options, *flags]))
-    numbers = read(pipeline, settings).with_output_types(int)
+    numbers = read(pipeline, settings)
     for sink in settings["sinks"]:
         write(numbers, sink, settings)
     pairs = numbers | beam.Map(lambda number: (number % KEYS, number)).with_output_types(tuple[int, int])

@@ -42,35 +42,28 @@ class Round:
     source: str
     sinks: tuple[str, ...]
     points: tuple[str, ...]  # The points of commits, at which the driver is killed.
+    has_server: bool = (
+        False  # Whether PostgreSQL runs, and keeps the panes and the steps, which else are in files.
+    )
     is_on_cluster: bool = False
-
-    @property
-    def needs_server(self) -> bool:
-        """Whether PostgreSQL must run."""
-        return self.source == "postgres" or "postgres" in self.sinks
 
 
 _ALL = ("a micro-batch is written", "a checkpoint is opened")
+_TABLES = ("rows are merged", "rows are committed")
 ROUNDS = {
     "files": Round(
         "files",
-        ("text", "delta", "postgres"),
-        (
-            *_ALL,
-            "files are named",
-            "a Delta table is committed",
-            "rows are merged",
-            "rows are committed",
-        ),
+        ("text", "delta"),
+        (*_ALL, "files are named", "a Delta table is committed", *_TABLES),
+        has_server=True,
     ),
     "kafka": Round(
         "kafka", ("kafka", "iceberg"), (*_ALL, "an Iceberg table is committed", "files are named")
     ),
     "postgres": Round(
-        "postgres",
-        ("parquet", "postgres"),
-        (*_ALL, "files are named", "rows are merged", "rows are committed"),
+        "postgres", ("parquet", "postgres"), (*_ALL, "files are named", *_TABLES), has_server=True
     ),
+    "short": Round("files", ("text",), (*_ALL, "files are named")),
     "cluster": Round("files", ("text", "delta"), (*_ALL, "files are named"), is_on_cluster=True),
 }
 
@@ -183,7 +176,7 @@ def _prepared(
         "window_seconds": WINDOW_SECONDS,
     }
     server, brokers = None, []
-    if spec.needs_server:
+    if spec.has_server:
         from postgres_server import postgres
 
         server = stack.enter_context(postgres("wal_level=logical"))

@@ -61,7 +61,7 @@ def _spring(folder: Path, point: str, moment: str, arguments: tuple[Any, ...]) -
         file.unlink()
         _die()
     # A commit without files has nothing to lose: the next one has.
-    elif written := [path for path in arguments[1] if os.path.getsize(path)]:
+    elif written := [each.path for each in arguments[1] if os.path.getsize(each.path)]:
         file.unlink()
         _harm(trap["action"], Path(written[0]))
 

@@ -16,7 +16,7 @@ from typing import Any
 import program_processes
 
 PROGRAM = Path(__file__).with_name("fired_program.py")
-STALL_SECONDS_MAX = 180
+STALL_SECONDS_MAX = 300
 DISK_BYTES = 64 << 20
 
 
