@@ -24,7 +24,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cluster", action="store_true", help="run on a standalone cluster of this machine")
-    parser.add_argument("--rounds", nargs="+", choices=ROUNDS, default=["files", "kafka", "postgres"])
+    parser.add_argument(
+        "--rounds", nargs="+", choices=ROUNDS, default=["files", "kafka", "postgres", "clock"]
+    )
     parser.add_argument("--results", type=Path, help="a file for all that happened, as JSON")
     given = parser.parse_args()
     names = ["cluster"] if given.cluster else given.rounds

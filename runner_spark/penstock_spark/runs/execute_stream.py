@@ -39,6 +39,7 @@ _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _LISTED_BY_DRIVER = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _EVERYTHING = str(2**31 - 1)
+_READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
 _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
 
@@ -139,6 +140,9 @@ def _configure(context: Context, checkpoint: Checkpoint) -> None:
         # checksums beside each, as Hadoop's local file system already does.
         context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
         context.spark.conf.set(_FILE_CHECKSUM, "false")
+        # By default, the files in which Spark has noted what it has read stay for ten minutes after Spark has put them
+        # together, for file systems that show a new file late. A local disk shows it at once.
+        _set_if_free(context, _READ_FILES_LOGS_GO, "60s")
     # A micro-batch then writes only its changes instead of its whole store.
     _set_if_free(context, _CHANGELOG, "true")
     # By default, the files of a shuffle stay until Java's collector happens to find that nobody needs them.
