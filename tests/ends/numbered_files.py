@@ -68,8 +68,8 @@ def add(folder: Path, name: str, *lines: str) -> None:
         file.write("".join(f"{line}\n" for line in lines))
 
 
-def wait_for(condition: Any, result: Any) -> None:
-    until = time.monotonic() + 60
+def wait_for(condition: Any, result: Any, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "nothing happens"
         result.wait_until_finish(duration=50)

@@ -20,7 +20,7 @@ from pyarrow import orc
 from scores import FILES, Score, expected_of, put
 
 import penstock as beam
-from penstock.io import WriteToParquet
+from penstock.io import WriteToCsv, WriteToParquet
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -114,3 +114,24 @@ def test_a_batch_that_dies_half_way_is_replaced_by_the_next_one(
     assert rows_of("parquet", tmp_path) == [{"team": "a", "number": 1}, {"team": "b", "number": 3}]
     run([Score("b", 3), Score("c", 4)])
     assert rows_of("parquet", tmp_path) == [{"team": "b", "number": 3}, {"team": "c", "number": 4}]
+
+
+@pytest.mark.parametrize("partition_by", [None, "team"])
+def test_a_file_that_has_lost_its_end_does_not_get_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition_by: str | None
+) -> None:
+    """As when the machine of a task goes down before its disk has everything: the file would only seem to be whole."""
+    name_files = importlib.import_module("penstock_spark.sinks.files")._name_files
+
+    def shortened(system: Any, written: Any, names: Any, old: Any) -> None:
+        os.truncate(written[0].path, os.path.getsize(written[0].path) // 2)
+        name_files(system, written, names, old)
+
+    monkeypatch.setattr("penstock_spark.sinks.files._name_files", shortened)
+    pipeline = beam.Pipeline()
+    given = pipeline | beam.Create([Score("a", 1), Score("b", 2)]).with_output_types(Score)
+    _ = given | "Write" >> WriteToCsv(f"{tmp_path}/o", partition_by=partition_by)
+    with pytest.raises(Exception, match=r"a task had written \d+ bytes, and \d+ are there") as caught:
+        pipeline.run()
+    assert "at step 'Write" in str(caught.value)
+    assert not [*tmp_path.glob("**/o-*")]

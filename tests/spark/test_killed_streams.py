@@ -162,21 +162,24 @@ def test_a_driver_that_is_killed_again_and_again_and_then_python_workers(
         for batch in (4, 5):
             is_written = partial(written, checkpoint / next(iter(names)), batch)
             assert wait_for(is_written, process), log.read_text()
-            for worker in python_workers(process.pid):
-                os.kill(worker, signal.SIGKILL)
+            workers = python_workers(process.pid)
+            assert workers
+            for worker in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
         assert process.wait(WAIT_SECONDS_MAX) == 0, log.read_text()
     for name in names:
         assert content_of(out / name) == expected(name)
 
 
-def python_workers(group: int) -> list[int]:
-    """The processes of a group that run Spark's Python workers."""
+def python_workers(session: int) -> list[int]:
+    """The processes of a session that run Spark's Python workers, which are in process groups of their own."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
                 command = (entry / "cmdline").read_bytes()
-                if os.getpgid(int(entry.name)) == group and b"pyspark.daemon" in command:
+                if os.getsid(int(entry.name)) == session and b"pyspark.daemon" in command:
                     found.append(int(entry.name))
             except (OSError, ProcessLookupError):
                 continue

@@ -69,6 +69,9 @@ class LocalFiles:
         except OSError:
             return 0.0  # It goes away as we look.
 
+    def size(self, path: str) -> int:
+        return os.path.getsize(path)
+
     def read(self, path: str) -> bytes | None:
         """The bytes of a small file; None if it does not exist."""
         try:

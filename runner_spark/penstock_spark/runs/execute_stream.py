@@ -40,6 +40,11 @@ from penstock_spark.worker.unwritable import unwritable
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
+_LISTED_BY_DRIVER = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_EVERYTHING = str(2**31 - 1)
+_READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
+_SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
 
 def start(
@@ -169,9 +174,25 @@ def _configure(context: Context, checkpoint: Checkpoint) -> None:
         # checksums beside each, as Hadoop's local file system already does.
         context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
         context.spark.conf.set(_FILE_CHECKSUM, "false")
-    if context.spark.conf.get(_CHANGELOG, None) is None:
-        # A micro-batch then writes only its changes instead of its whole store.
-        context.spark.conf.set(_CHANGELOG, "true")
+        # By default, the files in which Spark has noted what it has read stay for ten minutes after Spark has put them
+        # together, for file systems that show a new file late. A local disk shows it at once.
+        _set_if_free(context, _READ_FILES_LOGS_GO, "60s")
+    # A micro-batch then writes only its changes instead of its whole store.
+    _set_if_free(context, _CHANGELOG, "true")
+    # By default, the files of a shuffle stay until Java's collector happens to find that nobody needs them.
+    _set_if_free(context, _SHUFFLES_GO, "true")
+    # By default, each micro-batch looks at more than 32 files in a job with a task for each of them, also at those that
+    # it has read long ago. Each task costs milliseconds, and memory outside of Java's heap until that is collected.
+    if is_local_session(context.spark):
+        _set_if_free(context, _LISTED_BY_DRIVER, _EVERYTHING)
+    else:
+        _set_if_free(context, _LISTING_TASKS, str(context.spark.sparkContext.defaultParallelism))
+
+
+def _set_if_free(context: Context, name: str, value: str) -> None:
+    """Sets a property, unless the user has."""
+    if context.spark.conf.get(name, None) is None:
+        context.spark.conf.set(name, value)
 
 
 def _name(settings: SparkOptions, context: Context) -> str:

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
 """Spark's setting that preserves what `penstock_spark.reports.at_work` has written when a worker dies."""
 
+_KEPT_FOR_PAGES = {
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.ui.dagGraph.retainedRootRDDs": "50",
+    "spark.sql.ui.retainedExecutions": "20",
+}
+"""How much Spark remembers for its pages, also without them: by default 1,000 jobs and queries and 100,000 tasks, which
+a stream reaches after hours, and which are some hundred megabytes."""
+
 DEFAULT_MASTER = "local[*]"
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -179,6 +189,8 @@ def _start(options: SessionOptions) -> SparkSession:
         conf["spark.master"] = master
         if is_local(master):
             conf |= _local_conf(master)
+            if not _has_pages(options.conf):
+                conf |= _KEPT_FOR_PAGES
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
     with environment(_python_environment(options.conf)), kept_handlers():
@@ -229,6 +241,10 @@ def _local_conf(master: str) -> dict[str, str]:
         # Spark's 200 partitions are for a cluster; a small stateful query was 15 times slower with them.
         "spark.sql.shuffle.partitions": str(local_cores(master)),
     }
+
+
+def _has_pages(conf: Mapping[str, str]) -> bool:
+    return conf.get("spark.ui.enabled", "false").lower() == "true"
 
 
 def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ or an earlier try, has left in the folder of a value that does not come any more
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import logging
 import os
@@ -146,12 +147,12 @@ class _Writing:
         """`opening` makes of a function that opens files on a local disk the one that tasks open files with."""
         temporary = os.path.join(folder, self.temporary)
         open_shard, partitions = opening(self.files.open_shard), self.files.partitions
-        make_inside = system.make_inside if isinstance(system, LocalFiles) else None
+        local = system if isinstance(system, LocalFiles) else None
 
         def make_encoder() -> Encoder:
             if partitions is None:
-                return _FileEncoder(temporary, open_shard)
-            return _PartitionEncoder(temporary, partitions, opening(partitions.open_file), make_inside)
+                return _FileEncoder(temporary, open_shard, local)
+            return _PartitionEncoder(temporary, partitions, opening(partitions.open_file), local)
 
         def write(frame: DataFrame) -> list[_Written]:
             return [_written(row.file, temporary) for row in frame.collect()]
@@ -241,7 +242,7 @@ class _Writing:
             old = {f"{folder}/{_below(inside, name)}" for inside, there in present.items() for name in there}
             # While the tasks wrote, this process may have stood still, and another run have gone on in its place.
             batch.check()
-            _name_files(system, [path for inside in written for path in written[inside]], paths, old)
+            _name_files(system, [each for inside in written for each in written[inside]], paths, old)
             for inside, name in stale:
                 system.remove(f"{folder}/{_below(inside, name)}")
             if stale:
@@ -261,18 +262,18 @@ class _Writing:
         batch: MicroBatch,
         temporary: str,
         make_empty: Callable[[str], None],
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[_Written]]:
         """The files that are written, in order, by their folders; with as many empty ones as are missing."""
-        written: dict[str, list[str]] = {}
-        for inside, path in sorted(found):
-            written.setdefault(inside, []).append(path)
+        written: dict[str, list[_Written]] = {}
+        for each in sorted(found):
+            written.setdefault(each.inside, []).append(each)
         if self.files.partitions is None:
-            paths = written.setdefault("", [])
+            files = written.setdefault("", [])
             empty_shards = 0 if batch.stream else self.files.empty_shards
-            wanted = max(self.files.shards, 1) if paths else empty_shards
-            for _ in range(wanted - len(paths)):
-                paths.append(f"{temporary}/empty-{identifier()}")
-                make_empty(paths[-1])
+            wanted = max(self.files.shards, 1) if files else empty_shards
+            for _ in range(wanted - len(files)):
+                files.append(_Written("", f"{temporary}/empty-{identifier()}"))
+                make_empty(files[-1].path)
         return written
 
 
@@ -281,10 +282,13 @@ class _Written(NamedTuple):
 
     inside: str  # The folders of its partition, such as ``country=DE/day=2026-01-02``; "" without partitions.
     path: str
+    size: int | None = None  # Its bytes when its task had written it, if the task could know.
 
 
-def _written(path: str, temporary: str) -> _Written:
-    return _Written(path[len(temporary) + 1 :].rpartition("/")[0], path)
+def _written(row: str, temporary: str) -> _Written:
+    """What a row of `_rows` tells."""
+    size, _, path = row.partition(" ")
+    return _Written(path[len(temporary) + 1 :].rpartition("/")[0], path, int(size) if size else None)
 
 
 def _below(*parts: str) -> str:
@@ -300,12 +304,14 @@ def _present(system: FileSystem, folder: str, files: FileSink, beginning: str) -
     return system.names_below(folder, [*levels, beginning])
 
 
-def _name_files(system: FileSystem, written: Sequence[str], names: Sequence[str], old: set[str]) -> None:
+def _name_files(system: FileSystem, written: Sequence[_Written], names: Sequence[str], old: set[str]) -> None:
     """Gives files their names; if a store fails on the way, the new names go again as far as it lets them."""
+    if isinstance(system, LocalFiles):
+        _check_whole(system, written)
     named: list[str] = []
     try:
         for source, name in zip(written, names, strict=True):
-            system.replace(source, name)
+            system.replace(source.path, name)
             named.append(name)
     except OSError:
         if isinstance(system, StoreFiles):
@@ -314,6 +320,17 @@ def _name_files(system: FileSystem, written: Sequence[str], names: Sequence[str]
                     with contextlib.suppress(OSError):
                         system.remove(name)
         raise
+
+
+def _check_whole(system: LocalFiles, written: Sequence[_Written]) -> None:
+    """Raises an OSError if a file is not as its task has left it: a machine that goes down loses what it had to write.
+
+    Nobody could see afterwards that lines are missing in a file that has its name.
+    """
+    for each in written:
+        if each.size is not None and (found := system.size(each.path)) != each.size:
+            what = f"a task had written {each.size} bytes, and {found} are there"
+            raise OSError(errno.EIO, what, each.path)
 
 
 def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
@@ -348,9 +365,12 @@ def names_like(example: str) -> re.Pattern[str]:
 class _FileEncoder(Encoder):
     """Writes a task's elements to files, and returns the files' names; without elements it writes no file."""
 
-    def __init__(self, temporary: str, open_shard: Callable[[str], ShardWriter]) -> None:
+    def __init__(
+        self, temporary: str, open_shard: Callable[[str], ShardWriter], local: LocalFiles | None
+    ) -> None:
         self._temporary = temporary
         self._open_shard = open_shard
+        self._local = local
         self._writer: ShardWriter | None = None
         self._files: list[str] = []
 
@@ -361,11 +381,11 @@ class _FileEncoder(Encoder):
             rest = rest[taken:]
             if rest:
                 self._close()
-        return _rows(())
+        return _rows((), self._local)
 
     def finish(self) -> pa.RecordBatch | None:
         self._close()
-        return _rows(self._files)
+        return _rows(self._files, self._local)
 
     def _shard(self) -> ShardWriter:
         if self._writer is None:
@@ -388,25 +408,25 @@ class _PartitionEncoder(Encoder):
         temporary: str,
         partitions: Partitions,
         open_file: Callable[[str], RowsWriter],
-        make_inside: Callable[[str, str], None] | None,
+        local: LocalFiles | None,
     ) -> None:
         self._temporary = temporary
         self._open_file = open_file
-        self._make_inside = make_inside
+        self._local = local
         self._writer = PartitionWriter(partitions, self._open_in)
         self._files: list[str] = []
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         self._writer.write(values)
-        return _rows(())
+        return _rows((), self._local)
 
     def finish(self) -> pa.RecordBatch | None:
         self._writer.close()
-        return _rows(self._files)
+        return _rows(self._files, self._local)
 
     def _open_in(self, inside: str) -> RowsWriter:
-        if self._make_inside is not None:
-            self._make_inside(self._temporary, inside)
+        if self._local is not None:
+            self._local.make_inside(self._temporary, inside)
         self._files.append(f"{self._temporary}/{inside}/{_unique_name(0)}")
         return self._open_file(self._files[-1])
 
@@ -418,5 +438,7 @@ def _unique_name(number: int) -> str:
     return f"{partition:06d}-{number:06d}-{identifier()}"
 
 
-def _rows(files: Iterable[str]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(list(files), pa.string())], names=["file"])
+def _rows(files: Iterable[str], local: LocalFiles | None) -> pa.RecordBatch:
+    """The sizes and the paths of some files; without `local` they are in a store, and the sizes are not known."""
+    rows = [f"{'' if local is None else local.size(file)} {file}" for file in files]
+    return pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["file"])

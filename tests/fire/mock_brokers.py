@@ -1,0 +1,18 @@
+"""A cluster of Kafka in a process of its own, which a fault can stop.
+
+It says where it listens, and ends with its input.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1] / "ends"))
+    from brokers import Mock
+
+    mock = Mock()
+    mock.make("numbers")
+    print(mock.servers, flush=True)
+    sys.stdin.read()

@@ -1,0 +1,33 @@
+"""A stream looks for new files without a job, however many files there are that it has read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import penstock as beam
+from penstock.io import WriteToMemory
+from penstock.options.pipeline_options import PipelineOptions
+
+MANY = 40
+"""By default, Spark looks at more than 32 files in a job with a task for each."""
+
+
+def descriptions_of_jobs(spark: Any) -> list[str]:
+    jobs = spark._jsc.sc().statusStore().jobsList(spark._jvm.java.util.ArrayList())
+    return [str(jobs.apply(number).description()) for number in range(jobs.size())]
+
+
+def test_a_stream_looks_for_new_files_without_a_job_with_a_task_for_each_file(
+    spark: Any, tmp_path: Path
+) -> None:
+    for number in range(MANY):
+        (tmp_path / f"{number:02}.txt").write_text(f"{number}\n")
+    found: list[str] = []
+    with beam.Pipeline(options=PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"])) as pipeline:
+        lines = beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+        _ = pipeline | lines | WriteToMemory(found)
+    assert sorted(map(int, found)) == [*range(MANY)]
+    jobs = descriptions_of_jobs(spark)
+    assert jobs
+    assert not [job for job in jobs if f"{MANY} paths" in job]
