@@ -19,7 +19,7 @@ SUBJECT = Subject(
                 print(found)
                 """,
             see=r"""
-                ['\ufeffa', 'b', '', 'c\rd\r']
+                ['a', 'b', '', 'c\rd\r']
                 """,
             files={"lines.txt": b"\xef\xbb\xbfa\r\nb\n\nc\rd\r", "more.txt": ""},
             on_spark=True,
