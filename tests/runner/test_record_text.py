@@ -1,4 +1,4 @@
-"""The text of CSV and JSON files whose columns no type tells: every value stands below its own name, and none is lost."""
+"""CSV and JSON files whose columns no type tells: every value stands below its own name, and none is lost."""
 
 from __future__ import annotations
 
