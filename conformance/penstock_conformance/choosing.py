@@ -42,6 +42,7 @@ def _of_name(scenarios: Sequence[Scenario], name: str) -> list[Scenario]:
         raise refusal(
             ValueError,
             f"no transcript shows {name!r}",
+            where="",
             hint=f"{hint}`penstock conformance --list` lists all names",
         )
     return found
@@ -52,7 +53,10 @@ def modes_chosen(wanted: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in MODES:
             raise refusal(
-                ValueError, f"the engine mode {name!r} is unknown", hint=f"use one of {', '.join(MODES)}"
+                ValueError,
+                f"the engine mode {name!r} is unknown",
+                where="",
+                hint=f"use one of {', '.join(MODES)}",
             )
     return tuple(mode for mode in MODES if not wanted or mode in wanted)
 

@@ -114,7 +114,7 @@ def _sql(options: argparse.Namespace) -> int:
     try:
         from penstock.sql.console import Console
     except ModuleNotFoundError as missing:
-        raise refusal(ValueError, str(missing), hint="pip install 'penstock[sql]'") from None
+        raise refusal(ValueError, str(missing), where="", hint="pip install 'penstock[sql]'") from None
     texts = [options.file.read_text(encoding="utf-8")] if options.file else []
     if options.statements is not None:
         texts.append(options.statements)
@@ -128,7 +128,10 @@ def _conformance(options: argparse.Namespace) -> int:
     """Plays the selected scenarios; see `main`."""
     if options.table and (options.mode or options.figure):
         raise refusal(
-            ValueError, "the table needs all scenarios", hint="leave out --mode and --figure, or --table"
+            ValueError,
+            "the table needs all scenarios",
+            where="",
+            hint="leave out --mode and --figure, or --table",
         )
     sources = chapters() if options.table else ()
     modes = modes_chosen(options.mode)
@@ -138,7 +141,7 @@ def _conformance(options: argparse.Namespace) -> int:
         return 0
     if not any(mode in scenario.modes for scenario in scenarios for mode in modes):
         what = f"no selected scenario is written for the mode {' or '.join(modes)}"
-        raise refusal(ValueError, what, hint="leave out --mode, or select more figures")
+        raise refusal(ValueError, what, where="", hint="leave out --mode, or select more figures")
     if options.report:
         report.prepare(options.report)
     given = {"master": options.master, "checkpoint_location": options.checkpoint, "without": options.without}
@@ -150,7 +153,7 @@ def _conformance(options: argparse.Namespace) -> int:
     )
     if all(outcome.status is Status.NOT_PLAYED for outcome in outcomes):
         reasons = "; ".join(dict.fromkeys(outcome.text for outcome in outcomes))
-        raise refusal(ValueError, f"nothing was played: {reasons}", hint="add --engine bare")
+        raise refusal(ValueError, f"nothing was played: {reasons}", where="", hint="add --engine bare")
     if options.report:
         report.write(options.report, outcomes)
     if options.table:

@@ -63,7 +63,7 @@ def start(**arguments: Any) -> None:
         raise
     except Exception as error:
         what = f"Spark cannot run a pipeline of one element: {_first_line(error)}"
-        raise RunnerError(what, hint="read Spark's output above, and check --master") from error
+        raise RunnerError(what, where="", hint="read Spark's output above, and check --master") from error
 
 
 def on_spark(

@@ -33,7 +33,7 @@ def _written(folder: Path, name: str, text: str) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         what = f"no report can be written to {folder}: {error.strerror}"
-        raise refusal(ValueError, what, hint="pass another folder to --report") from None
+        raise refusal(ValueError, what, where="", hint="pass another folder to --report") from None
 
 
 def page_of(outcomes: Sequence[Outcome]) -> str:

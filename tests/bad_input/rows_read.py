@@ -19,7 +19,7 @@ SUBJECT = Subject(
                 print(found)
                 """,
             see=r"""
-                ['\ufeffa', 'b', '', 'c\rd\r']
+                ['a', 'b', '', 'c\rd\r']
                 """,
             files={"lines.txt": b"\xef\xbb\xbfa\r\nb\n\nc\rd\r", "more.txt": ""},
             on_spark=True,
@@ -42,14 +42,15 @@ SUBJECT = Subject(
             "a compressed file that is cut off",
             write=r"""
                 import gzip
+                from pathlib import Path
 
-                open("lines.txt.gz", "wb").write(gzip.compress(b"a\n" * 1000)[:-12])
+                Path("lines.txt.gz").write_bytes(gzip.compress(b"a\n" * 1000)[:-12])
                 p | "Read" >> beam.io.ReadFromText("lines.txt.gz") | beam.Map(print)
                 p.run()
                 """,
             see="""
                 penstock.error.RunnerError: /data/lines.txt.gz is damaged or incomplete
-                  at step 'Read' (game.py:4)
+                  at step 'Read' (game.py:5)
                   hint: replace the file with a complete one; if a program is still writing it, wait until it is done
                 """,
             on_spark=True,

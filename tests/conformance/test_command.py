@@ -137,7 +137,10 @@ def test_where_nothing_can_be_written_nothing_is_played(
 @pytest.mark.parametrize(
     ("error", "what"),
     [
-        (RunnerError("there is no Java", hint="install one"), "there is no Java\n  hint: install one\n"),
+        (
+            RunnerError("there is no Java", where="", hint="install one"),
+            "there is no Java\n  hint: install one\n",
+        ),
         (
             OSError("no such master\n at ..."),
             "Spark cannot run a pipeline of one element: OSError: no such master\n"

@@ -16,6 +16,8 @@ from penstock_spark.checkpoints import lease
 from penstock_spark.checkpoints.folder import ENDED, PLAN, open_at
 from penstock_spark.checkpoints.holder import Holder, this_holder
 from penstock_spark.checkpoints.lease import Timing, take_lease
+from penstock_spark.files.temporary import is_abandoned, new_name
+from penstock_spark.process.identity import Process, this_process
 
 
 def wrong_content(chance: Chance, content: bytes) -> bytes:
@@ -98,5 +100,25 @@ def test_a_damaged_holder_is_none_or_can_be_shown_and_asked(count: int) -> None:
         assert holder.processes
         assert str(holder)
         holder.is_dead()
+
+    each_seed(count, law)
+
+
+@seeds(300, 50_000)
+def test_a_damaged_mark_of_a_folder_of_unfinished_files_names_no_process_or_one_that_can_be_asked(
+    count: int,
+) -> None:
+    mark = this_process().to_json()
+    name = new_name()
+    assert not is_abandoned(name, mark, 1e9)
+
+    def law(chance: Chance) -> None:
+        wrong = wrong_content(chance, mark)
+        process = Process.from_json(wrong)
+        assert process is None or process.has_ended() in (None, True, False)
+        if process is None:
+            # Nobody knows whose it is: time decides.
+            assert is_abandoned(name, wrong, 1e9)
+            assert not is_abandoned(name, wrong, 1)
 
     each_seed(count, law)

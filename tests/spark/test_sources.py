@@ -134,6 +134,21 @@ def test_a_line_of_ten_megabytes_is_one_element(tmp_path: Path, read: Any) -> No
     assert [len(line) for line in read(ReadFromText(f"{tmp_path}/a.txt"))] == [10_000_000] * 3
 
 
+@pytest.mark.xfail(
+    strict=True, reason="Spark's line reader does not say whether a line end follows the last line"
+)
+def test_a_return_at_the_end_of_a_compressed_file_belongs_to_the_line(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a\r"))
+    assert read(ReadFromText(f"{tmp_path}/a.txt.gz")) == ["a\r"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.xz"])
+def test_a_mark_of_the_byte_order_is_no_part_of_the_first_line(tmp_path: Path, read: Any, name: str) -> None:
+    pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(Path(name).suffix, bytes)
+    (tmp_path / name).write_bytes(pack("\ufeffa\n\ufeffb\n".encode()))
+    assert read(ReadFromText(f"{tmp_path}/{name}")) == ["a", "\ufeffb"]
+
+
 def test_bytes_that_are_not_utf8_are_an_error_that_says_what_to_do(tmp_path: Path, read: Any) -> None:
     (tmp_path / "a.txt").write_bytes(b"fine\nsecret\xff\n")
     with pytest.raises(PythonException) as caught:

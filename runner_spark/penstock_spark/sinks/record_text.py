@@ -99,7 +99,7 @@ def check_arguments(method: str, sink: ColumnSink, where: str) -> None:
     known = list(inspect.signature(getattr(pd.DataFrame, method)).parameters)[1:]
     for name, _ in sink.options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
             hint = f"did you mean {near[0]}?" if near else f"see the arguments of pandas.DataFrame.{method}"
             raise refusal(TypeError, f"{method} of pandas has no argument {name!r}", where=where, hint=hint)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _LIBRARY_FOLDER = os.path.dirname(os.__file__) + os.sep
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_RUNNER_FOLDER = f"{os.sep}penstock_spark{os.sep}"
+_OUR_FOLDERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("penstock_spark", "penstock_conformance"))
 _ENGINE = ("pyspark", "py4j")
 
 
@@ -58,7 +58,7 @@ def _is_of_others(file: str) -> bool:
     """Whether a file is part of penstock or of Python, and not of the user's program."""
     if file.startswith(_LIBRARY_FOLDER):
         return not file.startswith((f"{_LIBRARY_FOLDER}site-packages", f"{_LIBRARY_FOLDER}dist-packages"))
-    return file.startswith((_PACKAGE_FOLDER, "<frozen ")) or _RUNNER_FOLDER in file
+    return file.startswith((_PACKAGE_FOLDER, "<frozen ")) or any(folder in file for folder in _OUR_FOLDERS)
 
 
 def here() -> str | None:

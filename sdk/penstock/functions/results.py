@@ -18,12 +18,15 @@ def check_result(result: Any) -> None:
     """
     if isinstance(result, (str, bytes, dict)):
         kind = type(result).__name__
-        what = f"Returning a {kind} from a ParDo or FlatMap is discouraged"
+        what = f"Returning a {kind} from a ParDo or FlatMap is discouraged."
         raise refusal(TypeError, what, hint=f"return list({kind} ...), or a list with the one element")
     if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
         if isinstance(result, UNAWAITED):
             raise unawaited([result])
-        what = f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead"
+        what = (
+            f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
+            f"{type(result).__name__!r} object is not iterable and gives no outputs"
+        )
         raise refusal(TypeError, what, hint="yield the element, return [element], or use Map")
 
 

@@ -6,6 +6,7 @@ r"""Cutting bytes into records at a delimiter, as Beam's text source does it: es
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8 as BYTE_ORDER_MARK
 from collections.abc import Iterable, Iterator
 
 from penstock.base.whole_numbers import check_whole_number
@@ -61,7 +62,7 @@ def records(
     Yields:
         Each record, but not an empty rest after the last delimiter.
     """
-    for number, (record, end) in enumerate(_cut(chunks, delimiter or b"\n", escapechar)):
+    for number, (record, end) in enumerate(_cut(_without_mark(chunks), delimiter or b"\n", escapechar)):
         if number < skip:
             continue
         if not strip:
@@ -75,6 +76,18 @@ def records(
             yield record[:-1]
         else:
             yield record
+
+
+def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks, without a byte order mark at the beginning of the file."""
+    rest = iter(chunks)
+    begun = b""
+    for chunk in rest:
+        begun += chunk
+        if len(begun) >= len(BYTE_ORDER_MARK):
+            break
+    yield begun.removeprefix(BYTE_ORDER_MARK)
+    yield from rest
 
 
 def _cut(

@@ -39,7 +39,8 @@ class ReadFromText(SourceTransform[str]):
     r"""The lines of text files, as strings (Beam's ``ReadFromText``).
 
     Lines end with ``\n`` or ``\r\n``. Spark reads and splits the files, and knows more compressions by their suffix
-    than Beam; it removes a byte-order mark at the beginning of a file.
+    than Beam. A byte-order mark at the beginning of a file is removed; Beam keeps it. In compressed files, a ``\r`` at
+    the very end of a file is removed as well, though no ``\n`` follows it.
 
     Args:
         file_pattern: The path; ``*`` matches within a folder, ``**`` across, ``?`` one character, ``[ab]`` a set. A

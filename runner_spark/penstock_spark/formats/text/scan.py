@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.filesystems import FileSystems
-from penstock.io.records import records
+from penstock.io.records import BYTE_ORDER_MARK, records
 from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
@@ -99,7 +99,9 @@ class SplitReader:
         delimiter = self.source.delimiter or b"\n"
         for number in batch.column(0).to_pylist():
             for split in self.parts[number]:
-                for block in self._blocks(split, delimiter):
+                for number_of_block, block in enumerate(self._blocks(split, delimiter)):
+                    if split.start == 0 and number_of_block == 0:
+                        block = block.removeprefix(BYTE_ORDER_MARK)  # Spark's reader does so, too.
                     lines = self._lines(block, delimiter)
                     yield [(split.name, line) for line in lines] if self.source.with_filename else lines
 
