@@ -219,6 +219,8 @@ def open_at(
     _forget_folders(place, [opened.plan, *plans])
     if plans and opened.plan["folder"] not in {plan["folder"] for plan in plans}:
         rewrite(opened, plans[-1])
+        # That may have taken long enough for another run to take over.
+        opened.check()
     _keep(place, opened.plan, plans)
     for name in (opened.plan["folder"], _CONTROL, _INPUTS):
         place.inside(name).make()
