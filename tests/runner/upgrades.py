@@ -164,8 +164,9 @@ ROWS = (
     ),
     Row(
         "sources in another order",
-        "continues; the state is written anew",
+        "continues, with a note; the state is written anew",
         (Change(TWO, replace(LIVE, more_sources=("Ages", "Names"))),),
+        note="the sources are in another order\n  - Names, Ages, Clicks\n  + Ages, Names, Clicks",
         is_rewritten=True,
     ),
     Row(

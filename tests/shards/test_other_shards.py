@@ -39,7 +39,7 @@ def played(query: ToyQuery, random: Random | None) -> list[Any]:
     return sorted(map(repr, found))
 
 
-@pytest.fixture(params=[5, pytest.param(60, marks=pytest.mark.soak)], ids=["few", "many"])
+@pytest.fixture(params=[3, pytest.param(60, marks=pytest.mark.soak)], ids=["few", "many"])
 def seeds(request: pytest.FixtureRequest) -> int:
     """In how many ways the state is divided."""
     return int(request.param)

@@ -27,6 +27,11 @@ VERSIONS = sorted(path.name for path in FOLDER.iterdir() if (path / KEEP.ARCHIVE
 def unpack(version: str, folder: Path) -> dict[str, list[str]]:
     """Unpacks what a version has kept; what the program writes in the end."""
     KEEP.unpack(FOLDER / version / KEEP.ARCHIVE, folder)
+    return expected(version)
+
+
+def expected(version: str) -> dict[str, list[str]]:
+    """What the program writes in the end."""
     return dict(json.loads((FOLDER / version / KEEP.EXPECTED).read_text()))
 
 

@@ -45,7 +45,8 @@ def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> N
         "-p",
         "no:xdist",
         "-m",
-        "every_spark",
+        # Without the word, the long tests would be left out.
+        "every_spark and (soak or not soak)",
         # The other files would only be imported.
         *(str(path) for path in sorted(_TESTS.rglob("test_*.py")) if "every_spark" in path.read_text()),
     )

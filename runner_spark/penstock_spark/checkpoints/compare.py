@@ -220,6 +220,8 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
     before, after = _sources(old), _sources(new)
     yield from (f"the source '{label}' is no longer read" for label in before if label not in after)
     yield from (f"the source '{label}' is read from its beginning" for label in after if label not in before)
+    if [label for label in before if label in after] != [label for label in after if label in before]:
+        yield _changed("the sources are in another order", ", ".join(before), ", ".join(after))
     yield from (
         f"the pipeline no longer writes to '{label}'" for label in old["sinks"] if label not in new["sinks"]
     )

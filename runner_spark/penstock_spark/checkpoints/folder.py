@@ -151,7 +151,7 @@ def open_checkpoint(
         spark: A session with the file system of the folder.
         location: The folder; without a scheme, a local path.
         signature: The pipeline's `penstock_spark.checkpoints.signature.signature_of`.
-        drop_state: The labels of groupings whose state may be given up.
+        drop_state: The labels of groupings and sources whose state may be given up.
         prepare: Called with the checkpoint before the pipeline's plan is written.
         run: The name under which the run holds the checkpoint; None if no other run can know the folder.
         take_over: Whether to wait until another run that holds the checkpoint has stopped.
@@ -233,6 +233,7 @@ def open_at(
     _forget_folders(place, [opened.plan, *plans])
     if plans and opened.plan["folder"] not in {plan["folder"] for plan in plans}:
         rewrite(opened, plans[-1])
+        # That may have taken long enough for another run to take over.
         opened.check()
     _keep(place, opened.plan, plans)
     for name in (opened.plan["folder"], _CONTROL, _INPUTS):

@@ -56,6 +56,8 @@ _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", p
 _SNAPSHOTS = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
 _STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _SHUFFLES = "spark.sql.shuffle.partitions"
+_PAGE = ("shard", "grouping", "page", "content")
+_TALLY = ("grouping", "number", "total")
 _OFFSETS = "v1"
 _HINT = "go on with the number of shards, the levels and the sources that the checkpoint has"
 _SEEDS_VERSION = 1
@@ -262,42 +264,44 @@ class Rewriting:
 def _cutting(
     level: int, division: Division, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
     before, after = shard_keys(division.before), shard_keys(division.after)
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        import_like_driver(sys_path)
-        for record in promptly(records):
-            for row in record.to_pylist():
-                if row["grouping"] not in division.kept:
-                    continue
-                shard = before.index(row["shard"])
-                cut = pieces(division, waits, shard, row["grouping"], row["page"], row["content"])
-                for new, piece in cut:
-                    columns = [[level], [after[new]], [seed_of_piece(piece)]]
-                    arrays = [
-                        pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)
-                    ]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+        for key, label, number, content in _kept(records, division, sys_path):
+            for shard, piece in pieces(division, waits, before.index(key), label, number, content):
+                row = level, after[shard], seed_of_piece(piece)
+                columns = zip(row, _SCHEMA, strict=True)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([value], field.type) for value, field in columns], schema=_SCHEMA
+                )
 
     return run
 
 
 def _tallying(division: Division, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
+
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        import_like_driver(sys_path)
-        for record in promptly(records):
-            for row in record.to_pylist():
-                if row["grouping"] in division.kept:
-                    label, names = (
-                        row["grouping"],
-                        names_in(division, row["grouping"], row["page"], row["content"]),
-                    )
-                    columns = [[label], [len(names)], [sum(map(crc32, names))]]
-                    yield pa.RecordBatch.from_arrays(
-                        [*map(pa.array, columns)], ["grouping", "number", "total"]
-                    )
+        for _, label, number, content in _kept(records, division, sys_path):
+            names = names_in(division, label, number, content)
+            row = label, len(names), sum(map(crc32, names))
+            yield pa.RecordBatch.from_arrays([pa.array([value]) for value in row], [*_TALLY])
 
     return run
+
+
+_Page = tuple[int, str, int, bytes]
+"""The key of the page's shard, the label of its grouping, its number, and its content."""
+
+
+def _kept(records: Iterator[Any], division: Division, sys_path: tuple[str, ...]) -> Iterator[_Page]:
+    """The pages of groupings that are not given up."""
+    import_like_driver(sys_path)
+    for record in promptly(records):
+        for row in zip(*(record.column(name).to_pylist() for name in _PAGE), strict=True):
+            if row[1] in division.kept:
+                yield row
 
 
 def moved_offsets(content: bytes, places: Sequence[int | None], shards: int) -> bytes:

@@ -170,14 +170,16 @@ class SparkOptions(PipelineOptions):
         spark_conf: Spark properties; ``--spark_conf=key=value``, repeatable. Everybody on the machine can read a
             command line: put secrets into `spark_conf_file`.
         spark_conf_file: A file of Spark properties, like ``spark-defaults.conf``; `spark_conf` wins.
-        shuffle_partitions: The number of partitions of a shuffle; None leaves it to Spark.
+        shuffle_partitions: The number of partitions of a shuffle; None takes the number of the checkpoint, if there is
+            one, or leaves it to Spark.
         checkpoint_location: The folder in which a streaming pipeline keeps its progress and state.
         events_per_batch: How many events of a TestStream make a micro-batch; None puts all into one.
         trigger_interval: The seconds between the beginnings of two micro-batches; None begins one when something
             arrives, and once a second while timers wait for the clock.
         without: The names of optimisations to switch off, of `OPTIMISATIONS`, or ``all``.
         record_events: How many elements and panes of each grouping are recorded, for ``result.figure``; None for none.
-        drop_state: The labels of groupings that the pipeline no longer has, and whose state in the checkpoint may go.
+        drop_state: The labels of groupings and sources that the pipeline no longer has: the state of the groupings in
+            the checkpoint may go, and how far the sources were read.
         drain_on_signal: Makes Ctrl-C and SIGTERM drain a stream, instead of cancelling it.
         take_over: Ends another run that holds the checkpoint, and continues from there.
         progress: ``off`` hides the progress of a batch; ``auto`` shows a bar on a terminal, and lines elsewhere.
@@ -234,7 +236,7 @@ class SparkOptions(PipelineOptions):
             "--drop_state",
             action="append",
             default=None,
-            help="The label of a grouping whose state in the checkpoint may go; repeatable.",
+            help="The label of a grouping or a source whose state in the checkpoint may go; repeatable.",
         )
         parser.add_argument(
             "--progress", default="auto", help="off hides the progress of a batch; auto shows it."
