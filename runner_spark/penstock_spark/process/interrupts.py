@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from penstock_spark.process.progress import line_start
+
 _NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
@@ -128,7 +130,7 @@ def kept_handlers() -> Iterator[None]:
 
 def tell(text: str) -> None:
     """Prints a line on standard error, whatever logging is set to."""
-    print(f"penstock: {text}", file=sys.stderr, flush=True)
+    print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
 
 
 def same_command() -> str:
