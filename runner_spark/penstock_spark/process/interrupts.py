@@ -140,7 +140,13 @@ def same_command() -> str:
 
 def is_interactive() -> bool:
     """Whether a person continues in this process after the run, in a notebook or a shell."""
-    return bool(sys.flags.interactive) or hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    return bool(sys.flags.interactive) or hasattr(sys, "ps1") or _is_notebook()
+
+
+def _is_notebook() -> bool:
+    """Whether IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
+    ipython: Any = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def _is_replaceable(handler: Any) -> bool:
