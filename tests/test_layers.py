@@ -28,7 +28,7 @@ LAYERS = (
     ("runners",),
     ("transforms", "io"),
     ("sql", "ml"),
-    ("testing", "figures"),
+    ("testing", "figures", "notebooks"),
     ("live",),
 )
 """The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""

@@ -6,9 +6,10 @@ import copy
 from typing import Any
 
 from penstock.base.where import caller
+from penstock.construction.graph_of import graph_with_edge
 from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.graph import Graph, Source, Step, Write, show
+from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.options.given import check_given, checked_arguments
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
@@ -95,7 +96,6 @@ class SparkRunner(PipelineRunner):
 
     def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
         """See `penstock.io.to_dataframe`."""
-        from penstock.construction.graph_of import graph_with_edge
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only
         from penstock_spark.runs.opened import Opened
@@ -125,6 +125,29 @@ class SparkRunner(PipelineRunner):
             what = f"{taker} starts no run, and so {asked[0]} would show nothing"
             raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
         return settings
+
+    def elements_of(self, pcoll: Any, first: int | None) -> list[Any]:
+        """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
+        from penstock_spark.runs.execute import execute
+        from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.watching import views_of
+
+        graph, edge = graph_with_edge(pcoll)
+        into: list[Any] = []
+        step = Step("show", Write(DriverList(into, first)), inputs=(edge,), location=caller())
+        settings = self._settings(pcoll.pipeline.options)
+        opened = Opened(settings, self.local_only)
+        plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
+        if isinstance(plan, StreamPlan):
+            what = "the elements of a stream cannot be collected: it does not end"
+            hint = "write them to a sink, or pass mode='batch' if the input ends"
+            raise UnsupportedByRunner(what, where=step.where, hint=hint)
+        views = views_of(settings, True)
+        try:
+            execute(plan, settings, opened, views)
+        finally:
+            views.close()
+        return into
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
         """The pipeline's options, overridden by the runner's arguments and checked."""

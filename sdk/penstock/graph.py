@@ -51,9 +51,13 @@ class InlineValues(Source):
 
 @dataclass(frozen=True, eq=False)
 class DriverList(Sink):
-    """Appends every element to a list of the program that runs the pipeline (``[1, 2] | transform`` needs it)."""
+    """Appends elements to a list of the program that runs the pipeline (``[1, 2] | transform`` needs it).
+
+    `first` limits their number, and then a batch computes no more than it needs to find so many; None takes all.
+    """
 
     into: list[Any]
+    first: int | None = None
 
 
 @dataclass(frozen=True)
@@ -248,9 +252,9 @@ def _show_step(graph: Graph, step: Step) -> str:
     ins = "".join(f"#{number} " for number in step.inputs)
     sides = "".join(f"+{side.view}#{side.edge} " for side in step.side_inputs)
     outs = ", ".join(
-        f"{out.tag}:#{out.edge} {_type_name(graph.edge(out.edge).element_type)}"
+        f"{out.tag}:#{out.edge} {type_name(graph.edge(out.edge).element_type)}"
         if out.tag
-        else f"#{out.edge} {_type_name(graph.edge(out.edge).element_type)}"
+        else f"#{out.edge} {type_name(graph.edge(out.edge).element_type)}"
         for out in step.outputs
     )
     arrow = "-> " if outs else ""
@@ -260,7 +264,8 @@ def _show_step(graph: Graph, step: Step) -> str:
 _TYPE_CHARACTERS = 200
 
 
-def _type_name(hint: Any) -> str:
+def type_name(hint: Any) -> str:
+    """A type hint as text, which is cut if it is very long."""
     try:
         name = show_type(hint)
     except RecursionError:

@@ -67,7 +67,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     (
         "runners.interactive",
-        "not our business: a notebook runs pipelines as a program does, and `to_dataframe` shows a PCollection",
+        "not our business: `head()` and `collect()` of a PCollection show its elements in a notebook",
     ),
     ("runners.render", "not our business: `Pipeline.explain` shows the graph and the plan"),
     ("utils.multi_process_shared", "not yet: `penstock.utils.shared` has one object for each worker process"),

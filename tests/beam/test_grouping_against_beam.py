@@ -98,7 +98,7 @@ def test_every_listed_difference_has_a_program_in_which_it_alone_is_the_cause(qu
 
 @pytest.mark.parametrize("quirk", Quirk, ids=lambda quirk: quirk.name)
 def test_the_page_explains_every_difference_and_shows_its_program(quirk: Quirk) -> None:
-    sections = re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     [section] = [section for section in sections if section.startswith(f"`{quirk.name}`")]
     assert f"```\n{transcript(EXAMPLES[quirk])}```" in section
     assert "**Who is right.**" in section

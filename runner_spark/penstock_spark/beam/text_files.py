@@ -50,11 +50,11 @@ def text_sink_of(sink: Any) -> TextSink | None:
     """The sink that writes the same files from a bounded collection; None if there is none for sure."""
     if type(sink) is not _TextSink or type(sink.coder) is not ToBytesCoder:
         return None
-    paths = sink.file_path_prefix, sink.file_name_suffix
-    if not all(path.is_accessible() for path in paths) or "://" in sink.file_path_prefix.get():
+    prefix, suffix = sink.file_path_prefix, sink.file_name_suffix
+    if not (prefix.is_accessible() and suffix.is_accessible()) or "://" in prefix.get():
         return None
     return TextSink(
-        Shards(*(path.get() for path in paths), sink.num_shards, sink.shard_name_template),
+        Shards(prefix.get(), suffix.get(), sink.num_shards, sink.shard_name_template),
         append_trailing_newlines=sink._append_trailing_newlines,
         compression_type=sink.compression_type,
         header=sink._header,

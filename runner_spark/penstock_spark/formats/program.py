@@ -29,6 +29,18 @@ class PickledRows(Encoder):
         return _pickled_row(values)
 
 
+@dataclass
+class FirstRows(Encoder):
+    """A pickled row for each of the first elements of a task, so that Spark stops the task when it has enough."""
+
+    room: int  # How many elements may still go to the driver.
+
+    def encode(self, values: list[Any]) -> pa.RecordBatch:
+        some = values[: self.room]
+        self.room -= len(some)
+        return pa.RecordBatch.from_arrays([pa.array(map(dumps, some), pa.binary())], names=["value"])
+
+
 def _pickled_row(value: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([dumps(value)], pa.binary())], names=["value"])
 
@@ -40,6 +52,11 @@ def _pickled_rows(frame: DataFrame) -> Iterator[Any]:
 
 def _elements_of(frame: DataFrame) -> list[Any]:
     return [element for row in _pickled_rows(frame) for element in row]
+
+
+def _first_of(frame: DataFrame, first: int) -> list[Any]:
+    """Some elements; Spark runs one task, then more of them until there are enough."""
+    return [pickle.loads(row.value) for row in frame.take(first)]
 
 
 @dataclass
@@ -58,16 +75,19 @@ _appended: deque[_Appended] = deque(maxlen=64)
 
 def plan_list(sink: DriverList, is_stream: bool, where: str) -> SinkPlan:
     """The driver appends the elements: exactly once for as long as the program runs."""
+    first = sink.first
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
-        elements = _elements_of(frame)
+        elements = _elements_of(frame) if first is None else _first_of(frame, first)
         last = _last_appended(batch.stream, sink.into) if batch.stream else _Appended("", sink.into)
         if elements and batch.number > last.number:
             sink.into.extend(elements)
             last.number = batch.number
         return []
 
-    return SinkPlan(_PICKLED, PickledRows, None, commit)
+    if first is None:
+        return SinkPlan(_PICKLED, PickledRows, None, commit)
+    return SinkPlan(_PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False)
 
 
 def _last_appended(stream: str, into: list[Any]) -> _Appended:

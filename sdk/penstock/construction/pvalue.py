@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
+from penstock.base.shown import Elements, facts_table
+from penstock.base.where import here
 from penstock.error import refusal
+from penstock.graph import type_name
 from penstock.typehints import typehints
 from penstock.windows.side_input_windows import default_window_mapping_fn
 
@@ -84,6 +87,49 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
                 raise refusal(ValueError, what, where=str(self), hint="apply a transform first")
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
+
+    def collect(self) -> Elements[ElementT_co]:
+        """All elements, in any order, for notebooks and small results (penstock's own, like Beam's ``ib.collect``).
+
+        Runs the steps that lead to this PCollection as a batch, and no others. All elements must fit into the memory of
+        this program. Timestamps and windows are left out; ``beam.Reify`` puts them into the elements.
+
+        Returns:
+            A list, which a notebook shows as a table.
+
+        Raises:
+            UnsupportedByRunner: The PCollection does not end.
+
+        Example: ``totals.collect()``.
+        """
+        return Elements(self.pipeline.runner.elements_of(self, None))
+
+    def head(self, n: int = 5) -> Elements[ElementT_co]:
+        """Up to `n` elements, whichever Spark finds first; computes only what it takes to find them.
+
+        Otherwise like `collect`.
+
+        Raises:
+            ValueError: `n` is not a number of elements.
+            UnsupportedByRunner: The PCollection does not end.
+
+        Example: ``lines.head()``.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            what = f"head needs a number of elements, but got {n!r}"
+            raise refusal(ValueError, what, where=here(), hint="pass a whole number, such as head(20)")
+        return Elements(self.pipeline.runner.elements_of(self, n) if n else [])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: which step makes the elements, their type and their windows."""
+        label = self.producer.full_label if self.producer else "no step"
+        facts = {
+            "made by": label if self.tag is None else f"{label}, output {self.tag}",
+            "element type": type_name(self.element_type),
+            "windows": str(self.windowing.windowfn),
+            "ends": "yes; head() and collect() show its elements" if self.is_bounded else "no",
+        }
+        return facts_table("PCollection", facts)
 
     if not TYPE_CHECKING:  # A type checker must see that it is not iterable.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.engine import create_runner, spark_runner
+from penstock.base.shown import facts_table
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PBegin
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.error import refusal
 from penstock.options.pipeline_options import PipelineOptions
 
@@ -91,6 +93,15 @@ class PipelineResult:
         _LOGGER.warning("%s has no aggregated values; query metrics() instead", type(self).__name__)
         return {}
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the state, and each metric so far by its step."""
+        facts = {"state": self.state}
+        with suppress(NotImplementedError):
+            for kind in self.metrics().query().values():
+                for found in kind:
+                    facts[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
+        return facts_table("Run", facts)
+
     def _cannot(self, what: str) -> NotImplementedError:
         what = f"{type(self).__name__} cannot {what}"
         return refusal(NotImplementedError, what, where=f"in state {self.state}")
@@ -116,6 +127,10 @@ class PipelineRunner:
         The source is a description from `penstock.io` of elements with named fields; `where` names the step in errors.
         """
         return None
+
+    def elements_of(self, pcoll: PCollection[Any], first: int | None) -> list[Any]:
+        """The elements of a bounded PCollection, or the `first` ones found; runs the steps that lead to it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define elements_of")
 
     def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
         """Runs a PTransform, or a function of a PBegin, as a pipeline, and waits for the end."""

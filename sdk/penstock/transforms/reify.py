@@ -19,7 +19,8 @@ from penstock.utils.timestamp import Timestamp
 class Reify:
     """Makes explicit what is implicit in an element (Beam's ``Reify``).
 
-    Example: ``events | Reify.Window()`` gives ``(event, timestamp, window)``.
+    ``Reify.Timestamp()`` gives each element as a `TimestampedValue`. Example: ``events | Reify.Window()`` gives
+    ``(event, timestamp, window)``.
     """
 
     class Timestamp(PTransform[Any, Any]):

@@ -348,7 +348,7 @@ class _Quantiles(PTransform[Any, Any]):
 class ApproximateQuantiles:
     """Quantiles within a known error (Beam's ``ApproximateQuantiles``).
 
-    Both transforms take:
+    Args:
         num_quantiles: The length of the output, at least 2: quartiles are 5.
         key: From an element to what is compared, as in `sorted`.
         reverse: Whether the output descends.

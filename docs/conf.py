@@ -1,0 +1,49 @@
+"""How Sphinx makes the documentation site of the project's Markdown pages and docstrings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+# The docstrings are those of this checkout, whatever is installed.
+sys.path[:0] = [str(ROOT / "sdk"), str(ROOT / "runner_spark")]
+
+project = "penstock"
+copyright = "the penstock authors"
+root_doc = "docs/index"
+include_patterns = [
+    "docs/*.md",
+    "docs/*/*.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "STYLE.md",
+    "conformance/*.md",
+    "conformance/penstock_conformance/transcripts/FORMAT.md",
+    "tests/beam_suite/README.md",
+]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+
+html_theme = "furo"
+html_title = "penstock"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+myst_heading_anchors = 4
+# Docstrings have names in single backticks, as Markdown has.
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+napoleon_use_ivar = True
+
+
+def setup(app: Any) -> None:
+    """Lets the table of decisions, and not the sidebar, lead to each decision."""
+    app.connect("source-read", _outside_the_sidebar)
+
+
+def _outside_the_sidebar(_app: Any, name: str, source: list[str]) -> None:
+    if name.startswith("docs/decisions/0"):
+        source[0] = f"---\norphan: true\n---\n\n{source[0]}"

@@ -1,0 +1,70 @@
+"""What a notebook shows: elements as a table, and facts about a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_ROWS_MAX = 100
+_LETTERS_MAX = 200
+
+
+class Elements(list[T]):
+    """A list of elements, which a notebook shows as a table.
+
+    >>> Elements([("blue", 9)])._repr_html_()
+    '<table><thead><tr><th>0</th><th>1</th></tr></thead><tbody><tr><td>blue</td><td>9</td></tr></tbody></table>'
+    """
+
+    def _repr_html_(self) -> str:
+        return elements_table(self)
+
+
+def elements_table(elements: list[Any]) -> str:
+    """Elements as a table in HTML: a column for each field or part if all have the same, else one column.
+
+    >>> elements_table(["a < b"])
+    '<table><thead><tr><th>element</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
+    >>> elements_table([])
+    '<p>no elements</p>'
+    """
+    if not elements:
+        return "<p>no elements</p>"
+    shown = elements[:_ROWS_MAX]
+    kinds = {_columns(element) for element in shown}
+    columns = kinds.pop() if len(kinds) == 1 else None
+    head = _row("th", columns or ("element",))
+    body = "".join(_row("td", element if columns else (element,)) for element in shown)
+    more = len(elements) - len(shown)
+    rest = f"<p>and {more:,} more</p>" if more else ""
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{rest}"
+
+
+def facts_table(title: str, facts: Mapping[str, str]) -> str:
+    """Facts about a value as a table in HTML.
+
+    >>> facts_table("Pipeline", {"steps": "3"})
+    '<table><caption>Pipeline</caption><tbody><tr><th>steps</th><td>3</td></tr></tbody></table>'
+    """
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{_cell(fact)}</td></tr>" for name, fact in facts.items())
+    return f"<table><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def _columns(element: Any) -> tuple[str, ...] | None:
+    """The names of the columns that an element fills; None if it is one value."""
+    fields = getattr(element, "_fields", None)
+    if fields:
+        return tuple(map(str, fields))
+    return tuple(map(str, range(len(element)))) if isinstance(element, tuple) and element else None
+
+
+def _row(tag: str, values: Any) -> str:
+    return f"<tr>{''.join(f'<{tag}>{_cell(value)}</{tag}>' for value in values)}</tr>"
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return escape(text if len(text) <= _LETTERS_MAX else f"{text[:_LETTERS_MAX]}...")

@@ -1,0 +1,36 @@
+"""What ``%load_ext penstock`` does in a notebook: penstock's errors are shown without Python's traceback."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+def short_errors(shell: Any) -> None:
+    """Lets an IPython shell show only the text of errors that say what is wrong, where, and what to do."""
+    shell.set_custom_exc((Exception,), _show)
+
+
+def _show(
+    shell: Any,
+    kind: type[BaseException],
+    error: BaseException,
+    traceback: TracebackType,
+    tb_offset: Any = None,
+) -> None:
+    if has_short_form(error):
+        print(f"{kind.__name__}: {error}", file=sys.stderr)
+    else:
+        shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
+
+
+def has_short_form(error: BaseException) -> bool:
+    """Whether the text of an error names the step or the line, so that a traceback would add nothing.
+
+    >>> from penstock.error import refusal
+    >>> has_short_form(refusal(ValueError, "n is -1", where="at a.py:3", hint="pass 1")), has_short_form(KeyError("a"))
+    (True, False)
+    """
+    text = str(error)
+    return "\n  hint: " in text or "\n  at " in text or "[while running " in text

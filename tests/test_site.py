@@ -1,0 +1,33 @@
+"""The documentation site is built without a warning, and its pictures show what the machines do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    pytest.importorskip("apache_beam")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", ".", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    pages = {path.relative_to(ROOT).with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
+    assert [page for page in sorted(pages) if not (tmp_path / page).exists()] == []
+    reference = (tmp_path / "docs/reference/pipelines.html").read_text(encoding="utf-8")
+    assert 'id="penstock.CombinePerKey"' in reference
+    assert 'id="penstock.Pipeline.run"' in reference
+
+
+def test_the_pictures_of_the_model_are_what_the_machines_do() -> None:
+    sys.path.append(str(ROOT / "docs"))
+    try:
+        from pictures import FOLDER, pictures
+    finally:
+        sys.path.pop()
+    assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()} == pictures()
