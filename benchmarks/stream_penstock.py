@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from pyspark.sql import SparkSession
 
@@ -29,7 +31,12 @@ _TIMINGS = ("early", "on time", "late", "unknown")
 
 
 def replay(
-    spark: SparkSession, workload: str, source: str, target: str, files_per_batch: int
+    spark: SparkSession,
+    workload: str,
+    source: str,
+    target: str,
+    files_per_batch: int,
+    live_port: int | None = None,
 ) -> dict[str, Any]:
     """Sums by key and window, each when the watermark has passed the window's end, or also early and late."""
     kind = next(replay for replay in REPLAYS if replay.name == workload)
@@ -40,7 +47,9 @@ def replay(
         return key, score
 
     windows = FIRING if kind.fires else beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
-    pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=f"{target}-checkpoint")
+    pipeline = beam.Pipeline(
+        spark=spark, mode="streaming", checkpoint_location=f"{target}-checkpoint", live_port=live_port
+    )
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
         event_time=second_of,
         watermark=BoundedDisorder(DISORDER_SECONDS),
@@ -56,7 +65,8 @@ def replay(
         | beam.io.WriteToText(f"{target}/part")
     )
     result = pipeline.run()
-    result.wait_until_finish()
+    with looked_at(result):
+        result.wait_until_finish()
     return {"micro_batches": query_of(result).lastProgress["batchId"] + 1}
 
 
@@ -133,11 +143,14 @@ def latency(
     keys: int,
     warming_seconds: float,
     seconds: float,
+    live_port: int | None = None,
 ) -> dict[str, Any]:
     """Sums by key and window, each as soon as it changes."""
     line_of = _line_of_rate if source == "rate" else _line_of_socket
     with tick_source(source, rate) as options:
-        pipeline = beam.Pipeline(spark=spark, mode="streaming", checkpoint_location=folder)
+        pipeline = beam.Pipeline(
+            spark=spark, mode="streaming", checkpoint_location=folder, live_port=live_port
+        )
         rows = pipeline | beam.io.ReadFromSpark(source, **options).as_stream(
             event_time=lambda row: parsed_tick(line_of(row), 1)[2] / 1e6,
             watermark=BoundedDisorder(TICK_DISORDER_SECONDS),
@@ -181,9 +194,32 @@ def running(pipeline: Any) -> Iterator[Any]:
     """Runs a pipeline for a block, and gives Spark's query."""
     result = pipeline.run()
     try:
-        yield query_of(result)
+        with looked_at(result):
+            yield query_of(result)
     finally:
         result.cancel()
+
+
+@contextmanager
+def looked_at(result: Any) -> Iterator[None]:
+    """Asks for the snapshot of a run once a second, as a browser does, if the run has a page."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(1):
+            # Before the first snapshot, the page has nothing to show.
+            with suppress(OSError), urlopen(f"{result.live_url}snapshot.json", timeout=10) as answer:
+                answer.read()
+
+    looking = threading.Thread(target=look, daemon=True)
+    if result.live_url is not None:
+        looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if looking.is_alive():
+            looking.join()
 
 
 def query_of(result: Any) -> Any:

@@ -118,10 +118,19 @@ class SparkRunner(PipelineRunner):
         spark = lower_only(plan, settings, opened)
         return moved(into[0], spark)
 
+    def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
+        """The settings for something that is no run, and so has no view."""
+        settings = self._settings(options)
+        if asked := settings.views():
+            what = f"{taker} starts no run, and so {asked[0]} would show nothing"
+            raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
+        return settings
+
     def elements_of(self, pcoll: Any, first: int | None) -> list[Any]:
         """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.watching import views_of
 
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
@@ -133,16 +142,12 @@ class SparkRunner(PipelineRunner):
             what = "the elements of a stream cannot be collected: it does not end"
             hint = "write them to a sink, or pass mode='batch' if the input ends"
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
-        execute(plan, settings, opened)
+        views = views_of(settings, True)
+        try:
+            execute(plan, settings, opened, views)
+        finally:
+            views.close()
         return into
-
-    def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
-        """The settings for something that is no run, and so has no view."""
-        settings = self._settings(options)
-        if asked := settings.views():
-            what = f"{taker} starts no run, and so {asked[0]} would show nothing"
-            raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
-        return settings
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
         """The pipeline's options, overridden by the runner's arguments and checked."""

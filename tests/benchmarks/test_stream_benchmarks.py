@@ -45,6 +45,18 @@ def test_empty_micro_batches_are_measured(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @TAKES_MINUTES
+def test_what_a_page_costs_is_measured(tmp_path: Path) -> None:
+    options = ["--events=3000", "--files=4", "--runs=1", "--rate=50", "--seconds=10", "--warming-seconds=0"]
+    numbers, printed = numbers_of("live_view.py", tmp_path, *options)
+    assert "| with a page " in printed
+    for arm in ("without a page", "with a page"):
+        found = numbers["contenders"][arm]
+        assert all(run["wall_seconds"] > 0 for run in found["runs"])
+        assert found["median_millis"][0] > 0
+
+
+@pytest.mark.spark
+@TAKES_MINUTES
 def test_the_latency_is_measured(tmp_path: Path) -> None:
     options = ["--rate=50", "--keys=50", "--seconds=15", "--warming-seconds=0", "--sources", "socket"]
     numbers, _ = numbers_of(

@@ -78,9 +78,9 @@ def test_a_file_that_does_not_exist_is_a_wrong_command(capsys: pytest.CaptureFix
     assert "there is no file no_such_program.py" in capsys.readouterr().err
 
 
-def test_examples_are_drawn_with_an_arrow_for_each_input() -> None:
+def test_examples_are_drawn_with_an_arrow_for_each_input(tmp_path: Path) -> None:
     for name in ("leaderboard.py", "wordcount.py"):
-        steps = steps_of(graph_of_program(EXAMPLES / name, ["--output", "somewhere"]))
+        steps = steps_of(graph_of_program(EXAMPLES / name, ["--output", str(tmp_path)]))
         drawn = mermaid_of(steps)
         assert drawn.count(" --> ") == sum(len(step.inputs) for step in steps) > 5
         assert drawn.count(" -.-> ") == sum(len(step.side_inputs) for step in steps)

@@ -9,15 +9,15 @@ import pytest
 from pictures import as_of_now, browser, run_browser
 from sample import HOSTILE, SUM, batch, hostile, stream
 
-from penstock.live.server import LiveServer
+from penstock.live.server import LiveServer, Look
 from penstock.live.snapshot import RunSnapshot
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="there is no Chromium on this machine")
 
 
-def shown(now: RunSnapshot) -> str:
+def shown(now: RunSnapshot | None, look: Look | None = None) -> str:
     """The document after the page has drawn a snapshot, without its script."""
-    server = LiveServer(lambda: now, 0)
+    server = LiveServer(look or (lambda: now), 0)
     try:
         dom = run_browser(server.url, "--dump-dom")
     finally:
@@ -58,3 +58,18 @@ def test_the_page_of_a_batch_has_a_bar_and_no_figure() -> None:
 
 def test_the_page_says_so_when_a_run_that_has_not_ended_is_silent() -> None:
     assert "The run has said nothing for" in shown(stream(20))
+
+
+def test_the_page_keeps_the_last_numbers_of_a_program_that_has_died_and_says_so() -> None:
+    asked: list[int] = []
+
+    def look() -> RunSnapshot:
+        asked.append(1)
+        if len(asked) > 1:
+            raise ConnectionError("the answer of a program that is gone")
+        return as_of_now(stream(20))
+
+    dom = shown(None, look)
+    assert len(asked) > 3
+    assert "Nobody answers any more" in dom
+    assert "held by the source" in dom

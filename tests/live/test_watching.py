@@ -20,6 +20,7 @@ from penstock.live.kept import NAME
 from penstock.live.progress import Bar, Lines
 from penstock.options.spark import SparkOptions
 from penstock_conformance import command
+from penstock_spark.process import interrupts, progress
 from penstock_spark.runner import SparkRunner
 from penstock_spark.runs import watching
 from penstock_spark.runs.watching import Kept, Page, Watch, views_of
@@ -243,3 +244,16 @@ def test_the_command_shows_the_kept_snapshot_of_a_run(
 def test_the_command_refuses_a_state_of_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["state", "somewhere", "--limit", "0"]) == 2
     assert "--limit is 0" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("told")
+def test_a_line_takes_the_place_of_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for out, expected in (
+        (Terminal(), "\r\x1b[2Kpenstock: draining\n"),
+        (io.StringIO(), "penstock: draining\n"),
+    ):
+        monkeypatch.setattr("sys.stderr", out)
+        progress.tell("draining")
+        assert out.getvalue() == expected
+        interrupts.tell("draining")
+        assert out.getvalue() == 2 * expected

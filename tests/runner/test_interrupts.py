@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
-from penstock_spark.process.interrupts import interrupts, kept_handlers, put_off_signals, stoppable
+from penstock_spark.process.interrupts import (
+    interrupts,
+    is_interactive,
+    kept_handlers,
+    put_off_signals,
+    stoppable,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +124,12 @@ def test_what_spark_sets_when_it_starts_does_not_displace_a_handler() -> None:
     with kept_handlers():
         signal.signal(signal.SIGINT, spark_own)
     assert signal.getsignal(signal.SIGINT) is own
+
+
+def test_a_program_is_a_notebook_only_if_ipython_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shells: list[Any] = [None]
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shells[0]))
+    assert not is_interactive()
+    shells[0] = object()
+    assert is_interactive()

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from penstock.live.snapshot import RunSnapshot, StepError
+from penstock.machines.records import MIN_MICROS
+from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runs import running
 from penstock_spark.runs.looking import About
 from penstock_spark.runs.running import Running
@@ -29,17 +32,42 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return registered
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = nothing) -> Running:
+class Seen:
+    """A view that notes what it is shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[RunSnapshot] = []
+
+    def show(self, now: RunSnapshot) -> None:
+        self.shown.append(now)
+
+    def close(self) -> None:
+        self.shown.append(self.shown[-1])
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = nothing, views: Any = ()
+) -> Running:
     """A query that rests until somebody stops it."""
     monkeypatch.setattr(Running, "_fold", nothing)
-    monkeypatch.setattr(Running, "watermarks", lambda self: None)
+    monkeypatch.setattr(Running, "watermarks", lambda self: Watermarks({}, MIN_MICROS))
     jvm = SimpleNamespace(lastProgress=lambda: None)
     started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
     query = SimpleNamespace(rests=False, readings=(), is_finite=False)
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
     about = About("name", "r", "streaming", 0)
-    return Running(started, query, checkpoint, 0, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
+    return Running(
+        started,  # type: ignore[arg-type]
+        query,  # type: ignore[arg-type]
+        checkpoint,  # type: ignore[arg-type]
+        0,
+        context,  # type: ignore[arg-type]
+        lambda error: error,
+        nothing,
+        about,
+        views,
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,3 +83,16 @@ def test_a_run_that_has_ended_is_forgotten_by_the_end_of_the_program(
     made.cancel()
     assert (made.state, at_exit) == (state, [])
     assert str(made.failure or "") == ("the disk is full" if parts else "")
+
+
+@pytest.mark.usefixtures("at_exit")
+def test_the_last_snapshot_of_a_run_that_failed_says_so_before_anybody_who_waits_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view = Seen()
+    made = run(monkeypatch, stop=broken, views=[view])
+    made.cancel()
+    last, closed = view.shown[-2:]
+    assert (last.state, last.errors) == ("FAILED", (StepError("OSError"),))
+    assert closed is last
+    assert made.look() == last

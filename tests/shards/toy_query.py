@@ -76,6 +76,7 @@ class ToyQuery:
             dumps=cloudpickle.dumps,
             without=settings.switched_off(),
             recorded=recorded,
+            watched=False,
         )
         sinks = [StreamSink(self.plan.level_of[step.label], step) for step in self.plan.sinks]
         encoders = encoders_inside(self.plan, sinks, context.without)

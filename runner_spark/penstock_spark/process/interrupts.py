@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from penstock_spark.process.progress import line_start
+
 _NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
@@ -128,7 +130,7 @@ def kept_handlers() -> Iterator[None]:
 
 def tell(text: str) -> None:
     """Prints a line on standard error, whatever logging is set to."""
-    print(f"penstock: {text}", file=sys.stderr, flush=True)
+    print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
 
 
 def same_command() -> str:
@@ -138,7 +140,13 @@ def same_command() -> str:
 
 def is_interactive() -> bool:
     """Whether a person continues in this process after the run, in a notebook or a shell."""
-    return bool(sys.flags.interactive) or hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    return bool(sys.flags.interactive) or hasattr(sys, "ps1") or _is_notebook()
+
+
+def _is_notebook() -> bool:
+    """Whether IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
+    ipython: Any = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def _is_replaceable(handler: Any) -> bool:

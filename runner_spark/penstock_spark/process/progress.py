@@ -17,4 +17,9 @@ def is_quiet() -> bool:
 def tell(text: str) -> None:
     """Prints a line, unless `is_quiet`."""
     if not is_quiet():
-        print(f"penstock: {text}", file=sys.stderr, flush=True)
+        print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
+
+
+def line_start() -> str:
+    """What begins a line on standard error: on a terminal, a bar may stand where the line goes."""
+    return "\r\x1b[2K" if sys.stderr is not None and sys.stderr.isatty() else ""

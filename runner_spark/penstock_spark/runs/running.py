@@ -230,7 +230,7 @@ class Running:
         """Notes what Spark reports, for those who look; no report of another version of Spark's may end the run."""
         try:
             self._seen = with_progress(self._seen, progress, self.about)
-        except (LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             _LOGGER.debug("a report of Spark's was not understood: %r", error)
 
     def _is_resting(self) -> bool:

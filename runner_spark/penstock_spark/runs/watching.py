@@ -233,4 +233,7 @@ class Watch:
                 self._views.remove(view)
             # A terminal that is closed is no news to anybody.
             level = logging.DEBUG if isinstance(error, OSError | ValueError) else logging.WARNING
-            _LOGGER.log(level, "a view of the run has stopped (%s): %s", type(view).__name__, error)
+            _LOGGER.log(
+                level, "a view of the run, %s, has stopped: %s", type(view).__name__, type(error).__name__
+            )
+            _LOGGER.debug("%s", error)

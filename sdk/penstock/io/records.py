@@ -6,7 +6,7 @@ r"""Cutting bytes into records at a delimiter, as Beam's text source does it: es
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8 as BYTE_ORDER_MARK
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from penstock.base.whole_numbers import check_whole_number
@@ -84,9 +84,9 @@ def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
     begun = b""
     for chunk in rest:
         begun += chunk
-        if len(begun) >= len(BYTE_ORDER_MARK):
+        if len(begun) >= len(BOM_UTF8):
             break
-    yield begun.removeprefix(BYTE_ORDER_MARK)
+    yield begun.removeprefix(BOM_UTF8)
     yield from rest
 
 

@@ -4,6 +4,7 @@ the same as Beam's, and as whole files where it does not.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from pyspark.sql.types import StructType
 from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.filesystems import FileSystems
-from penstock.io.records import BYTE_ORDER_MARK, records
+from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
@@ -101,7 +102,7 @@ class SplitReader:
             for split in self.parts[number]:
                 for number_of_block, block in enumerate(self._blocks(split, delimiter)):
                     if split.start == 0 and number_of_block == 0:
-                        block = block.removeprefix(BYTE_ORDER_MARK)  # Spark's reader does so, too.
+                        block = block.removeprefix(BOM_UTF8)  # Spark's reader does so, too.
                     lines = self._lines(block, delimiter)
                     yield [(split.name, line) for line in lines] if self.source.with_filename else lines
 
