@@ -34,7 +34,7 @@ PER_ELEMENT = "triggers fire per element, and not per bundle"
 FUSED = "it asks how many stages Beam's in-process runner has fused"
 NO_MESSAGE = "Beam itself cannot write the timestamp combiner of the test in a message"
 MISSES = {
-    "CombineTest.test_top_key": "where a list is piped into a transform, only Beam's in-process runner gives a list back",
+    "CombineTest.test_top_key": "a list that is piped into a transform becomes one in Beam's in-process runner only",
     "TestStreamTranscriptTest.test_timestamp_combiner_custom_timestamping_earliest_1": NO_MESSAGE,
     "TriggerPipelineTest.test_after_count": PER_ELEMENT,
     "TriggerPipelineTest.test_always": PER_ELEMENT,
