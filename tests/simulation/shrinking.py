@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
-from checks import check
-from drivers import Simulation
-from programs import Program, Shape, random_program
+from simulated_drivers import Simulation
+from stream_checks import check
+from stream_programs import Program, Shape, random_program
 
 _TRIES = 400
 _SEEDS = 3
@@ -84,9 +84,7 @@ def _smaller(program: Program) -> Iterator[Program]:
     for number, life in enumerate(program.lives):
         for simpler in (replace(life, rival=""), replace(life, pause=0.0), replace(life, machine="first")):
             if simpler != life:
-                yield replace(
-                    program, lives=(*program.lives[:number], simpler, *program.lives[number + 1 :])
-                )
+                yield replace(program, lives=(*program.lives[:number], simpler, *program.lives[number + 1 :]))
     if not program.is_calm:
         yield replace(program, is_calm=True)
     if program.clock_step:
@@ -103,6 +101,4 @@ def _smaller(program: Program) -> Iterator[Program]:
         if len(file.lines) > 1:
             for half in (file.lines[: len(file.lines) // 2], file.lines[len(file.lines) // 2 :]):
                 fewer = replace(file, lines=half)
-                yield replace(
-                    program, files=(*program.files[:number], fewer, *program.files[number + 1 :])
-                )
+                yield replace(program, files=(*program.files[:number], fewer, *program.files[number + 1 :]))

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from disk import File
-from drivers import Simulation
-from programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
+from simulated_disk import File
+from simulated_drivers import Simulation
+from stream_programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
 
 import penstock as beam
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
@@ -110,7 +110,8 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
             at = len(ends) - 2
             names = _files_of(simulation, at, before[at], ends[at])
             commands = [
-                json.loads(_content(simulation, f"/checkpoint/control/{name}"))["command"] for name, _ in names
+                json.loads(_content(simulation, f"/checkpoint/control/{name}"))["command"]
+                for name, _ in names
             ]
         beat = reading - has_commands - 1
         yield Committed(
@@ -209,7 +210,11 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
         is_broken = driver.life.fate == "full disk" and not driver.is_rival
         # Two runs may have planned the same micro-batch, if one of them stood still between its check and that.
         is_broken = is_broken or (simulation.has_stalled and "Concurrent update" in str(failure))
-        if driver.outcome == PipelineState.FAILED and not is_broken and not isinstance(failure, CheckpointTaken):
+        if (
+            driver.outcome == PipelineState.FAILED
+            and not is_broken
+            and not isinstance(failure, CheckpointTaken)
+        ):
             raise Fault(f"{driver.process.name} fails: {failure!r}")
     if not ended or (has_groupings and len(ended) > 1):
         outcomes = [(driver.life.fate, driver.outcome, driver.refusal) for driver in simulation.drivers]
@@ -231,7 +236,9 @@ def _every_file_is_read_once(simulation: Simulation, batches: list[Committed]) -
 def _a_drain_reads_everything(simulation: Simulation, batches: list[Committed]) -> None:
     """What was there when a drain was asked for, or when a finite run began, is read before the sources end."""
     read = {name: batch.number for batch in batches for name in batch.files}
-    drained = [(driver, there) for driver, there in simulation.drains if driver.outcome == PipelineState.DRAINED]
+    drained = [
+        (driver, there) for driver, there in simulation.drains if driver.outcome == PipelineState.DRAINED
+    ]
     finite = [
         (driver, driver.has_to_read) for driver in simulation.drivers if driver.outcome == PipelineState.DONE
     ]
@@ -293,7 +300,9 @@ def _watermarks_and_drops_are_right(simulation: Simulation, batches: list[Commit
     for number, driver in enumerate(simulation.drivers):
         if driver.outcome not in (PipelineState.DONE, PipelineState.DRAINED):
             continue
-        tried = [batch.number for batch in batches if (driver.life.shape, number) in simulation.tried[batch.number]]
+        tried = [
+            batch.number for batch in batches if (driver.life.shape, number) in simulation.tried[batch.number]
+        ]
         counts = driver.result._running.snapshot()
         for reason, name in DROPPED.items():
             counted = sum(value for (*_, own), value in counts.items() if own == name[1])

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from world import World
+from simulated_world import World
 
 from penstock_spark.files.file_system import LocalFiles
 

@@ -21,10 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyspark
-from disk import Disk, File, Folder, HadoopPath, plain
-from world import Process, World
+from simulated_disk import Disk, File, Folder, HadoopPath, plain
+from simulated_world import Process, World
 
-from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
 
@@ -74,7 +73,9 @@ class Session:
         path = type("Path", (HadoopPath,), {"disk": disk})
         own = SimpleNamespace(current=lambda: SimpleNamespace(pid=lambda: process.number))
         self._jvm = SimpleNamespace(
-            org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)))),
+            org=SimpleNamespace(
+                apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)))
+            ),
             java=SimpleNamespace(lang=SimpleNamespace(ProcessHandle=own)),
         )
 
@@ -227,7 +228,9 @@ class Files(Source):
             for at, files in entries
             for name, millis in files
         ]
-        query.log(self._log, f"{number}.compact" if is_compact else str(number), "\n".join(["v1", *lines]).encode())
+        query.log(
+            self._log, f"{number}.compact" if is_compact else str(number), "\n".join(["v1", *lines]).encode()
+        )
         self._entries.append(chosen)
         self._seen.update(name for name, _ in chosen)
 
@@ -360,7 +363,8 @@ class Rows:
 
     def coalesce(self, count: int) -> Rows:
         def joined(parts: list[list[Any]]) -> list[list[Any]]:
-            return [sum(parts[number::count], []) for number in range(min(count, len(parts)))]
+            counts = range(min(count, len(parts)))
+            return [[row for part in parts[number::count] for row in part] for number in counts]
 
         return self.then(joined)
 
@@ -381,9 +385,7 @@ class Rows:
             for record in function(iter(records)):
                 yield from zip(*(column.to_pylist() for column in record.columns), strict=True)
 
-        return self.then(
-            lambda parts: self.query.stage([partial(task, rows) for rows in parts]), *names
-        )
+        return self.then(lambda parts: self.query.stage([partial(task, rows) for rows in parts]), *names)
 
     def collect(self) -> list[Any]:
         rows = [row for part in self.partitions() for row in part]
@@ -411,7 +413,9 @@ def rows_of(sink: Any, frame: Rows) -> Rows:
 
 
 def pages_in(frame: Rows) -> Rows:
-    return frame.then(lambda parts: [[(0, payload) for _, _, payload in part] for part in parts], "tag", "value")
+    return frame.then(
+        lambda parts: [[(0, payload) for _, _, payload in part] for part in parts], "tag", "value"
+    )
 
 
 def tasks_by_level(kept: Rows) -> dict[int, int]:
@@ -419,7 +423,9 @@ def tasks_by_level(kept: Rows) -> dict[int, int]:
     for number, part in enumerate(kept.partitions()):
         for level, _, _ in part:
             found.setdefault(level, set()).add(number)
-    return {level: 1 if kept.query.world.random.random() < 0.3 else len(tasks) for level, tasks in found.items()}
+    return {
+        level: 1 if kept.query.world.random.random() < 0.3 else len(tasks) for level, tasks in found.items()
+    }
 
 
 def rows_inside(frame: Rows, plan: Any) -> Rows:
@@ -642,7 +648,12 @@ class Query:
             "batchId": planned.number,
             "timestamp": stamp.replace("+00:00", "Z"),
             "sources": [
-                {"description": source.description, "startOffset": start, "endOffset": end, "latestOffset": None}
+                {
+                    "description": source.description,
+                    "startOffset": start,
+                    "endOffset": end,
+                    "latestOffset": None,
+                }
                 for source, start, end in zip(self.sources, planned.starts, planned.ends, strict=True)
             ],
         }

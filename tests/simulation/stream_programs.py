@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from simulated_world import START_MICROS
+
 import penstock as beam
 from penstock.io import ForEachBatch
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
@@ -22,7 +24,6 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.runner import SparkRunner
-from world import START_MICROS
 
 START = START_MICROS // 1_000_000
 INPUT, OUTPUT, CHECKPOINT = "/in", "/out", "sim://disk/checkpoint"
@@ -213,7 +214,9 @@ def random_shape(at: Random) -> Shape:
         ends=at.random() < 0.6,
         mode=at.choice(("streaming", "streaming", "streaming", "micro_batch")),
         interval=at.choice((None, None, None, 0.5)),
-        without=tuple(name for name in ("early_combining", "window_columns", "inline_sinks") if at.random() < 0.2),
+        without=tuple(
+            name for name in ("early_combining", "window_columns", "inline_sinks") if at.random() < 0.2
+        ),
     )
 
 

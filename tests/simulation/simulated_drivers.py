@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-import spark as sim
-from disk import Disk, DisksOfMachines, Folder, Shard
-from programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, plan_of
+import simulated_spark as sim
 from pyspark import TaskContext
-from world import CALM, Chances, Crash, Process, Stuck, Threading, World, WorldsClock
+from simulated_disk import Disk, DisksOfMachines, Shard
+from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
+from stream_programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, plan_of
 
 from penstock.base import clock, identifiers
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints import holder, lease
-from penstock_spark.checkpoints.lease import CheckpointTaken
 from penstock_spark.files import temporary
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
@@ -144,7 +142,9 @@ def _level(stream: sim.Stream, processor: Any) -> sim.Stream:
 class Driver:
     """One driver program, as its user writes it."""
 
-    def __init__(self, simulation: Simulation, name: str, life: Life, takes_over: bool, is_rival: bool) -> None:
+    def __init__(
+        self, simulation: Simulation, name: str, life: Life, takes_over: bool, is_rival: bool
+    ) -> None:
         self.simulation, self.life = simulation, life
         self.world = simulation.world
         machine = life.rival_machine if is_rival else life.machine
