@@ -2,9 +2,8 @@
 
 Spark adds to accumulators again when it retries a task. Snapshots are therefore kept by partition: a second attempt
 replaces the snapshot of the first one, and what a task counted counts once. In a streaming query, the number of
-the micro-batch is part of the partition. Shards of a streaming query also report their watermarks, and tasks
-the ends of sources. Reports come before their micro-batch is written, so a driver asks for those of finished
-micro-batches.
+the micro-batch is part of the partition. Shards of a streaming query also report their watermarks, and tasks the ends
+of sources. Reports come before their micro-batch is written, so a driver asks for those of finished micro-batches.
 """
 
 from __future__ import annotations
@@ -121,12 +120,11 @@ def later_reports(some: Reports, others: Reports) -> Reports:
     >>> later_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
     {(1, 0): Report(batch=3, clock_micros=0, told={}), (1, 1): Report(batch=2, clock_micros=0, told={})}
     """
-    later = {
-        place: report
-        for place, report in others.items()
-        if place not in some or report.batch >= some[place].batch
-    }
-    return {**some, **later}
+    found = dict(some)
+    for place, report in others.items():
+        if place not in found or report.batch >= found[place].batch:
+            found[place] = report
+    return found
 
 
 def report_end(accumulator: Any, run: str, origin: str, batch: int) -> None:

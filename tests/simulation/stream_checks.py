@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from disk import File
-from drivers import Simulation
-from programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
+from simulated_disk import File
+from simulated_drivers import Simulation
+from stream_programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
 
 import penstock as beam
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from world import World
+from simulated_world import World
 
 from penstock_spark.files.file_system import LocalFiles
 
@@ -159,6 +159,12 @@ class DisksOfMachines:
         self.world.look(f"read {path}")
         found = self.disk.find(path)
         return found.content if isinstance(found, File) else None
+
+    def size(self, path: str) -> int:
+        found = self.disk.find(path)
+        if not isinstance(found, File):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return len(found.content)
 
     def write(self, path: str, content: bytes) -> None:
         self.world.change(f"begin {path}", lambda: self.disk.put(path, b""))

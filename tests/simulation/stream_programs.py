@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from world import START_MICROS
+from simulated_world import START_MICROS
 
 import penstock as beam
 from penstock.io import ForEachBatch

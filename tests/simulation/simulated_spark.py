@@ -21,8 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyspark
-from disk import Disk, File, Folder, HadoopPath, plain
-from world import Process, World
+from simulated_disk import Disk, File, Folder, HadoopPath, plain
+from simulated_world import Process, World
 
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
@@ -68,13 +68,13 @@ class Session:
         self.on_added: Callable[[dict[Any, Any]], None] = lambda added: None  # and with what its tasks tell.
         settings: dict[str, Any] = {}
         self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
-        self.sparkContext = SimpleNamespace(master="spark://sim", appName="sim")
+        self.sparkContext = SimpleNamespace(master="spark://sim", appName="sim", defaultParallelism=2)
         self._jsc = SimpleNamespace(hadoopConfiguration=lambda: None)
         path = type("Path", (HadoopPath,), {"disk": disk})
         own = SimpleNamespace(current=lambda: SimpleNamespace(pid=lambda: process.number))
         self._jvm = SimpleNamespace(
             org=SimpleNamespace(
-                apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)))
+                apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path, FileUtil=None)))
             ),
             java=SimpleNamespace(lang=SimpleNamespace(ProcessHandle=own)),
         )
@@ -363,7 +363,8 @@ class Rows:
 
     def coalesce(self, count: int) -> Rows:
         def joined(parts: list[list[Any]]) -> list[list[Any]]:
-            return [sum(parts[number::count], []) for number in range(min(count, len(parts)))]
+            counts = range(min(count, len(parts)))
+            return [[row for part in parts[number::count] for row in part] for number in counts]
 
         return self.then(joined)
 
@@ -528,6 +529,10 @@ class Query:
         self._jsq = SimpleNamespace(lastProgress=self._java_progress)
         self.planned: Planned | None = None
         self._actor = self.world.start("query", session.process, self._run)
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:
+        return [] if self.lastProgress is None else [self.lastProgress]
 
     def _java_progress(self) -> Any:
         progress = self.lastProgress

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from disk import Disk, DisksOfMachines, Shard
-from programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, plan_of
+import simulated_spark as sim
 from pyspark import TaskContext
-from world import CALM, Chances, Process, Threading, World, WorldsClock
+from simulated_disk import Disk, DisksOfMachines, Shard
+from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
+from stream_programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, plan_of
 
-import spark as sim
 from penstock.base import clock, identifiers
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
@@ -30,6 +30,7 @@ from penstock_spark.process import identity
 from penstock_spark.reports.metrics import Report, Told
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.runs import execute_stream, running
+from penstock_spark.runs.watching import NO_VIEWS
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import stream_files
@@ -215,7 +216,7 @@ class Driver:
         session.on_begin = lambda number: self.simulation.tried.setdefault(number, []).append(mine)
         session.on_added = lambda added: self.simulation.take_reports(added, mine[1])
         with reports_of(context.reporting):
-            return execute_stream._started(plan, context, settings)
+            return execute_stream._started(plan, context, settings, NO_VIEWS)
 
     def _live(self) -> None:
         life, result = self.life, self.result

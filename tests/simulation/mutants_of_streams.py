@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
+
+from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock_spark.checkpoints import folder, lease
 from penstock_spark.files import temporary
@@ -25,6 +27,76 @@ from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.stream import shard, tasks
 
+FILES = tuple(
+    Arriving(seconds, f"{number:02d}.txt", lines)
+    for number, (seconds, lines) in enumerate(
+        [(0.0, ("a,1,1,0", "b,2,14,1")), (0.0, ("a,3,22,2",)), (1.0, ("c,4,31,3",)), (1.0, ("b,5,45,4",))]
+    )
+)
+AT_ONCE = tuple(replace(file, seconds=0.0) for file in FILES)
+END = Life()
+
+
+def a_full_disk(seed: int) -> Program:
+    shape = Shape(grouping="none", files_per_batch=1)
+    return Program((shape,), AT_ONCE, (Life("full disk", 18.0 + seed % 40), END))
+
+
+def a_second_driver_elsewhere(seed: int) -> Program:
+    lives = (Life("crash", 9999.0, rival="polite", rival_at=0.5, rival_machine="second"), END)
+    return Program((Shape(ends=False),), FILES, lives)
+
+
+def two_sinks(seed: int) -> Program:
+    return Program((Shape(lines_too=True, calls_too=True, files_per_batch=1),), AT_ONCE, (END,))
+
+
+def input_that_comes_between_two_runs(seed: int) -> Program:
+    """The first run dies in a micro-batch without input."""
+    late = tuple(replace(file, seconds=1.5) for file in FILES)
+    lives = (Life("crash", 18.0 + seed % 8), Life("drain", 0.0, pause=3.0), END)
+    return Program((Shape(ends=False),), late, lives)
+
+
+def input_that_comes_between_two_finite_runs(seed: int) -> Program:
+    late = (*AT_ONCE[:2], *(replace(file, seconds=2.5) for file in FILES[2:]))
+    lives = (Life("crash", 28.0 + seed % 12), Life(pause=3.0))
+    return Program((Shape(grouping="none", interval=0.5),), late, lives)
+
+
+def a_clock_that_is_set_back(seed: int) -> Program:
+    lives = (Life("drain", 0.2 * (seed % 10)), END)
+    return Program((Shape(ends=False, files_per_batch=1),), FILES * 1, lives, clock_step=-5.0)
+
+
+def a_sink_that_is_given_up(seed: int) -> Program:
+    shapes = (Shape(lines_too=True, files_per_batch=1), Shape(files_per_batch=1))
+    return Program(shapes, AT_ONCE, (Life("crash", 20.0 + seed % 40), Life(shape=1)))
+
+
+def a_watermark_that_waits_longer(seed: int) -> Program:
+    """What one try gives, the next one does not."""
+    shapes = (
+        Shape(lines_too=True, files_per_batch=1, delay=0),
+        Shape(lines_too=True, files_per_batch=1, delay=30),
+    )
+    return Program(shapes, AT_ONCE, (Life("crash", 24.0 + seed % 40), Life(shape=1)))
+
+
+def a_change_that_is_cut_off(seed: int) -> Program:
+    shapes = (Shape(ends=False), Shape(ends=False, lines_too=True))
+    lives = (Life("cancel", 2.5), Life("crash", 3.0 + seed % 8, shape=1), Life(shape=1))
+    return Program(shapes, FILES, lives)
+
+
+def a_drain_that_is_late(seed: int) -> Program:
+    return Program((Shape(),), AT_ONCE[:1], (Life("drain", 0.1 * (seed % 10)), END))
+
+
+def a_driver_that_stands_still(seed: int) -> Program:
+    life = Life("stall", 20.0 + seed % 20, rival="takes over", rival_at=1.0, rival_machine="second")
+    return Program((Shape(files_per_batch=1, lines_too=seed % 2 == 0),), AT_ONCE, (life, END))
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -33,6 +105,9 @@ class Mutant:
     function: str
     old: str
     new: str
+    # Makes programs of the kind that it takes, where that is rare among all.
+    make: Callable[[int], Program] = random_program
+    seed: int = 0  # Of a program that finds it.
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -83,9 +158,15 @@ KNOWN = (
         "_is_resting",
         ' and status["message"] == _WAITING',
         "",
+        make=a_full_disk,
     ),
     Mutant(
-        "nobody looks at the lease before a write", BatchWriter, "_write_checked", "self._check()", "pass"
+        "nobody looks at the lease before a write",
+        BatchWriter,
+        "_write_checked",
+        "self._check()",
+        "pass",
+        make=a_driver_that_stands_still,
     ),
     Mutant(
         "a second run is not refused",
@@ -101,7 +182,14 @@ KNOWN = (
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
     ),
-    Mutant("a run gives no sign of life", lease.Lease, "_keep", "self._beat()", "pass"),
+    Mutant(
+        "a run gives no sign of life",
+        lease.Lease,
+        "_keep",
+        "self._beat()",
+        "pass",
+        make=a_second_driver_elsewhere,
+    ),
     Mutant(
         "a drain ends the sources at once", Running, "_is_drained", "if self._backlog.labels():", "if False:"
     ),
@@ -112,6 +200,7 @@ KNOWN = (
         "_fold",
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
+        make=two_sinks,
     ),
     Mutant(
         "a drain trusts what an earlier run has planned",
@@ -119,6 +208,7 @@ KNOWN = (
         "_last_planned",
         "self.checkpoint.last_begun) + 1",
         "-1)",
+        make=input_that_comes_between_two_runs,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
@@ -126,6 +216,7 @@ KNOWN = (
         "_is_read",
         "self.query.readings[number].ends_when_read",
         "False",
+        make=input_that_comes_between_two_finite_runs,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -133,6 +224,7 @@ KNOWN = (
         "_is_read",
         "self._asked_millis + _CLOCKS_MILLIS",
         "self._asked_millis",
+        make=a_clock_that_is_set_back,
     ),
     Mutant(
         "what a sink that was given up has left, stays",
@@ -140,9 +232,15 @@ KNOWN = (
         "_commit",
         "if batch.may_be_again:",
         "if not batch.stream:",
+        make=a_sink_that_is_given_up,
     ),
     Mutant(
-        "nobody looks at the lease before files get their names", _Writing, "_commit", "batch.check()", "pass"
+        "nobody looks at the lease before files get their names",
+        _Writing,
+        "_commit",
+        "batch.check()",
+        "pass",
+        make=a_driver_that_stands_still,
     ),
     Mutant(
         "a displaced run deletes the files that the other one writes",
@@ -150,6 +248,7 @@ KNOWN = (
         "end",
         "in (None, this_process().to_json())",
         "is not False",
+        make=a_driver_that_stands_still,
     ),
     Mutant(
         "a drain that was asked for after the end counts",
@@ -157,6 +256,7 @@ KNOWN = (
         "_stop",
         "state_at_end(state,",
         "state_at_end(self.state,",
+        make=a_drain_that_is_late,
     ),
 )
 """Each takes out the fix of a defect that was found by the simulation, or is in docs/decisions/0018."""
@@ -175,6 +275,7 @@ ORDER = (
         "_write_each",
         "elif may_be_again:",
         "elif False:",
+        make=a_watermark_that_waits_longer,
     ),
     Mutant(
         "files have no number of the micro-batch",
@@ -211,6 +312,7 @@ ORDER = (
         "_keep",
         'place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")',
         "place.delete(PLAN)",
+        make=a_change_that_is_cut_off,
     ),
     Mutant(
         "the end is noted of a run that was cancelled",
@@ -258,3 +360,5 @@ ORDER = (
     ),
 )
 """Breaks of the order of commits, and of what is committed."""
+
+MUTANTS = (*KNOWN, *ORDER)

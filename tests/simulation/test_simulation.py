@@ -1,0 +1,78 @@
+"""Programs of a simulated Spark are exact, whatever happens to their drivers; and the simulation finds each break."""
+
+from __future__ import annotations
+
+import pytest
+from mutants_of_streams import KNOWN, MUTANTS, ORDER, Mutant
+from shrinking import Failure, failure_of, shrunk
+from stream_programs import random_program
+
+USUAL, LONG = 250, 10_000
+"""How many programs always run, and how many with ``soak``: each takes about 40 ms."""
+
+BOUND = 2_000
+"""Each break is found by so many programs at most."""
+
+
+def first_failure(first: int, end: int) -> Failure | None:
+    """The smallest form of the first program that fails."""
+    for seed in range(first, end):
+        failure = failure_of(seed)
+        if failure is not None:
+            return shrunk(failure)
+    return None
+
+
+@pytest.mark.parametrize("first", range(0, USUAL, 50))
+def test_every_program_is_exact_whatever_happens_to_its_drivers(first: int) -> None:
+    failure = first_failure(first, first + 50)
+    assert failure is None, f"\n{failure}"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(USUAL, LONG, 250))
+def test_many_more_programs_are_exact(first: int) -> None:
+    failure = first_failure(first, first + 250)
+    assert failure is None, f"\n{failure}"
+
+
+def test_a_seed_repeats_everything_that_happened() -> None:
+    one, other = (shrunk(Failure(3, random_program(3), "nothing", ())) for _ in range(2))
+    assert len(one.trace) > 50
+    assert one.trace == other.trace
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_break_is_found_by_the_program_of_a_seed(mutant: Mutant) -> None:
+    with mutant.applied():
+        assert failure_of(mutant.seed) is not None
+    assert failure_of(mutant.seed) is None
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_break_is_found_without_knowing_the_seed(mutant: Mutant) -> None:
+    with mutant.applied():
+        assert any(failure_of(seed) is not None for seed in range(BOUND))
+
+
+def test_there_are_breaks_of_the_order_of_commits_and_of_each_known_fix() -> None:
+    assert len(ORDER) >= 10
+    assert {mutant.name for mutant in KNOWN} >= {
+        "a stream that has failed is done",
+        "a second run is not refused",
+        "a drain ends the sources at once",
+        "a run that has ended goes on",
+    }
+
+
+def test_a_failure_is_shown_small_with_its_seed_and_what_happened() -> None:
+    [mutant] = [mutant for mutant in MUTANTS if mutant.name == "files have no number of the micro-batch"]
+    with mutant.applied():
+        failure = failure_of(mutant.seed)
+        assert failure is not None
+        small = shrunk(failure)
+    assert len(small.program.lives) <= len(failure.program.lives)
+    assert sum(len(file.lines) for file in small.program.files) <= 4
+    assert f"seed {small.seed}" in str(small)
+    assert "micro-batch 0 begins" in str(small)
