@@ -6,11 +6,14 @@ r"""Cutting bytes into records at a delimiter, as Beam's text source does it: es
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8 as BYTE_ORDER_MARK
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from penstock.base.whole_numbers import check_whole_number
 from penstock.error import refusal
+
+BYTE_ORDER_MARK = BOM_UTF8
+"""What some programs write at the beginning of a text in UTF-8."""
 
 
 def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: int) -> None:
