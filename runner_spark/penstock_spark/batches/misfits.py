@@ -14,6 +14,7 @@ def misfit(element_type: Any) -> TypeError:
 
     >>> print(misfit(int))
     an element of a batch does not match its type hint: <class 'int'>
+      at ...
       hint: use list[...] as the batch's type for elements of several types, or that may be None
     """
     return refusal(

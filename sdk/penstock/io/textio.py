@@ -148,7 +148,7 @@ class ReadAllFromText(PTransform[Any, Any]):
     ) -> None:
         super().__init__(**kwargs)
         self.source = TextSource(
-            "",
+            "*",  # The elements name the files.
             compression_type,
             strip_trailing_newlines,
             text_source.plain_coder(coder),
