@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -31,7 +32,7 @@ from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import play_shard
 from penstock_spark.stream.merged_headers import Division, merged_headers
-from penstock_spark.stream.moved_pages import Assembly, pieces, waits_of
+from penstock_spark.stream.moved_pages import Assembly, names_in, pieces, waits_of
 from penstock_spark.stream.reading import StreamReader
 from penstock_spark.stream.sources import SourceTask, play_sources
 from penstock_spark.stream.waiting import STATE
@@ -203,6 +204,18 @@ class ToyQuery:
         for shard, assembly in enumerate(assemblies):
             assembly.finish(waits)
             other._headers[level, shard] = replace(headers[shard], notes=assembly.notes).encoded()
+        # What a checkpoint that is written anew is compared by.
+        assert self._tally(level, division) == other._tally(level, division), "keys are lost"
+
+    def _tally(self, level: int, division: Division) -> Counter[tuple[str, bytes]]:
+        """How often each key is in the pages of a level, by grouping."""
+        return Counter(
+            (label, name)
+            for (own, _, label), store in self._stores.items()
+            if own == level
+            for number, page in store.pages.items()
+            for name in names_in(division, label, number, page)
+        )
 
     def _count(self, snapshot: Any) -> None:
         self.snapshot = merge_snapshots(self.snapshot, snapshot)

@@ -71,8 +71,10 @@ def test_a_program_with_other_shards_levels_and_sources_goes_on(
     written = f"spark-{2 + len(steps)}"
     assert folders(tmp_path) == ["spark", written]
     without_names = Changes(more_source=True, deeper=True, names=False)
-    result = lasting.start(source, tmp_path, 1, without_names, "--drop_state=Names")
+    result = lasting.start(source, tmp_path, None, without_names, "--drop_state=Names")
     assert result.wait_until_finish() == "DONE"
+    # Without a number, a run has the shards of its checkpoint, and not as many as the machine has processors.
+    assert json.loads((tmp_path / "checkpoint" / "plan.json").read_text())["shards"] == 3
     assert folders(tmp_path) == [written, f"spark-{3 + len(steps)}"]
     content = lasting.content_of(tmp_path)
     assert content.pop("more") == sorted(lines)
