@@ -6,7 +6,7 @@ import html
 import re
 
 import pytest
-from pictures import as_of_now, browser, run_browser
+from live_pictures import as_of_now, browser, run_browser
 from sample import HOSTILE, SUM, batch, hostile, stream
 
 from penstock.live.server import LiveServer, Look

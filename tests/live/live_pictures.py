@@ -1,4 +1,4 @@
-"""Takes the pictures of the live page for the documents: ``python tests/live/pictures.py docs/pictures``.
+"""Takes the picture of the live page for docs/running.md: ``python tests/live/live_pictures.py docs/screenshots``.
 
 It needs Chromium. ``--all FOLDER`` takes each page at two widths, light and dark, for somebody to look at.
 """
@@ -66,9 +66,7 @@ def main(arguments: list[str]) -> None:
     folder = Path(arguments[-1])
     folder.mkdir(parents=True, exist_ok=True)
     if arguments[0] != "--all":
-        for is_dark in (False, True):
-            name = f"live_{'dark' if is_dark else 'light'}.png"
-            picture(pages["stream"], folder / name, WIDTHS["wide"], is_dark)
+        picture(pages["stream"], folder / "live.png", WIDTHS["wide"])
         return
     for name, now in pages.items():
         for width, size in WIDTHS.items():
