@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from penstock.live.snapshot import RunSnapshot, StepError
 from penstock.machines.records import MIN_MICROS
+from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runs import running
 from penstock_spark.runs.looking import About
@@ -68,6 +70,53 @@ def run(
         about,
         views,
     )
+
+
+def resting(monkeypatch: pytest.MonkeyPatch, shards: int, **parts: Any) -> Running:
+    """A finite query over one source, which has been read to its end."""
+    waiting = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data to arrive"}
+    jvm = SimpleNamespace(lastProgress=lambda: None)
+    started = SimpleNamespace(isActive=True, stop=nothing, _jsq=jvm, status=waiting)
+    spec: Any = SimpleNamespace(origin="Read", readers=(1,) if shards else ())
+    reading = Opened(None, spec, True, is_staged=True)  # type: ignore[arg-type]
+    query = SimpleNamespace(rests=True, readings=(reading,), is_finite=True)
+    checkpoint = SimpleNamespace(
+        **{"is_new": False, "lost": None, "release": nothing, "is_draining": lambda: False, **parts}
+    )
+    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
+    about = About("name", "r", "streaming", 0)
+    return Running(started, query, checkpoint, shards, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
+
+
+def test_a_run_whose_predecessor_has_read_everything_tells_the_groupings_that_the_source_has_ended(
+    at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, is_told = [], threading.Event()
+
+    def command(*words: str) -> None:
+        told.append(words)
+        is_told.set()
+
+    made = resting(monkeypatch, 1, command=command)
+    assert is_told.wait(20)
+    made.cancel()
+    assert told == [("end", "Read")]
+
+
+def test_a_drain_that_is_asked_for_when_the_run_has_ended_comes_too_late(
+    at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Running] = []
+    is_made = threading.Event()
+
+    def release() -> None:
+        assert is_made.wait(20)
+        made[0].state = "DRAINING"
+
+    made.append(resting(monkeypatch, 0, release=release))
+    is_made.set()
+    assert made[0].join(20)
+    assert made[0].state == "DONE"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
@@ -17,7 +17,6 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock_spark.checkpoints import folder, lease
-from penstock_spark.files import temporary
 from penstock_spark.files.place import Place
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports import metrics
@@ -48,14 +47,15 @@ def a_second_driver_elsewhere(seed: int) -> Program:
 
 
 def two_sinks(seed: int) -> Program:
-    return Program((Shape(lines_too=True, calls_too=True, files_per_batch=1),), AT_ONCE, (END,))
+    shape = Shape(lines_too=True, calls_too=True, ends=False, interval=0.1)
+    return Program((shape,), FILES, (Life("drain", 0.3 * (seed % 5)), END))
 
 
 def input_that_comes_between_two_runs(seed: int) -> Program:
     """The first run dies in a micro-batch without input."""
     late = tuple(replace(file, seconds=1.5) for file in FILES)
     lives = (Life("crash", 18.0 + seed % 8), Life("drain", 0.0, pause=3.0), END)
-    return Program((Shape(ends=False),), late, lives)
+    return Program((Shape(ends=False, files_per_batch=1),), late, lives)
 
 
 def input_that_comes_between_two_finite_runs(seed: int) -> Program:
@@ -65,8 +65,9 @@ def input_that_comes_between_two_finite_runs(seed: int) -> Program:
 
 
 def a_clock_that_is_set_back(seed: int) -> Program:
-    lives = (Life("drain", 0.2 * (seed % 10)), END)
-    return Program((Shape(ends=False, files_per_batch=1),), FILES * 1, lives, clock_step=-5.0)
+    lives = (Life("drain", 0.1 * (seed % 10)), END)
+    files = tuple(Arriving(0.0, f"{number:02d}.txt", (f"a,1,{number},{number}",)) for number in range(12))
+    return Program((Shape(ends=False, files_per_batch=1),), files, lives, clock_step=-5.0)
 
 
 def a_sink_that_is_given_up(seed: int) -> Program:
@@ -89,13 +90,14 @@ def a_change_that_is_cut_off(seed: int) -> Program:
     return Program(shapes, FILES, lives)
 
 
-def a_drain_that_is_late(seed: int) -> Program:
-    return Program((Shape(),), AT_ONCE[:1], (Life("drain", 0.1 * (seed % 10)), END))
-
-
 def a_driver_that_stands_still(seed: int) -> Program:
-    life = Life("stall", 20.0 + seed % 20, rival="takes over", rival_at=1.0, rival_machine="second")
-    return Program((Shape(files_per_batch=1, lines_too=seed % 2 == 0),), AT_ONCE, (life, END))
+    """It stands still while its tasks write, and another driver goes on in its place."""
+    life = Life("stall", 15.0 + seed % 10, rival="takes over", rival_at=0.5, rival_machine="second")
+    return Program((Shape(grouping="none"),), AT_ONCE, (life, END))
+
+
+def a_crash_between_two_names(seed: int) -> Program:
+    return Program((Shape(grouping="none"),), AT_ONCE, (Life("crash", 17.0 + seed % 14), END))
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Mutant:
     # Makes programs of the kind that it takes, where that is rare among all.
     make: Callable[[int], Program] = random_program
     seed: int = 0  # Of a program that finds it.
+    also: tuple[Mutant, ...] = ()  # Breaks of what would make up for it.
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -119,10 +122,11 @@ class Mutant:
         module = sys.modules[plain.__module__]
         made: dict[str, Any] = {}
         exec(compile(source.replace(self.old, self.new), f"<{self.name}>", "exec"), vars(module), made)
-        with (
-            mock.patch.object(self.owner, self.function, made[self.function]),
-            _everywhere(plain, made, self),
-        ):
+        with ExitStack() as stack:
+            stack.enter_context(mock.patch.object(self.owner, self.function, made[self.function]))
+            stack.enter_context(_everywhere(plain, made, self))
+            for other in self.also:
+                stack.enter_context(other.applied())
             yield
 
 
@@ -151,6 +155,7 @@ KNOWN = (
         "_follow",
         "raise self._cause_of_death()",
         "return",
+        seed=42,
     ),
     Mutant(
         "a query that has just failed seems to rest",
@@ -161,19 +166,12 @@ KNOWN = (
         make=a_full_disk,
     ),
     Mutant(
-        "nobody looks at the lease before a write",
-        BatchWriter,
-        "_write_checked",
-        "self._check()",
-        "pass",
-        make=a_driver_that_stands_still,
-    ),
-    Mutant(
         "a second run is not refused",
         lease,
         "take_lease",
         "if not take_over and _is_held(place, earlier, timing):",
         "if False:",
+        seed=2,
     ),
     Mutant(
         "a run that takes over does not wait",
@@ -181,6 +179,7 @@ KNOWN = (
         "take_lease",
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
+        seed=19,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -189,11 +188,24 @@ KNOWN = (
         "self._beat()",
         "pass",
         make=a_second_driver_elsewhere,
+        seed=2,
     ),
     Mutant(
-        "a drain ends the sources at once", Running, "_is_drained", "if self._backlog.labels():", "if False:"
+        "a drain ends the sources at once",
+        Running,
+        "_is_drained",
+        "if self._backlog.labels():",
+        "if False:",
+        seed=9,
     ),
-    Mutant("a run that has ended goes on", folder, "open_at", "if ENDED in place.names():", "if False:"),
+    Mutant(
+        "a run that has ended goes on",
+        folder,
+        "open_at",
+        "if ENDED in place.names():",
+        "if False:",
+        seed=1,
+    ),
     Mutant(
         "reports count before their micro-batch is written",
         Running,
@@ -201,6 +213,7 @@ KNOWN = (
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
+        also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
     ),
     Mutant(
         "a drain trusts what an earlier run has planned",
@@ -209,6 +222,7 @@ KNOWN = (
         "self.checkpoint.last_begun) + 1",
         "-1)",
         make=input_that_comes_between_two_runs,
+        seed=18,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
@@ -217,6 +231,7 @@ KNOWN = (
         "self.query.readings[number].ends_when_read",
         "False",
         make=input_that_comes_between_two_finite_runs,
+        seed=2,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -241,22 +256,7 @@ KNOWN = (
         "batch.check()",
         "pass",
         make=a_driver_that_stands_still,
-    ),
-    Mutant(
-        "a displaced run deletes the files that the other one writes",
-        temporary,
-        "end",
-        "in (None, this_process().to_json())",
-        "is not False",
-        make=a_driver_that_stands_still,
-    ),
-    Mutant(
-        "a drain that was asked for after the end counts",
-        Running,
-        "_stop",
-        "state_at_end(state,",
-        "state_at_end(self.state,",
-        make=a_drain_that_is_late,
+        seed=32,
     ),
 )
 """Each takes out the fix of a defect that was found by the simulation, or is in docs/decisions/0018."""
@@ -268,6 +268,8 @@ ORDER = (
         "_write_checked",
         "may_be_again = self._last_begun is None or batch_id <= self._last_begun",
         "may_be_again = False",
+        make=a_crash_between_two_names,
+        seed=6,
     ),
     Mutant(
         "a sink that gets nothing in the second try keeps what it got in the first",
@@ -276,6 +278,7 @@ ORDER = (
         "elif may_be_again:",
         "elif False:",
         make=a_watermark_that_waits_longer,
+        seed=5,
     ),
     Mutant(
         "files have no number of the micro-batch",
@@ -290,6 +293,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
+        seed=22,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -297,6 +301,7 @@ ORDER = (
         "_commit",
         "for inside, name in stale:\n",
         'for inside, name in stale or [("", os.path.basename(path)) for path in paths[1:]]:\n',
+        seed=2,
     ),
     Mutant("the temporary folder stays", _Writing, "_commit", "end(system, temporary)", "pass"),
     Mutant(
@@ -305,6 +310,7 @@ ORDER = (
         "write",
         "self._files.write(self._child(hidden), content, replaces=False)\n    self.rename(hidden, name)",
         "self._files.write(self._child(name), content)",
+        seed=23,
     ),
     Mutant(
         "the old plan goes before the new one is there",
@@ -313,13 +319,15 @@ ORDER = (
         'place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")',
         "place.delete(PLAN)",
         make=a_change_that_is_cut_off,
+        seed=3,
     ),
     Mutant(
         "the end is noted of a run that was cancelled",
         Running,
         "_stop",
-        "if self.shards and ending in",
-        "if ending not in",
+        "if self.shards and is_good:",
+        "if not is_good:",
+        seed=1,
     ),
     Mutant(
         "a run is over when its sources are read",
@@ -327,6 +335,7 @@ ORDER = (
         "_is_over",
         "reports.earliest_micros() >= MAX_MICROS",
         "True",
+        seed=1,
     ),
     Mutant(
         "the lease is given back before the query has stopped",
@@ -334,6 +343,7 @@ ORDER = (
         "_stop",
         "try:\n        self.started.stop()",
         "self.checkpoint.release()\n    try:\n        self.started.stop()",
+        seed=6,
     ),
     Mutant(
         "files that another stream has left are looked for at every start",
@@ -348,15 +358,31 @@ ORDER = (
         "run_shard",
         "pages.updateValue(HEADER_KEY,",
         "(lambda *_: None)(HEADER_KEY,",
+        seed=1,
     ),
-    Mutant("a shard forgets its keys", shard.Shard, "save", "operator.save()", "pass"),
-    Mutant("counters are read twice", metrics, "take_snapshots", "held.pop(key)", "held[key]"),
+    Mutant(
+        "a shard forgets its keys",
+        shard.Shard,
+        "save",
+        "operator.save()",
+        "pass",
+        seed=1,
+    ),
+    Mutant(
+        "counters are read twice",
+        metrics,
+        "take_snapshots",
+        "held.pop(key)",
+        "held[key]",
+        seed=13,
+    ),
     Mutant(
         "the watermark passes what holds it",
         shard,
         "_leaving_micros",
         "micros if hold_micros is None else min(micros, hold_micros)",
         "micros",
+        seed=84,
     ),
 )
 """Breaks of the order of commits, and of what is committed."""

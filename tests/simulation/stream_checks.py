@@ -208,8 +208,9 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
     for driver in simulation.drivers:
         failure = driver.result._running.failure if driver.result is not None else None
         is_broken = driver.life.fate == "full disk" and not driver.is_rival
-        # Two runs may have planned the same micro-batch, if one of them stood still between its check and that.
-        is_broken = is_broken or (simulation.has_stalled and "Concurrent update" in str(failure))
+        # A run that has stood still between its look at the lease and what it does then, may disturb the other one.
+        is_disturbed = isinstance(failure, FileNotFoundError) or "Concurrent update" in str(failure)
+        is_broken = is_broken or (simulation.has_stalled and is_disturbed)
         if (
             driver.outcome == PipelineState.FAILED
             and not is_broken

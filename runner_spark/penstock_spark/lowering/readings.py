@@ -35,6 +35,7 @@ class Opened:
     is_finite: bool  # Whether it ends on its own.
     # Whether it ends as soon as there is nothing new, which its tasks do not see.
     ends_when_read: bool = False
+    is_staged: bool = False  # Whether it was read before the query, and its last file says that it ends.
     is_limited: bool = False  # Whether a micro-batch may read only a part of the available data.
     is_newest_first: bool = False  # Whether it does not read files in the order in which they changed.
     may_be_files: bool = False  # Whether it may read files while they arrive.
@@ -71,7 +72,7 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
     spec = reading_spec(part, step, partial(staged_reader, isinstance(source, InlineValues)))
-    return Opened(frame, spec, True)
+    return Opened(frame, spec, True, is_staged=True)
 
 
 def _reader_options(source: StreamSource) -> dict[str, Any]:

@@ -119,11 +119,14 @@ class Running:
 
         An earlier run may have planned one that this run repeats.
         """
-        finished: int | None = None
-        # Spark may have died, which the thread finds out.
-        with contextlib.suppress(Exception):
-            finished = _last_batch(self.started)
+        finished = self._last_finished()
         return max(-1 if finished is None else finished, self.checkpoint.last_begun) + 1
+
+    def _last_finished(self) -> int | None:
+        """The number of the last finished micro-batch; None without one, or if Spark has died."""
+        with contextlib.suppress(Exception):
+            return _last_batch(self.started)
+        return None
 
     def signal(self, name: str) -> None:
         try:
@@ -248,7 +251,8 @@ class Running:
         """
         if self.state != PipelineState.DRAINING:
             for reading in self.query.readings:
-                if reading.ends_when_read:
+                # An earlier run may have read the end of a staged source, and died before it noted its own.
+                if reading.ends_when_read or reading.is_staged:
                     self._end(reading)
         return not self.shards and self.state != PipelineState.DRAINING and self.query.is_finite
 
@@ -282,9 +286,11 @@ class Running:
             self.started.stop()
         except Exception as error:
             self.failure = self.failure or self.translate(error)
-        self._fold(None)
         ending = state_at_end(state, self.failure)
-        if self.shards and ending in (PipelineState.DONE, PipelineState.DRAINED):
+        is_good = ending in (PipelineState.DONE, PipelineState.DRAINED)
+        # A run that has come to its end has nothing to do with a micro-batch that was begun afterwards.
+        self._fold(self._last_finished() if is_good else None)
+        if self.shards and is_good:
             try:
                 self.checkpoint.check()
                 self.checkpoint.note_end(ending)
