@@ -55,6 +55,13 @@ def begin(files: FileSystem, folder: str) -> None:
     files.write(f"{folder}/{MARK}", this_process().to_json())
 
 
+def end(files: FileSystem, folder: str) -> None:
+    """Deletes a temporary folder, unless another process has begun one of that name: it is at work there."""
+    mark = files.read(f"{folder}/{MARK}")
+    if mark is None or Process.from_json(mark) in (None, this_process()):
+        files.delete(folder)
+
+
 def remove_abandoned(files: FileSystem, folder: str) -> None:
     names: list[str] = []
     # A folder that may not be read is nobody's to tidy.

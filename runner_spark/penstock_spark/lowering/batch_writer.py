@@ -137,7 +137,7 @@ class BatchWriter:
                 self._encode(sink, batch, rows.limit(0))
 
     def _batch(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> MicroBatch:
-        return MicroBatch(batch_id, self._streams[sink.level], may_be_again)
+        return MicroBatch(batch_id, self._streams[sink.level], may_be_again, self._check)
 
     def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
         self._commit(sink, batch, sink_rows(sink.level, sink.step, sink.plan, pages, self._context))

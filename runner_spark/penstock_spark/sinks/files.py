@@ -38,7 +38,7 @@ from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
 from penstock_spark.files.store_shards import OpenInStore
 from penstock_spark.files.stores import StoreFiles, is_beyond_spark
-from penstock_spark.files.temporary import PREFIX, begin, new_name, remove_abandoned
+from penstock_spark.files.temporary import PREFIX, begin, end, new_name, remove_abandoned
 from penstock_spark.session.session import existing_session
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
@@ -225,6 +225,7 @@ class _Writing:
         try:
             begin(system, temporary)
             written = self._by_folder(write(), batch, temporary, make_empty)
+            batch.check()
             names = {inside: naming_in(inside).names(len(paths)) for inside, paths in written.items()}
             # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
             folder = absolute(naming_in("").folder)
@@ -252,7 +253,7 @@ class _Writing:
                 )
             return files.names.results(names, batch.name)
         finally:
-            system.delete(temporary)
+            end(system, temporary)
 
     def _by_folder(
         self,

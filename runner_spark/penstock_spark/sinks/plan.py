@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,10 @@ class Encoder:
         """Called last, if nothing failed; may give rows."""
 
 
+def _nobody_else() -> None:
+    """A batch has no other runs."""
+
+
 @dataclass(frozen=True)
 class MicroBatch:
     """The content of one commit: a micro-batch of a stream, or a whole run in batch mode.
@@ -38,6 +42,9 @@ class MicroBatch:
     # in batch mode.
     stream: str = ""
     may_be_again: bool = True  # Whether an earlier try may have left something.
+    # Raises if another run may write the stream by now. A sink whose target does not shut out an earlier writer asks when
+    # its rows are written, and only quick work is left.
+    check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
 
     @property
     def name(self) -> str:
