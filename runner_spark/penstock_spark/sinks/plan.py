@@ -42,8 +42,8 @@ class MicroBatch:
     # in batch mode.
     stream: str = ""
     may_be_again: bool = True  # Whether an earlier try may have left something.
-    # Raises if another run may write the stream by now. A sink whose target does not shut out an earlier writer asks when
-    # its rows are written, and only quick work is left.
+    # Raises if another run may write the stream by now. A sink whose target does not shut out an earlier writer asks
+    # when its rows are written, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
 
     @property
