@@ -34,9 +34,13 @@ def processes_of(session: int) -> list[Process]:
     """
     raw = [found for entry in Path("/proc").iterdir() if (found := _raw(entry, session)) is not None]
     daemons = {pid for pid, parent, command, _ in raw if _is_daemon(command) and not _is_forked(parent, raw)}
+    javas = {pid for pid, _, command, _ in raw if "java" in command.partition(" ")[0]}
+    # Java forks itself before it starts another program: for a moment, the same memory seems to be there twice.
+    forks = {pid for pid, parent, _, _ in raw if pid in javas and parent in javas}
     return [
-        Process(pid, parent, _kind(pid, parent, command, session, daemons), command, resident)
+        Process(pid, parent, _kind(pid, command, session, daemons, javas), command, resident)
         for pid, parent, command, resident in raw
+        if pid not in forks
     ]
 
 
@@ -66,14 +70,14 @@ def _is_forked(parent: int, raw: list[_Raw]) -> bool:
     return any(pid == parent and _is_daemon(command) for pid, _, command, _ in raw)
 
 
-def _kind(pid: int, parent: int, command: str, session: int, daemons: set[int]) -> str:
+def _kind(pid: int, command: str, session: int, daemons: set[int], javas: set[int]) -> str:
     if pid == session:
         return DRIVER
     if pid in daemons:
         return DAEMON
     if _is_daemon(command) or "driver_worker" in command or "pyspark.worker" in command:
         return WORKER
-    return JAVA if "java" in command.partition(" ")[0] else OTHER
+    return JAVA if pid in javas else OTHER
 
 
 def of_kind(session: int, kind: str) -> list[Process]:

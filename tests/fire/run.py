@@ -27,6 +27,9 @@ def main() -> None:
     parser.add_argument(
         "--rounds", nargs="+", choices=ROUNDS, default=["files", "kafka", "postgres", "clock"]
     )
+    parser.add_argument(
+        "--faults", nargs="+", default=[""], help="words, of which a fault's description has one"
+    )
     parser.add_argument("--results", type=Path, help="a file for all that happened, as JSON")
     given = parser.parse_args()
     names = ["cluster"] if given.cluster else given.rounds
@@ -34,7 +37,7 @@ def main() -> None:
     for name in names:
         folder = Path(tempfile.mkdtemp(prefix="penstock-fire-"))
         print(f"round {name}, seed {given.seed}, in {folder}", flush=True)
-        reports.append(fire(name, given.minutes / len(names), given.seed, folder))
+        reports.append(fire(name, given.minutes / len(names), given.seed, folder, words=tuple(given.faults)))
         if reports[-1].is_good:
             shutil.rmtree(folder)
     print("\n".join(table_of(reports)))

@@ -17,7 +17,7 @@ from typing import Any
 import program_processes
 
 PROGRAM = Path(__file__).with_name("fired_program.py")
-STALL_SECONDS_MAX = 300
+STALL_SECONDS_MAX = 600
 DISK_BYTES = 64 << 20
 
 

@@ -126,7 +126,7 @@ ROWS = (
     ),
     Row(
         "a sink added or removed",
-        "continues, with a note",
+        "continues, with a note; if a micro-batch was cut off, a removed sink keeps what it got of it",
         (to(replace(BASE, more=written("Out"))), Change(replace(BASE, more=written("Out")), BASE)),
         note="'Out'",
     ),

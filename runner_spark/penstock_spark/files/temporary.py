@@ -56,8 +56,9 @@ def begin(files: FileSystem, folder: str) -> None:
 
 
 def end(files: FileSystem, folder: str) -> None:
-    """Deletes a temporary folder with its content, unless another process has begun it anew."""
-    if files.read(f"{folder}/{MARK}") in (None, this_process().to_json()):
+    """Deletes a temporary folder, unless another process has begun one of that name: it is at work there."""
+    mark = files.read(f"{folder}/{MARK}")
+    if mark is None or Process.from_json(mark) in (None, this_process()):
         files.delete(folder)
 
 

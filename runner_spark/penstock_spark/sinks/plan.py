@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ class Encoder:
 
 
 def _nobody_else() -> None:
-    """No other run can write the same."""
+    """A batch has no other runs."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class MicroBatch:
     # in batch mode.
     stream: str = ""
     may_be_again: bool = True  # Whether an earlier try may have left something.
-    # Raises if another run has taken the place of this one; called before what was written counts.
-    check: Callable[[], None] = _nobody_else
+    # Raises if another run may write the stream by now. A sink whose target does not shut out an earlier writer asks
+    # when its rows are written, and only quick work is left.
+    check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
 
     @property
     def name(self) -> str:

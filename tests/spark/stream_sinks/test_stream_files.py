@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from pyspark.sql import SparkSession
 from writing import SCHEMES, contents, dying, lines
 
 from penstock.base.row import Row
-from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
+from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToSpark, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
 from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.temporary import MARK, PREFIX
 from penstock_spark.lowering.batch_writer import BatchWriter
+from penstock_spark.process.identity import this_process
 
 Writer = Callable[..., BatchWriter]
 
@@ -182,3 +185,32 @@ def test_a_sink_that_has_no_rows_any_more_lets_go_of_those_of_an_earlier_try(
     assert len(contents(tmp_path)) == 2
     writer(*sinks)(rows([], [], ["c"]), 0)
     assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("sink", "element"),
+    [
+        (lambda place: WriteToText(f"{place}/o"), "a"),
+        (lambda place: WriteToSpark("text", place, mode="append", schema="value string"), Row(value="a")),
+    ],
+    ids=["text", "spark"],
+)
+def test_a_run_that_is_displaced_while_it_writes_names_no_file_and_lets_the_other_one_write(
+    tmp_path: Path, writer: Writer, rows: Any, sink: Callable[[str], Any], element: Any
+) -> None:
+    """As one that stood still after its first look at the checkpoint, while another run took over."""
+    asked = []
+
+    def check() -> None:
+        asked.append(1)
+        if len(asked) == 2:
+            [mark] = tmp_path.glob(f"{PREFIX}*/{MARK}")
+            mark.write_bytes(replace(this_process(), machine="elsewhere").to_json())
+            raise LookupError("displaced")
+
+    displaced = writer(sink(str(tmp_path)))
+    displaced._check = check
+    with pytest.raises(Exception, match="LookupError"):
+        displaced(rows([element]), 12)
+    [left] = tmp_path.iterdir()
+    assert (left / MARK).exists()

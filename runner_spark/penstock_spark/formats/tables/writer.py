@@ -25,7 +25,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.arrow.records import schema_of
 from penstock_spark.files.file_system import HadoopFiles, escaped
-from penstock_spark.files.temporary import PREFIX, begin, remove_abandoned
+from penstock_spark.files.temporary import PREFIX, begin, end, remove_abandoned
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import to_arrow_schema
@@ -131,6 +131,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
     try:
         begin(files, temporary)
         _write_beside(rows, sink, unnamed)
+        batch.check()
         if batch.may_be_again:
             pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
             for old in files.matching(pattern):
@@ -144,7 +145,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
                 f"{unnamed}/{inside}/{name}", f"{folder}/{names}-{number:05d}{name[name.index('.') :]}"
             )
     finally:
-        files.delete(temporary)
+        end(files, temporary)
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
