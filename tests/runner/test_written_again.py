@@ -15,7 +15,15 @@ from penstock.io.fileio import default_file_naming, single_file_naming
 from penstock.io.text_sink import Shards
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.naming import Naming
-from penstock_spark.files.temporary import ABANDONED_SECONDS, MARK, PREFIX, new_name, remove_abandoned
+from penstock_spark.files.temporary import (
+    ABANDONED_SECONDS,
+    MARK,
+    PREFIX,
+    begin,
+    end,
+    new_name,
+    remove_abandoned,
+)
 from penstock_spark.process.identity import this_process
 
 
@@ -119,3 +127,15 @@ def test_only_what_a_dead_run_has_left_is_removed(tmp_path: Path, caplog: pytest
 def test_a_folder_that_is_not_there_has_nothing_to_remove(tmp_path: Path) -> None:
     remove_abandoned(LocalFiles(), str(tmp_path / "new"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_deletes_its_temporary_folder_unless_another_run_has_begun_it_anew(tmp_path: Path) -> None:
+    disk, folder = LocalFiles(), tmp_path / new_name()
+    begin(disk, str(folder))
+    (folder / "000000").write_text("")
+    end(disk, str(folder))
+    assert not folder.exists()
+    begin(disk, str(folder))
+    (folder / MARK).write_bytes(replace(this_process(), machine="elsewhere").to_json())
+    end(disk, str(folder))
+    assert folder.exists()

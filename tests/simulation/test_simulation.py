@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from mutants_of_streams import KNOWN, MUTANTS, ORDER, Mutant
 from shrinking import Failure, failure_of, shrunk
+from simulated_drivers import Simulation
 from stream_programs import random_program
 
 USUAL, LONG = 250, 10_000
@@ -37,23 +38,26 @@ def test_many_more_programs_are_exact(first: int) -> None:
 
 
 def test_a_seed_repeats_everything_that_happened() -> None:
-    one, other = (shrunk(Failure(3, random_program(3), "nothing", ())) for _ in range(2))
-    assert len(one.trace) > 50
-    assert one.trace == other.trace
+    one, other = (Simulation(3, random_program(3), traced=True) for _ in range(2))
+    one.run()
+    other.run()
+    assert len(one.world.trace or ()) > 50
+    assert one.world.trace == other.world.trace
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_break_is_found_by_the_program_of_a_seed(mutant: Mutant) -> None:
+    program = mutant.make(mutant.seed)
     with mutant.applied():
-        assert failure_of(mutant.seed) is not None
-    assert failure_of(mutant.seed) is None
+        assert failure_of(mutant.seed, program) is not None
+    assert failure_of(mutant.seed, program) is None
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_break_is_found_without_knowing_the_seed(mutant: Mutant) -> None:
     with mutant.applied():
-        assert any(failure_of(seed) is not None for seed in range(BOUND))
+        assert any(failure_of(seed, mutant.make(seed)) is not None for seed in range(BOUND))
 
 
 def test_there_are_breaks_of_the_order_of_commits_and_of_each_known_fix() -> None:
