@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from chance import Chance
 from refused import each_seed, is_refusal, result_or_refusal, seeds
 
@@ -121,6 +122,14 @@ MAY_NOT_BE_UTF8 = ("StrUtf8Coder", "FastPrimitivesCoder", "TupleCoder", "MapCode
 
 PICKLED = b"\xff"
 """The first byte of a value that a FastPrimitivesCoder pickles; damaged pickles are Python's business."""
+
+
+@pytest.mark.parametrize(
+    "encoded", [b"\x08\x01\x08\x01\x01\x03", b"\x07\x01\x05\x00\x00", b"\x05\x01" * 100_000]
+)
+def test_what_a_coder_of_any_value_cannot_have_encoded_is_refused(encoded: bytes) -> None:
+    with pytest.raises(ValueError, match="hint: check that the bytes are complete"):
+        coders.FastPrimitivesCoder().decode(encoded)
 
 
 @seeds(60, 10_000)

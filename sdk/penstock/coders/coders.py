@@ -6,7 +6,7 @@ import base64
 import pickle
 import struct
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -653,6 +653,16 @@ class Base64PickleCoder(_OfAnything, Coder):
         return pickle.loads(base64.b64decode(encoded))
 
 
+def _of_hashable(make: Callable[[Iterable[Any]], Any], parts: Iterable[Any]) -> Any:
+    """A set or a dict of decoded parts, which are hashable if they have been encoded as one."""
+    try:
+        return make(parts)
+    except TypeError as error:
+        raise refusal(
+            ValueError, f"not an encoded {make.__name__}: {error}", hint=ENCODED_OTHERWISE
+        ) from None
+
+
 class FastPrimitivesCoder(_OfAnything, FastCoder):
     r"""Common values as a byte for the type and a compact form; all others by `fallback_coder` (Beam's name).
 
@@ -718,9 +728,9 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
                 return tuple(self._read_parts(stream))
             case 7:
                 parts = self._read_parts(stream, 2)
-                return dict(zip(parts[::2], parts[1::2], strict=True))
+                return _of_hashable(dict, zip(parts[::2], parts[1::2], strict=True))
             case 8:
-                return set(self._read_parts(stream))
+                return _of_hashable(set, self._read_parts(stream))
             case 9:
                 return stream.read_byte() != 0
             case 255:
@@ -730,7 +740,11 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
                 raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
 
     def _read_parts(self, stream: InputStream, each: int = 1) -> list[Any]:
-        return [self.decode_from_stream(stream, True) for _ in range(stream.read_var_int64() * each)]
+        try:
+            return [self.decode_from_stream(stream, True) for _ in range(stream.read_var_int64() * each)]
+        except RecursionError:
+            what = "the encoded value is nested too deeply"
+            raise refusal(ValueError, what, hint=ENCODED_OTHERWISE) from None
 
     def is_deterministic(self) -> bool:
         return self._fallback_coder.is_deterministic()
