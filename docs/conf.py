@@ -19,6 +19,7 @@ include_patterns = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "STYLE.md",
     "conformance/*.md",
     "conformance/penstock_conformance/transcripts/FORMAT.md",

@@ -78,7 +78,11 @@ def test_a_file_that_does_not_exist_is_a_wrong_command(capsys: pytest.CaptureFix
     assert "there is no file no_such_program.py" in capsys.readouterr().err
 
 
-def test_examples_are_drawn_with_an_arrow_for_each_input(tmp_path: Path) -> None:
+def test_examples_are_drawn_with_an_arrow_for_each_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a program writes before it runs its pipeline, it writes here too.
+    monkeypatch.chdir(tmp_path)
     for name in ("leaderboard.py", "wordcount.py"):
         steps = steps_of(graph_of_program(EXAMPLES / name, ["--output", str(tmp_path)]))
         drawn = mermaid_of(steps)
