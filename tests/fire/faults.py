@@ -230,27 +230,6 @@ class ClusterFault(Fault):
         target.cluster.heal()
 
 
-@dataclass(frozen=True)
-class ClockJump(Fault):
-    """The clock of the driver's machine jumps, and jumps back after a while; what measures intervals goes on."""
-
-    jump_seconds: int
-    seconds: float = 20
-
-    def describe(self) -> str:
-        return f"clock: {self.jump_seconds:+} s, and back after {self.seconds:.0f} s"
-
-    def is_possible(self, target: Target) -> bool:
-        return target.has_clock
-
-    def do(self, target: Target) -> None:
-        target.set_clock(self.jump_seconds)
-        time.sleep(self.seconds)
-
-    def undo(self, target: Target) -> None:
-        target.set_clock(0)
-
-
 def _signal(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
@@ -273,7 +252,6 @@ LOCAL: tuple[Fault, ...] = (
     Disk("read-only"),
 )
 SERVERS: tuple[Fault, ...] = (KillServer(), StopBrokers())
-CLOCK: tuple[Fault, ...] = (ClockJump(3_600), ClockJump(-3_600), ClockJump(120), ClockJump(-120))
 CLUSTER: tuple[Fault, ...] = (
     ClusterFault("executor"),
     ClusterFault("worker machine"),

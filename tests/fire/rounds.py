@@ -24,7 +24,7 @@ import faults
 import feeding
 from faults import Fault
 from fired_program import EPOCH_SECONDS, KEYS, NUMBERS_PER_SECOND, WINDOW_SECONDS
-from under_fire import DISK_BYTES, Supervisor, Target, clock_environment
+from under_fire import DISK_BYTES, Supervisor, Target
 from verifying import Verdict, verify
 
 _HERE = Path(__file__).parent
@@ -46,7 +46,6 @@ class Round:
         False  # Whether PostgreSQL runs, and keeps the panes and the steps, which else are in files.
     )
     is_on_cluster: bool = False
-    has_clock: bool = False  # Whether the program has a clock of its own, if the package for it is there.
 
 
 _ALL = ("a micro-batch is written", "a checkpoint is opened")
@@ -64,7 +63,6 @@ ROUNDS = {
     "postgres": Round(
         "postgres", ("parquet", "postgres"), (*_ALL, "files are named", *_TABLES), has_server=True
     ),
-    "clock": Round("files", ("text",), _ALL, has_clock=True),
     "short": Round("files", ("text",), (*_ALL, "files are named")),
     "cluster": Round("files", ("text", "delta"), (*_ALL, "files are named"), is_on_cluster=True),
 }
@@ -142,8 +140,6 @@ def fire(
 def _faults_of(spec: Round) -> tuple[Fault, ...]:
     if spec.is_on_cluster:
         return (*faults.ALWAYS, *faults.commits(list(spec.points)), *faults.CLUSTER)
-    if spec.has_clock:
-        return (*faults.CLOCK, faults.KillAll())
     return (*faults.ALWAYS, *faults.LOCAL, *faults.SERVERS, *faults.commits(list(spec.points)))
 
 
@@ -217,8 +213,6 @@ def _prepared(
     put = _putter(spec, folder, server, settings)
     flags: tuple[str, ...] = ("--master=local[2,4]",)
     environment = {**os.environ, "PENSTOCK_QUIET": "1"}
-    own_clock = clock_environment(folder) if spec.has_clock else {}
-    environment |= own_clock
     cluster = None
     if spec.is_on_cluster:
         from standalone import standalone_cluster
@@ -228,9 +222,7 @@ def _prepared(
         flags, environment = (), cluster.driver_environment()
     supervisor = Supervisor(folder, flags, environment)
     stack.callback(supervisor.stop)
-    target = Target(folder, supervisor, random, has_disk, bool(own_clock), server, brokers, cluster)
-    target.set_clock(0)
-    return target, put, settings
+    return Target(folder, supervisor, random, has_disk, server, brokers, cluster), put, settings
 
 
 def _putter(spec: Round, folder: Path, server: Any, settings: dict[str, Any]) -> Any:

@@ -24,9 +24,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cluster", action="store_true", help="run on a standalone cluster of this machine")
-    parser.add_argument(
-        "--rounds", nargs="+", choices=ROUNDS, default=["files", "kafka", "postgres", "clock"]
-    )
+    parser.add_argument("--rounds", nargs="+", choices=ROUNDS, default=["files", "kafka", "postgres"])
     parser.add_argument(
         "--faults", nargs="+", default=[""], help="words, of which a fault's description has one"
     )

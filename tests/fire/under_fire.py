@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,31 +18,6 @@ import program_processes
 PROGRAM = Path(__file__).with_name("fired_program.py")
 STALL_SECONDS_MAX = 600
 DISK_BYTES = 64 << 20
-
-
-def clock_file(folder: Path) -> Path:
-    """The file that says how far the clock of the program under fire is ahead."""
-    return folder / "clock"
-
-
-def clock_environment(folder: Path) -> dict[str, str]:
-    """The variables with which a program has a clock of its own; none if the package ``libfaketime`` is absent."""
-    found = find_spec("libfaketime")
-    libraries = (
-        [] if found is None or found.origin is None else Path(found.origin).parent.rglob("libfaketime.so*")
-    )
-    return {
-        variable: value
-        for library in sorted(libraries)[:1]
-        for variable, value in {
-            "LD_PRELOAD": str(library),
-            "FAKETIME_TIMESTAMP_FILE": str(clock_file(folder)),
-            "FAKETIME_CACHE_DURATION": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            # The times of files stay those of the machine.
-            "NO_FAKE_STAT": "1",
-        }.items()
-    }
 
 
 class Supervisor(threading.Thread):
@@ -107,7 +81,6 @@ class Target:
     supervisor: Supervisor
     random: Random
     has_disk: bool  # Whether the output is on a small disk of its own.
-    has_clock: bool = False  # Whether the program has a clock of its own.
     server: Any = None  # A PostgreSQL server.
     brokers: list[int] = field(default_factory=list)  # The processes of Kafka's brokers.
     cluster: Any = None  # A standalone cluster.
@@ -116,12 +89,6 @@ class Target:
     def disk(self) -> Path:
         """Where the files of the sinks are."""
         return self.folder / "disk"
-
-    def set_clock(self, ahead_seconds: int) -> None:
-        """Sets the program's clock so far ahead of the machine's clock, or behind it."""
-        hidden = self.folder / "_clock"
-        hidden.write_text(f"{ahead_seconds:+}s")
-        hidden.rename(clock_file(self.folder))
 
     @property
     def session(self) -> int:
