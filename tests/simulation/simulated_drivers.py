@@ -41,7 +41,7 @@ from penstock_spark.worker.batch import dumps_with_code
 _PATIENCE_SECONDS = 20.0
 """So long a driver that is to fail may go on."""
 
-_SHORT_SECONDS = 600.0
+_LONG_SECONDS = 600.0
 """No program of ours needs so long."""
 
 
@@ -56,9 +56,6 @@ class Machines:
         process = Process(name, machine, 1_000 + 10 * len(self._processes))
         self._processes[process.number] = process
         return process
-
-    def all(self) -> list[Process]:
-        return list(self._processes.values())
 
     def mine(self) -> Process:
         process = self._world.current.process
@@ -310,7 +307,7 @@ class Simulation:
                         break
                 if self.has_ended:
                     last = Driver(self, "driver after the end", Life(), False, False)
-                    world.wait(_SHORT_SECONDS, lambda: last.is_over)
+                    world.wait(_LONG_SECONDS, lambda: last.is_over)
                     self.refusal_after_end = last.refusal
             finally:
                 world.end()
@@ -340,13 +337,13 @@ class Simulation:
             rival = Driver(self, f"rival of {name}", life, life.rival == "takes over", True)
             drivers.append(rival)
             self.drivers.append(rival)
-            self.world.wait(_SHORT_SECONDS, lambda: driver.is_over)
+            self.world.wait(_LONG_SECONDS, lambda: driver.is_over)
             assert driver.is_over, "a driver does not end"
             self.world.wait(5.0, lambda: rival.is_over)
             if not rival.is_over:
                 # It goes on in the place of the first, until somebody kills it.
                 self.world.note("the rival is killed")
                 rival.process.is_dead = True
-        self.world.wait(_SHORT_SECONDS, lambda: all(each.is_over for each in drivers))
+        self.world.wait(_LONG_SECONDS, lambda: all(each.is_over for each in drivers))
         assert all(each.is_over for each in drivers), f"a driver does not end: {name}"
         return any(each.outcome in (PipelineState.DONE, PipelineState.DRAINED) for each in drivers)

@@ -48,9 +48,6 @@ class Accumulator:
         self._world = world
         self.value: dict[Any, Any] = {}
 
-    def __reduce__(self) -> Any:
-        raise AssertionError("functions that Spark sends are not pickled here")
-
     def add(self, more: dict[Any, Any]) -> None:
         self._world.current.task.added.append(more)
 

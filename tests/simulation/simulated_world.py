@@ -56,10 +56,9 @@ class Chances:
     straggler: float = 0.02  # The other attempt of a task goes on when the task is long done.
     lost: float = 0.03  # Rows that were kept have to be computed again.
     pause: float = 0.004  # A process stands still for a while.
-    clock_step: float = 0.0  # Somebody sets the clock of a machine.
 
 
-CALM = Chances(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+CALM = Chances(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(eq=False)

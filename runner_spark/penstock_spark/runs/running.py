@@ -295,7 +295,7 @@ class Running:
                 self.checkpoint.check()
                 self.checkpoint.note_end(ending)
             except Exception as error:
-                self.failure = self.translate(error)
+                self.failure = self._displacement() or self.translate(error)
         self.checkpoint.release()
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
