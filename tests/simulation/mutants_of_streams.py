@@ -249,6 +249,7 @@ KNOWN = (
         "if batch.may_be_again:",
         "if not batch.stream:",
         make=a_sink_that_is_given_up,
+        seed=1,
     ),
     Mutant(
         "nobody looks at the lease before files get their names",

@@ -346,4 +346,7 @@ class Simulation:
                 rival.process.is_dead = True
         self.world.wait(_LONG_SECONDS, lambda: all(each.is_over for each in drivers))
         assert all(each.is_over for each in drivers), f"a driver does not end: {name}"
+        if any(each.result is not None and not each.outcome for each in drivers):
+            # Somebody was killed, and another run has to put things right.
+            return self.has_ended
         return any(each.outcome in (PipelineState.DONE, PipelineState.DRAINED) for each in drivers)
