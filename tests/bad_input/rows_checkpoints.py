@@ -37,9 +37,9 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                ValueError: penstock 9.0 wrote it in the format 99; penstock 0.1.0 reads formats up to 1
+                ValueError: penstock 9.0 wrote the plan of a checkpoint, in the format 99; penstock 0.1.0 reads the format 1
                   in file:///data/state
-                  hint: use the newer penstock
+                  hint: continue with the newer penstock
                 """,
             files={"state/plan.json": '{"format": 99, "penstock": "9.0"}'},
             on_spark=True,
@@ -55,7 +55,7 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                ValueError: plan.json is not the plan of a checkpoint (clock, heartbeat, id, sources, levels, steps, sinks, dropped, shards, since)
+                ValueError: plan.json is not the plan of a checkpoint (clock, heartbeat, id, folder, sources, levels, steps, sinks, dropped, shards, since, planned)
                   in file:///data/state
                   hint: restore the file, or start again in another folder
                 """,

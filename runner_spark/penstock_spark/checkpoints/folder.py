@@ -198,7 +198,9 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
 
 def kept_shards(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
     """The number of shards of a checkpoint that may be continued; None without one."""
-    plans = _plans(Place(spark, location))
+    place = Place(spark, location)
+    check_writers(place.location)
+    plans = _plans(place)
     return plans[-1]["shards"] if plans else None
 
 
