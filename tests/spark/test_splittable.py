@@ -94,7 +94,7 @@ def test_a_mistake_of_a_splittable_dofn_is_told_in_the_terms_of_the_pipeline(spa
     with pytest.raises(ValueError, match="has not been claimed") as caught:
         pipeline.run().wait_until_finish()
     told = str(caught.value)
-    assert "while running 'Skip' (test_splittable.py:" in told
+    assert "at step 'Skip' (test_splittable.py:" in told
     assert "hint: claim offsets until try_claim returns False" in told
     assert not any(word in told for word in ("secret", "org.apache", "Py4J"))
 

@@ -166,7 +166,8 @@ class Rewriting:
             frames.append(map_in_arrow(frame, function, ROWS))
         columns = zip(zip(*rows, strict=True), _SCHEMA, strict=True)
         told = pa.Table.from_arrays([pa.array(own, field.type) for own, field in columns], schema=_SCHEMA)
-        frames.insert(0, self.spark.createDataFrame(told))
+        # PySpark's createDataFrame would make the runner's session the user's active one.
+        frames.insert(0, map_in_arrow(self.spark.range(0, 1, 1, 1), _giving(told), ROWS))
         reduce(DataFrame.unionAll, frames).write.parquet(seeds)
 
     def _states(self) -> list[DataFrame]:
@@ -259,6 +260,18 @@ class Rewriting:
         told = map_in_arrow(pages, function, "grouping string, number long, total long")
         sums = told.groupBy("grouping").sum("number", "total").collect()
         return {row[0]: (row[1], row[2]) for row in sums}
+
+
+def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for the one row of a frame, which gives a table instead."""
+    content = told.to_batches()
+
+    def giving(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                yield from content
+
+    return giving
 
 
 def _cutting(
