@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,16 @@ from penstock.options.pipeline_options import PipelineOptions
 ROOT = Path(__file__).parents[2]
 
 
+def is_ours(options: type[PipelineOptions]) -> bool:
+    return options.__module__.startswith("penstock.")
+
+
 def every_option() -> dict[str, Any]:
     """The default of each option of ours, by name."""
     found = {}
     for options in PipelineOptions.__subclasses__():
-        if options.__module__.startswith("penstock."):
+        # The classes of docstrings' examples are not in their modules.
+        if is_ours(options) and vars(sys.modules[options.__module__]).get(options.__name__) is options:
             parser = OptionsParser()
             options._add_argparse_args(parser)
             found |= {action.dest: action.default for action in parser._actions if action.dest != "help"}
@@ -33,7 +39,7 @@ def every_option() -> dict[str, Any]:
 
 def without_effect() -> list[argparse.Action]:
     """The options that the parser knows to have no effect."""
-    ours = [options for options in all_classes() if options.__module__.startswith("penstock.")]
+    ours = [options for options in all_classes() if is_ours(options)]
     found = parser_of(ours).without_effect()
     return [action for action in found if action.const is None or action.const != action.default]
 
