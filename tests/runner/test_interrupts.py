@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from penstock_spark.process.interrupts import interrupts, kept_handlers, put_off_signals, stoppable
+from penstock_spark.process.interrupts import (
+    interrupts,
+    is_interactive,
+    kept_handlers,
+    put_off_signals,
+    stoppable,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +123,12 @@ def test_what_spark_sets_when_it_starts_does_not_displace_a_handler() -> None:
     with kept_handlers():
         signal.signal(signal.SIGINT, spark_own)
     assert signal.getsignal(signal.SIGINT) is own
+
+
+def test_only_a_shell_of_ipython_is_interactive_not_every_program_that_imports_it() -> None:
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("IPython")
+    assert not is_interactive()
+    inside = "from penstock_spark.process.interrupts import is_interactive; print(is_interactive())"
+    shell = [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", "-c", inside]
+    assert subprocess.run(shell, capture_output=True, text=True, check=True).stdout == "True\n"

@@ -138,7 +138,13 @@ def same_command() -> str:
 
 def is_interactive() -> bool:
     """Whether a person continues in this process after the run, in a notebook or a shell."""
-    return bool(sys.flags.interactive) or hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    return bool(sys.flags.interactive) or hasattr(sys, "ps1") or _is_in_ipython()
+
+
+def _is_in_ipython() -> bool:
+    # PySpark imports IPython and ipykernel wherever they are installed, also in an ordinary program.
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def _is_replaceable(handler: Any) -> bool:
