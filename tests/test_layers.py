@@ -23,6 +23,7 @@ LAYERS = (
     ("windows",),
     ("functions",),
     ("graph",),
+    ("diagrams",),
     ("machines",),
     ("construction",),
     ("runners",),

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from penstock.base.engine import spark_runner
+from penstock.diagrams.graphs import mermaid_of, svg_of
+from penstock.diagrams.steps import folded, steps_of
 from penstock.error import refusal
 from penstock.graph import show
-from penstock.live.graphs import mermaid_of, svg_of
 from penstock.live.kept import Followed
 from penstock.live.scripts import graph_of_program
 from penstock.live.server import LOOPBACK, LiveServer
-from penstock.live.steps import steps_of
 
 FORMS = ("text", "svg", "mermaid")
 TABLES = ("table", "csv", "json")
@@ -39,6 +39,7 @@ def add_commands(commands: Any) -> None:
     graph.set_defaults(run=_graph)
     graph.add_argument("program", type=Path, help="the file of the program")
     graph.add_argument("--to", choices=FORMS, default="text", help="how to draw it; default: %(default)s")
+    graph.add_argument("--folded", action="store_true", help="draw each composite at the top as one step")
     graph.add_argument(
         "--arguments",
         nargs=argparse.REMAINDER,
@@ -79,11 +80,15 @@ def add_commands(commands: Any) -> None:
 
 def _graph(options: argparse.Namespace) -> int:
     graph = graph_of_program(options.program, options.arguments)
+    steps = folded(steps_of(graph)) if options.folded else steps_of(graph)
     match options.to:
         case "svg":
-            print(svg_of(steps_of(graph), options.program.stem))
+            print(svg_of(steps, options.program.stem))
         case "mermaid":
-            print(mermaid_of(steps_of(graph)))
+            print(mermaid_of(steps))
+        case _ if options.folded:
+            what = "a graph as text cannot be folded"
+            raise refusal(ValueError, what, where="--folded", hint="add --to svg or --to mermaid")
         case _:
             print(show(graph))
     return 0

@@ -26,14 +26,17 @@ def shown(cell: Any) -> str:
 def test_the_example_notebook_runs_and_shows_tables_a_figure_and_a_short_error(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    _, goals, totals, collected, result, figure, mistake = (
+    _, goals, totals, collected, drawing, result, figure, mistake = (
         shown(cell) for cell in notebook.cells if cell.cell_type == "code"
     )
     assert "<th>team</th><th>points</th><th>second</th>" in goals
     assert goals.count("<tr>") == 4
     assert "made by</th><td>Total" in totals
     assert collected.count("<tr>") == 4
+    assert drawing.count("<svg") == 1
+    assert "CombinePerKey, FixedWindows" in drawing
     assert "state</th><td>DONE" in result
+    assert "<svg" in result
     assert "<svg" in figure
     assert "hint:" in mistake
     assert "Traceback" not in mistake

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from xml.etree import ElementTree
 
-from penstock.figures.markup import text_width
+from penstock.diagrams.markup import text_width
 from penstock.figures.room import Area
 from penstock.figures.style import BOLD, FONT_SIZES, WORD_SHARE
 

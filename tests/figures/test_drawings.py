@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from recorded_figures import SECOND, figure, of_inputs, transcripts
 from svg_reading import SVG, along, circles, classes, elements_drawn, number, overlaps, parsed, texts
 
+from penstock.diagrams.colours import DARK, LIGHT
+from penstock.diagrams.markup import MINUS
 from penstock.figures import RecordedInput, RecordedPane, Recording, draw
 from penstock.figures.layout import KEYS_MAX, WIDTH
-from penstock.figures.markup import MINUS
-from penstock.figures.style import _DARK, _LIGHT
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
 
@@ -283,7 +283,7 @@ def test_the_same_recording_gives_the_same_drawing() -> None:
     assert draw(figure(14)) == draw(figure(14))
 
 
-@pytest.mark.parametrize("colours", [_LIGHT, _DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_texts_have_enough_contrast(colours: dict[str, str]) -> None:
     paper = brightness(colours["paper"])
     for name in ("ink", "quiet", "early", "on-time", "late", "unknown", "back"):

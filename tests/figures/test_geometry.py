@@ -9,9 +9,9 @@ import pytest
 from recorded_figures import figure, transcripts
 from svg_reading import SVG, Text, overlaps, parsed, texts
 
+from penstock.diagrams.markup import MINUS, shortened, text_width
 from penstock.figures import Recording, draw
 from penstock.figures.layout import WIDTH, Layout, Panel, layout_of, timeline_of
-from penstock.figures.markup import MINUS, shortened, text_width
 from penstock.figures.pane_marks import CLASSES
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.figures.markup import MINUS, text_width
+from penstock.diagrams.markup import MINUS, text_width
 from penstock.figures.moments import (
     DAY_MICROS,
     HOUR_MICROS,

@@ -9,10 +9,10 @@ import pytest
 from recorded_figures import figure, of_inputs, transcripts
 from svg_reading import SVG, Text, circles, classes, number, parsed, texts
 
+from penstock.diagrams.colours import LIGHT
+from penstock.diagrams.markup import MINUS
 from penstock.figures import draw
-from penstock.figures.markup import MINUS
 from penstock.figures.room import Area
-from penstock.figures.style import _LIGHT
 
 
 def test_the_values_of_figure_14_are_in_their_panes() -> None:
@@ -81,7 +81,7 @@ def test_a_renderer_without_custom_properties_and_without_outlines_shows_the_lig
     used = re.findall(r"([a-z-]+):var\(--([a-z-]+)\)", rules)
     assert len(used) > 20
     for name, colour in used:
-        assert f"{name}:{_LIGHT[colour]};{name}:var(--{colour})" in rules
+        assert f"{name}:{LIGHT[colour]};{name}:var(--{colour})" in rules
 
 
 @pytest.mark.parametrize(

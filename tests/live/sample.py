@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from penstock.diagrams.steps import StepView
 from penstock.functions.combinefn import CombineFn
-from penstock.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError, StepNow
+from penstock.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, Event
@@ -26,17 +27,17 @@ SUM, TOTAL = "Scores/ByTeam/Sum", "Scores/All/Total"
 HOSTILE = "<script>document.title='taken'</script>"
 
 STEPS = (
-    StepNow("Read/Kafka", "Read"),
-    StepNow("Parse", "ParDo", ("Read/Kafka",)),
-    StepNow("Teams", "Read"),
-    StepNow("Enrich", "ParDo", ("Parse",), ("Teams",)),
-    StepNow("Window", "AssignWindows", ("Enrich",), (), "FixedWindows"),
-    StepNow(SUM, "CombinePerKey", ("Window",), (), "FixedWindows"),
-    StepNow("Rejected", "Write", ("Parse",)),
-    StepNow("AllTeams", "ParDo", (SUM,)),
-    StepNow(TOTAL, "CombinePerKey", ("AllTeams",), (), "FixedWindows"),
-    StepNow("Write scores", "Write", (SUM,)),
-    StepNow("Write totals", "Write", (TOTAL,)),
+    StepView("Read/Kafka", "Read"),
+    StepView("Parse", "ParDo", ("Read/Kafka",)),
+    StepView("Teams", "Read"),
+    StepView("Enrich", "ParDo", ("Parse",), ("Teams",)),
+    StepView("Window", "AssignWindows", ("Enrich",), (), "FixedWindows"),
+    StepView(SUM, "CombinePerKey", ("Window",), (), "FixedWindows"),
+    StepView("Rejected", "Write", ("Parse",)),
+    StepView("AllTeams", "ParDo", (SUM,)),
+    StepView(TOTAL, "CombinePerKey", ("AllTeams",), (), "FixedWindows"),
+    StepView("Write scores", "Write", (SUM,)),
+    StepView("Write totals", "Write", (TOTAL,)),
 )
 
 
@@ -82,7 +83,7 @@ def count(tallier: Tallier, clock_micros: int, emitted: Any) -> None:
 
 
 def stream(
-    seconds: int = 118, steps: tuple[StepNow, ...] = STEPS, failure: Any = None, began: int = BEGAN
+    seconds: int = 118, steps: tuple[StepView, ...] = STEPS, failure: Any = None, began: int = BEGAN
 ) -> RunSnapshot:
     """A stream after so many seconds."""
     about = About(
@@ -140,7 +141,7 @@ def batches(seconds: int) -> Iterator[MicroBatch]:
 
 def hostile() -> RunSnapshot:
     """A run whose labels are markup, and control characters."""
-    bad = (StepNow(f"Bad/{HOSTILE}", "Read"), StepNow("\x1b[31mred\n", "ParDo", (f"Bad/{HOSTILE}",)))
+    bad = (StepView(f"Bad/{HOSTILE}", "Read"), StepView("\x1b[31mred\n", "ParDo", (f"Bad/{HOSTILE}",)))
     now = stream(20, bad)
     groupings = tuple(
         replace(each, label=f"{HOSTILE}/{number}", held_by=HOSTILE)
@@ -156,11 +157,11 @@ def hostile() -> RunSnapshot:
 def batch() -> RunSnapshot:
     """A batch that is half done."""
     steps = (
-        StepNow("Read", "Read"),
-        StepNow("Words", "ParDo", ("Read",)),
-        StepNow("Count", "CombinePerKey", ("Words",), (), "GlobalWindows"),
-        StepNow("Top/Best", "CombinePerKey", ("Count",), (), "GlobalWindows"),
-        StepNow("Write", "Write", ("Top/Best",)),
+        StepView("Read", "Read"),
+        StepView("Words", "ParDo", ("Read",)),
+        StepView("Count", "CombinePerKey", ("Words",), (), "GlobalWindows"),
+        StepView("Top/Best", "CombinePerKey", ("Count",), (), "GlobalWindows"),
+        StepView("Write", "Write", ("Top/Best",)),
     )
     stages = Stages("Read > Words > Count > Top/Best > Write", 1, 2, 1, 3, 22, 64, 48.0)
     return RunSnapshot(

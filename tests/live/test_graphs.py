@@ -11,10 +11,12 @@ import pytest
 from sample import HOSTILE, STEPS
 
 from penstock.construction.pipeline import Pipeline
-from penstock.live.graphs import mermaid_of, svg_of
+from penstock.diagrams.graphs import mermaid_of, svg_of
+from penstock.diagrams.steps import StepView, folded, steps_of
 from penstock.live.scripts import graph_of_program
-from penstock.live.snapshot import StepNow
-from penstock.live.steps import steps_of
+from penstock.pvalue import AsList
+from penstock.transforms.combiners import Count
+from penstock.transforms.core import Create, FlatMap
 from penstock_conformance import command
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -110,7 +112,7 @@ def test_a_drawing_has_a_box_a_step_below_what_it_reads_and_none_over_another() 
 
 
 def test_a_hostile_label_is_text_in_drawings() -> None:
-    steps = (StepNow(f'a "quoted" {HOSTILE} \x00', "Read"),)
+    steps = (StepView(f'a "quoted" {HOSTILE} \x00', "Read"),)
     assert HOSTILE not in svg_of(steps, HOSTILE)
     ET.fromstring(svg_of(steps, HOSTILE))
     assert HOSTILE not in mermaid_of(steps)
@@ -119,3 +121,35 @@ def test_a_hostile_label_is_text_in_drawings() -> None:
 
 def test_an_empty_pipeline_has_a_drawing() -> None:
     ET.fromstring(svg_of(()))
+
+
+def test_a_composite_is_one_box_and_a_click_shows_all_steps() -> None:
+    pipeline = Pipeline()
+    words = pipeline | "Read/Words" >> Create(["a"])
+    counts = words | "Count" >> Count.PerElement()
+    _ = words | "Join" >> FlatMap(lambda word, seen: [word], seen=AsList(counts))
+    shown = folded(steps_of(pipeline.to_graph()))
+    assert [(step.label, step.inputs, step.side_inputs) for step in shown] == [
+        ("Read", (), ()),
+        ("Count", ("Read",), ()),
+        ("Join", ("Read",), ("Count",)),
+    ]
+    drawn = pipeline._repr_html_()
+    assert drawn.count("<svg") == 2
+    ET.fromstring(f"<all>{drawn}</all>")
+
+
+def test_labels_with_slashes_may_fold_into_a_circle() -> None:
+    steps = (StepView("a/1", "Read"), StepView("b", "ParDo", ("a/1",)), StepView("a/2", "ParDo", ("b",)))
+    assert [step.inputs for step in folded(steps)] == [("b",), ("a",)]
+    ET.fromstring(svg_of(folded(steps)))
+
+
+def test_a_folded_graph_is_drawn_but_not_told_as_text(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["graph", str(program), "--to=mermaid", "--folded", "--arguments", "Print"]) == 0
+    assert "Team/Sum" not in capsys.readouterr().out
+    assert command.main(["graph", str(program), "--folded", "--arguments", "Print"]) == 2
+    assert "add --to svg or --to mermaid" in capsys.readouterr().err
+    sys.modules.pop("helper")

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from sample import HOSTILE, SECOND, STEPS, SUM, batch, hostile, stream
 
+from penstock.diagrams.steps import StepView
 from penstock.live.history import FIRINGS_MAX, POINTS_MAX, Firing, History, extended
-from penstock.live.snapshot import RunSnapshot, StepNow
+from penstock.live.snapshot import RunSnapshot
 from penstock.machines.records import MAX_MICROS
 
 
@@ -20,7 +21,9 @@ def test_a_snapshot_comes_back_from_its_json(now: RunSnapshot) -> None:
 
 def test_the_end_of_time_is_a_word_in_json_and_a_label_may_be_the_same_word() -> None:
     history = History((), (Firing("end", 7, None, MAX_MICROS, "on_time", 1),))
-    now = RunSnapshot("end", "r", "streaming", "DONE", 0, 1, history=history, steps=(StepNow("end", "Read"),))
+    now = RunSnapshot(
+        "end", "r", "streaming", "DONE", 0, 1, history=history, steps=(StepView("end", "Read"),)
+    )
     plain = json.loads(now.to_json())["history"]["firings"][0]
     assert (plain["start_micros"], plain["end_micros"]) == (None, "end")
     assert RunSnapshot.from_json(now.to_json()) == now

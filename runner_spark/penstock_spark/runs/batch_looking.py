@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock.base import clock
+from penstock.diagrams.steps import steps_of
 from penstock.live.snapshot import RunSnapshot, Stages
-from penstock.live.steps import steps_of
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.lowering.context import Context

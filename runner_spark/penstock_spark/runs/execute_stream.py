@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from penstock.base import clock
+from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
-from penstock.live.steps import steps_of
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.folder import Checkpoint, kept_shards, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from penstock.diagrams.steps import StepView
 from penstock.live.history import Firing, History, extended
-from penstock.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow, StepError, StepNow
+from penstock.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow, StepError
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.machines.tally import DROPPED as TALLIED_DROPPED
 from penstock.machines.tally import EARLY, LATE, ON_TIME, RETRACTED, Tally
@@ -51,7 +52,7 @@ class About:
     run: str
     mode: str
     began_micros: int
-    steps: tuple[StepNow, ...] = ()
+    steps: tuple[StepView, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     first_source: int = 0
@@ -302,12 +303,12 @@ def held_by(told: Told, groupings: set[str]) -> str:
     return f"{name}, which has no watermark yet" if micros <= MIN_MICROS else name
 
 
-def errors_of(failure: BaseException | None, steps: Sequence[StepNow]) -> tuple[StepError, ...]:
+def errors_of(failure: BaseException | None, steps: Sequence[StepView]) -> tuple[StepError, ...]:
     """What made a run fail, by type and step: the text of an exception may quote an element.
 
-    >>> errors_of(ValueError("bad 7 at step 'Parse' (a.py:3)"), [StepNow("Parse", "ParDo")])
+    >>> errors_of(ValueError("bad 7 at step 'Parse' (a.py:3)"), [StepView("Parse", "ParDo")])
     (StepError(kind='ValueError', where="at step 'Parse'"),)
-    >>> errors_of(ValueError("at step 'not one of ours'"), [StepNow("Parse", "ParDo")])
+    >>> errors_of(ValueError("at step 'not one of ours'"), [StepView("Parse", "ParDo")])
     (StepError(kind='ValueError', where=''),)
     """
     if failure is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.figures.of_runs import Figure, recording_of_grouping
 from penstock.figures.recording import Recording
+from penstock.live.notebook import run_html
 from penstock.live.snapshot import RunSnapshot
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
@@ -53,6 +54,11 @@ class RecordedResult(PipelineResult):
         Committed and attempted values are equal, because each partition counts once.
         """
         return MetricResults(self._snapshot_now())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the steps, how far the run is, its groupings and its metrics so far."""
+        page = {} if self.live_url is None else {"live page": self.live_url}
+        return run_html(self.snapshot(), page | self._metric_texts())
 
     def _snapshot_now(self) -> Snapshot:
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any, TypeVar
 
@@ -51,6 +51,17 @@ def facts_table(title: str, facts: Mapping[str, str]) -> str:
     """
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{_cell(fact)}</td></tr>" for name, fact in facts.items())
     return f"<table><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Rows of text as a table in HTML.
+
+    >>> table("Teams", ["team"], [["a < b"]]).partition("<tbody>")[2]
+    '<tr><td>a &lt; b</td></tr></tbody></table>'
+    """
+    body = "".join(_row("td", row) for row in rows)
+    head = f"<caption>{escape(title)}</caption><thead>{_row('th', columns)}</thead>"
+    return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
 def _columns(element: Any) -> tuple[str, ...] | None:

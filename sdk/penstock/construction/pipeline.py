@@ -27,6 +27,8 @@ from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
 from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.construction.replacing import replace_all
+from penstock.diagrams.graphs import html_of
+from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.given import checked_arguments, own_options
@@ -156,6 +158,10 @@ class Pipeline(HasDisplayData, WithoutElements):
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
         return graph_of(self._root_transform(), type_checks(self._options))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the steps as a drawing, with composites folded."""
+        return html_of(steps_of(self.to_graph()))
 
     def __enter__(self) -> Pipeline:
         return self

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 
+from penstock.diagrams.markup import element, escaped, number_text, shortened, text_width
 from penstock.figures.input_marks import are_many, circles, crowd, placed
 from penstock.figures.layout import KEYS_MAX, WIDTH, Layout, Panel, Scale, Timeline, layout_of, timeline_of
 from penstock.figures.legend import ROW_HEIGHT, entries, legend, notes
-from penstock.figures.markup import element, escaped, number_text, shortened, text_width
 from penstock.figures.moments import LABEL_SIZE, Style
 from penstock.figures.pane_marks import PaneBox, area_of, boxes_of, edges, fills, pane_title, values
 from penstock.figures.recording import Recording

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 
+from penstock.diagrams.markup import MINUS, element, escaped, number_text, shortened, text_width
 from penstock.figures.layout import Layout, Panel, Timeline
-from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
 from penstock.figures.room import Area
 from penstock.figures.style import FONT_SIZES
 from penstock.machines.recorder import RecordedInput

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from penstock.figures.markup import MINUS, text_width
+from penstock.diagrams.markup import MINUS, text_width
 from penstock.figures.moments import (
     DAY_MICROS,
     LABEL_SIZE,

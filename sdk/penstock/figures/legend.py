@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from penstock.diagrams.markup import element, number_text, text_width
 from penstock.figures.input_marks import CROWD_RADIUS, DOT_RADIUS, Placed, are_many, cross, is_late, placed
 from penstock.figures.layout import WIDTH, Layout, Timeline
-from penstock.figures.markup import element, number_text, text_width
 from penstock.figures.pane_marks import CLASSES
 from penstock.figures.style import FONT_SIZES
 from penstock.utils.windowed_value import PaneInfoTiming

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from itertools import pairwise
 
-from penstock.figures.markup import MINUS, text_width
+from penstock.diagrams.markup import MINUS, text_width
 
 SECOND_MICROS = 1_000_000
 MINUTE_MICROS = 60 * SECOND_MICROS

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.base.where import here
+from penstock.diagrams.colours import colours
+from penstock.diagrams.markup import element, escaped
 from penstock.error import refusal
-from penstock.figures.markup import element, escaped
-from penstock.figures.style import STYLE, colours
+from penstock.figures.style import STYLE
 
 _RULES = """
 *{box-sizing:border-box}

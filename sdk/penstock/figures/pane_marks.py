@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from penstock.diagrams.markup import MINUS, element, escaped, number_text, shortened, text_width
 from penstock.figures.layout import Layout, Panel, is_finite
-from penstock.figures.markup import MINUS, element, escaped, number_text, shortened, text_width
 from penstock.figures.room import Area, Room
 from penstock.figures.style import FONT_SIZES, WORD_SHARE
 from penstock.machines.recorder import RecordedInput, RecordedPane

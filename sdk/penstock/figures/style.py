@@ -1,11 +1,12 @@
-"""The style of drawings, as CSS: colours for light and dark, and the sizes of fonts."""
+"""The style of drawings, as CSS: the colours of its parts, and the sizes of fonts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from penstock.figures.markup import element
+from penstock.diagrams.colours import LIGHT, colours
+from penstock.diagrams.markup import element
 from penstock.figures.moments import LABEL_SIZE
 
 FONT_SIZES: Mapping[str, float] = {
@@ -26,28 +27,6 @@ BOLD = frozenset({"key", "value"})
 WORD_SHARE = 0.8
 """The size of the word beside a value, relative to the value."""
 
-_LIGHT = {
-    "paper": "#fffefa",
-    "ink": "#1d1f24",
-    "quiet": "#63605a",
-    "line": "#dcd7cc",
-    "early": "#0a5fa3",
-    "on-time": "#08734f",
-    "late": "#b34700",
-    "unknown": "#55565c",
-    "back": "#97266d",
-}
-_DARK = {
-    "paper": "#17191d",
-    "ink": "#eeece6",
-    "quiet": "#a9a69e",
-    "line": "#373a41",
-    "early": "#74b8f4",
-    "on-time": "#52cb9f",
-    "late": "#f79a56",
-    "unknown": "#b6b8be",
-    "back": "#f097cb",
-}
 _TONES = ("early", "on-time", "late", "unknown", "back")
 """The kinds of panes, each with its colour."""
 
@@ -96,23 +75,8 @@ stroke-width:3px;stroke-linejoin:round}}
 def _rules() -> str:
     """All rules; each colour also stands there as a plain value, for renderers without custom properties."""
     text = _RULES + "".join(_RULES_OF_TONE.replace("TONE", tone) for tone in _TONES)
-    plain = re.sub(r"([a-z-]+):@([a-z-]+)", lambda m: f"{m[1]}:{_LIGHT[m[2]]};{m[1]}:var(--{m[2]})", text)
+    plain = re.sub(r"([a-z-]+):@([a-z-]+)", lambda m: f"{m[1]}:{LIGHT[m[2]]};{m[1]}:var(--{m[2]})", text)
     return plain.replace("\n", "") + _HALO.replace("@paper", "var(--paper)").replace("\n", "")
-
-
-def colours(selector: str) -> str:
-    """The colours as custom properties of a selector: light ones, or dark ones if the reader prefers them.
-
-    >>> colours(":root").startswith(":root{color-scheme:light dark;--paper:#")
-    True
-    """
-    light, dark = (
-        "".join(f"--{name}:{colour};" for name, colour in of_scheme.items()) for of_scheme in (_LIGHT, _DARK)
-    )
-    return (
-        f"{selector}{{color-scheme:light dark;{light}}}"
-        f"@media screen and (prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
-    )
 
 
 def _fonts() -> str:

@@ -7,7 +7,6 @@ from penstock.live.snapshot import (
     SourceNow,
     Stages,
     StepError,
-    StepNow,
 )
 
-__all__ = ["GroupingNow", "MicroBatch", "RunSnapshot", "SourceNow", "Stages", "StepError", "StepNow"]
+__all__ = ["GroupingNow", "MicroBatch", "RunSnapshot", "SourceNow", "Stages", "StepError"]

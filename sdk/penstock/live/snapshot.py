@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.diagrams.steps import StepView
 from penstock.error import refusal
 from penstock.live.history import Firing, History, Line
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
@@ -20,25 +21,6 @@ END = "end"
 """The end of time, in JSON; its beginning, which is also an unknown time, is null."""
 
 _MARK = "penstock_snapshot"
-
-
-@dataclass(frozen=True)
-class StepNow:
-    """A step of the pipeline.
-
-    Attributes:
-        label: The full label: the labels of its composites, joined with ``/``.
-        kind: What it does, in a word: ``Read``, ``ParDo``, ``GroupByKey``.
-        inputs: The labels of the steps whose elements it reads.
-        side_inputs: The labels of the steps whose elements it sees as side inputs.
-        windowing: How its output is windowed, if it is a grouping or assigns windows.
-    """
-
-    label: str
-    kind: str
-    inputs: tuple[str, ...] = ()
-    side_inputs: tuple[str, ...] = ()
-    windowing: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,7 +188,7 @@ class RunSnapshot:
     rows_in: int | None = None
     rows_out: int | None = None
     rows_per_second: float | None = None
-    steps: tuple[StepNow, ...] = ()
+    steps: tuple[StepView, ...] = ()
     sources: tuple[SourceNow, ...] = ()
     groupings: tuple[GroupingNow, ...] = ()
     micro_batches: tuple[MicroBatch, ...] = ()
@@ -256,7 +238,7 @@ class RunSnapshot:
 
 
 _INSIDE: Mapping[str, type] = {
-    "steps": StepNow,
+    "steps": StepView,
     "sources": SourceNow,
     "groupings": GroupingNow,
     "micro_batches": MicroBatch,

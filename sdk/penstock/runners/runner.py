@@ -95,12 +95,16 @@ class PipelineResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the state, and each metric so far by its step."""
-        facts = {"state": self.state}
+        return facts_table("Run", {"state": self.state} | self._metric_texts())
+
+    def _metric_texts(self) -> dict[str, str]:
+        """Each metric so far, by its step and name."""
+        texts = {}
         with suppress(NotImplementedError):
             for kind in self.metrics().query().values():
                 for found in kind:
-                    facts[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
-        return facts_table("Run", facts)
+                    texts[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
+        return texts
 
     def _cannot(self, what: str) -> NotImplementedError:
         what = f"{type(self).__name__} cannot {what}"

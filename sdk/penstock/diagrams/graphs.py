@@ -1,13 +1,13 @@
-"""Draws the steps of a pipeline: as SVG, as Mermaid, or as text."""
+"""Draws the steps of a pipeline: as SVG, as HTML for a notebook, or as Mermaid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.figures.markup import element, escaped, shortened, text_width
-from penstock.figures.style import colours
-from penstock.live.snapshot import StepNow
+from penstock.diagrams.colours import colours
+from penstock.diagrams.markup import element, escaped, shortened, text_width
+from penstock.diagrams.steps import StepView, folded
 
 _HEIGHT, _GAP, _BETWEEN, _MARGIN = 38.0, 24.0, 14.0, 12.0
 _WIDTH_MIN, _WIDTH_MAX = 120.0, 260.0
@@ -33,10 +33,10 @@ class _Box:
     width: float
 
 
-def svg_of(steps: Sequence[StepNow], title: str = "") -> str:
+def svg_of(steps: Sequence[StepView], title: str = "") -> str:
     """The steps as an ``<svg>`` element: each below those that it reads, side inputs dashed; light and dark.
 
-    >>> drawn = svg_of([StepNow("Read", "Read"), StepNow("<b>", "ParDo", ("Read",))])
+    >>> drawn = svg_of([StepView("Read", "Read"), StepView("<b>", "ParDo", ("Read",))])
     >>> drawn.count("<rect"), "<b>" in drawn
     (3, False)
     """
@@ -66,7 +66,7 @@ def svg_of(steps: Sequence[StepNow], title: str = "") -> str:
     )
 
 
-def _rows(steps: Sequence[StepNow]) -> list[list[StepNow]]:
+def _rows(steps: Sequence[StepView]) -> list[list[StepView]]:
     """The steps by the length of the longest way to them; a source stands just above the first step that reads it."""
     depths: dict[str, int] = {}
     for step in steps:
@@ -76,28 +76,28 @@ def _rows(steps: Sequence[StepNow]) -> list[list[StepNow]]:
         if not step.inputs and not step.side_inputs:
             readers = [each for each in steps if step.label in (*each.inputs, *each.side_inputs)]
             depths[step.label] = max(0, min((depths[each.label] for each in readers), default=1) - 1)
-    rows: list[list[StepNow]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
+    rows: list[list[StepView]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
     for step in steps:
         rows[depths[step.label]].append(step)
     return rows
 
 
-def _width(step: StepNow) -> float:
+def _width(step: StepView) -> float:
     texts = (text_width(_name(step), _LABEL), text_width(_below(step), _SMALL))
     return min(_WIDTH_MAX, max(_WIDTH_MIN, *texts) + 20)
 
 
-def _name(step: StepNow) -> str:
+def _name(step: StepView) -> str:
     return shortened(step.label.rpartition("/")[2] or step.label, _LABEL_MAX)
 
 
-def _below(step: StepNow) -> str:
+def _below(step: StepView) -> str:
     path = step.label.rpartition("/")[0]
     kind = f"{step.kind}, {step.windowing}" if step.windowing else step.kind
     return shortened(f"{path.replace('/', ' / ')} · {kind}" if path else kind, _LABEL_MAX)
 
 
-def _box(step: StepNow, box: _Box) -> str:
+def _box(step: StepView, box: _Box) -> str:
     is_end = step.kind not in ("ParDo", "Flatten", "AssignWindows", "Reshuffle")
     middle = box.left + box.width / 2
     return element(
@@ -117,7 +117,7 @@ def _box(step: StepNow, box: _Box) -> str:
     )
 
 
-def _edges(steps: Iterable[StepNow], boxes: Mapping[str, _Box]) -> list[str]:
+def _edges(steps: Iterable[StepView], boxes: Mapping[str, _Box]) -> list[str]:
     drawn = []
     for step in steps:
         to = boxes[step.label]
@@ -130,10 +130,25 @@ def _edges(steps: Iterable[StepNow], boxes: Mapping[str, _Box]) -> list[str]:
     return drawn
 
 
-def mermaid_of(steps: Sequence[StepNow]) -> str:
+def html_of(steps: Sequence[StepView], title: str = "") -> str:
+    """The steps for a notebook: composites folded into one box each, and all steps on a click.
+
+    >>> html_of([]), "<details>" in html_of([StepView("Top/Pair", "ParDo"), StepView("Top/Sum", "CombinePerKey")])
+    ('<p>no steps</p>', True)
+    """
+    if not steps:
+        return "<p>no steps</p>"
+    shown = folded(steps)
+    if len(shown) == len(steps):
+        return svg_of(steps, title)
+    summary = element("summary", f"all {len(steps)} steps")
+    return svg_of(shown, title) + element("details", summary, svg_of(steps, title))
+
+
+def mermaid_of(steps: Sequence[StepView]) -> str:
     """The steps in the language of Mermaid, which many documents draw.
 
-    >>> print(mermaid_of([StepNow("Read", "Read"), StepNow('Say "a"', "ParDo", ("Read",))]))
+    >>> print(mermaid_of([StepView("Read", "Read"), StepView('Say "a"', "ParDo", ("Read",))]))
     flowchart TD
         s0["Read"]
         s1["Say #quot;a#quot;"]
