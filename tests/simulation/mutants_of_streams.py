@@ -90,12 +90,6 @@ def a_change_that_is_cut_off(seed: int) -> Program:
     return Program(shapes, FILES, lives)
 
 
-def a_driver_that_stands_still(seed: int) -> Program:
-    """It stands still while its tasks write, and another driver goes on in its place."""
-    life = Life("stall", 15.0 + seed % 10, rival="takes over", rival_at=0.5, rival_machine="second")
-    return Program((Shape(grouping="none"),), AT_ONCE, (life, END))
-
-
 def a_crash_between_two_names(seed: int) -> Program:
     return Program((Shape(grouping="none"),), AT_ONCE, (Life("crash", 17.0 + seed % 14), END))
 
@@ -250,15 +244,6 @@ KNOWN = (
         "if not batch.stream:",
         make=a_sink_that_is_given_up,
         seed=1,
-    ),
-    Mutant(
-        "nobody looks at the lease before files get their names",
-        _Writing,
-        "_commit",
-        "batch.check()",
-        "pass",
-        make=a_driver_that_stands_still,
-        seed=32,
     ),
 )
 """Each takes out the fix of a defect that was found by the simulation, or is in docs/decisions/0018."""
