@@ -267,7 +267,7 @@ def test_beams_code_in_a_worker_uses_the_options_of_the_pipeline(monkeypatch: py
 def test_another_version_of_beam_is_refused(monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     monkeypatch.setattr(version, "version", lambda name: found)
     with pytest.raises(
-        ImportError, match=rf"2\.77 and later versions of Beam 2, and not of {found}\n  hint:"
+        ImportError, match=rf"2\.77 and later versions of Beam 2, and not of {found}\n  at .*\n  hint:"
     ):
         version.check_version()
 

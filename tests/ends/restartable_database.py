@@ -35,11 +35,12 @@ def score(line: str) -> Score:
     return Score(team, int(number))
 
 
-def keep(pipeline: beam.Pipeline, url: str, source: str) -> None:
-    """All lines in the table ``scores``, and the sum of each team in the table ``totals``."""
+def keep(pipeline: beam.Pipeline, url: str, source: str, are_rows_kept: bool = True) -> None:
+    """All lines in the table ``scores``, if they are kept, and the sum of each team in the table ``totals``."""
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, ends=True)
     scores = lines | beam.Map(score).with_output_types(Score)
-    _ = scores | "WriteScores" >> WriteToDatabase(url, "scores", create=True)
+    if are_rows_kept:
+        _ = scores | "WriteScores" >> WriteToDatabase(url, "scores", create=True)
     panes = beam.WindowInto(
         beam.window.GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING
     )

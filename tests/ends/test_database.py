@@ -42,6 +42,7 @@ from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.typehints.column_types import decimal_of
 from penstock_spark.formats.database import postgres, through_driver
+from penstock_spark.formats.database.errors import rows_lost
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
 from penstock_spark.sinks.plan import MicroBatch
@@ -905,6 +906,36 @@ def test_a_server_that_crashes_under_a_task_is_told(spark):
         server.start()
         with pytest.raises(RunnerError, match="has lost rows on their way, since it has crashed"):
             encoder.encode(many(500_000))
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_rows_that_a_crash_has_lost_are_made_again(spark, pg, source, tmp_path, monkeypatch, times):
+    """Also where a state has taken them already; in the end the run gives up, and a restart goes on."""
+    merge, merges = postgres.PostgresWriter._merge, []
+
+    def lossy_merge(writer: Any, connection: Any, pages: Any) -> None:
+        merges.append(pages)
+        if len(merges) % 4 in range(1, 1 + times):
+            raise rows_lost(writer.address)
+        merge(writer, connection, pages)
+
+    def run_stream() -> Any:
+        flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--mode=streaming", "--shuffle_partitions=2"]
+        pipeline = beam.Pipeline(options=PipelineOptions(flags))
+        keep(pipeline, pg.url, str(source), are_rows_kept=False)
+        return pipeline.run()
+
+    monkeypatch.setattr(postgres.PostgresWriter, "_merge", lossy_merge)
+    result = run_stream()
+    if times == 3:
+        with pytest.raises(RunnerError, match="has lost rows on their way, since it has crashed"):
+            result.wait_until_finish()
+        result = run_stream()
+        monkeypatch.setattr(postgres.PostgresWriter, "_merge", merge)
+    assert result.wait_until_finish() == "DONE"
+    assert len(merges) >= times
+    _, totals = expected_of(source)
+    assert dict(pg.ask("select * from totals")) == totals
 
 
 def test_a_task_opens_its_lost_connection_again(spark, pg):

@@ -79,8 +79,22 @@ def test_the_verifier_sees_a_number_that_is_lost_doubled_or_unknown(
     assert not verdict.is_good
 
 
+def test_the_verifier_accepts_an_empty_pane(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    with (tmp_path / "disk" / "panes" / "part").open("a") as file:
+        file.write(f"0 {EPOCH_SECONDS} \n")
+    assert verify(settings, COUNT)[1].is_good
+
+
 @pytest.mark.parametrize(
-    "line", [f"0 {EPOCH_SECONDS} 0 1", f"0 {EPOCH_SECONDS} 0 500", f"0 {EPOCH_SECONDS + WINDOW_SECONDS} 0"]
+    "line",
+    [
+        f"0 {EPOCH_SECONDS + 1} ",
+        f"{KEYS} {EPOCH_SECONDS} ",
+        f"0 {EPOCH_SECONDS} 0 1",
+        f"0 {EPOCH_SECONDS} 0 500",
+        f"0 {EPOCH_SECONDS + WINDOW_SECONDS} 0",
+    ],
 )
 def test_the_verifier_sees_a_pane_of_another_key_or_window(tmp_path: Path, line: str) -> None:
     settings = settings_of(tmp_path)

@@ -45,12 +45,15 @@ def _of_numbers(sink: str, numbers: Iterable[int], count: int, wrong: int = 0) -
 
 
 def _of_panes(lines: Iterable[str], settings: dict[str, Any], count: int) -> Verdict:
-    """Each number is in one pane, which is one of its key and its window."""
+    """Each number is in one pane, which is one of its key and its window; the pane on time may be empty."""
     keys, in_window = settings["keys"], settings["numbers_in_window"]
     numbers, wrong = [], 0
     for line in lines:
         key, start, *members = map(int, line.split())
         numbers += members
+        if not members:
+            wrong += key >= keys or (start - settings["first_window"]) % settings["window_seconds"] != 0
+            continue
         windows = {number // in_window for number in members}
         wrong += {number % keys for number in members} != {key}
         wrong += (

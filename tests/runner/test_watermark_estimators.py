@@ -226,5 +226,7 @@ def test_a_policy_that_is_none_of_these_is_refused() -> None:
     class Unknown(WatermarkPolicy):
         pass
 
-    with pytest.raises(TypeError, match=r"the runner does not know the watermark policy .*\n  hint: derive"):
+    with pytest.raises(
+        TypeError, match=r"the runner does not know the watermark policy .*\n  at .*\n  hint: derive"
+    ):
         Estimator(IdleTimeout(Unknown()))

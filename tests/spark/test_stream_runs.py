@@ -72,7 +72,8 @@ def test_it_tells_its_state_its_watermarks_and_its_metrics_and_can_be_drained(sp
     assert result.state == "RUNNING"
     assert result.wait_until_finish(duration=1) is None
     add(folder, "a.txt", "red,1,1", "blue,2,8", "red,4,13")
-    wait_for(lambda: len(found) == 2, result)
+    # The watermarks are those of finished micro-batches.
+    wait_for(lambda: len(found) == 2 and bool(result.watermarks()), result)
     assert sorted(found) == [("blue", 2), ("red", 1)]
     [(label, watermark)] = result.watermarks().items()
     assert (label, watermark.input, watermark.output) == ("Sum", 11, 11)

@@ -130,7 +130,8 @@ def test_groupings_in_a_row_each_with_the_watermark_that_those_before_let_it_hav
     for label, (_, averages, longest) in STAGES.items():
         assert found[f"{label} {AVERAGES}"] == pytest.approx(averages)
         assert found[f"{label} {LONGEST}"] == pytest.approx(longest)
-    for told in watermarks:
+    # The first micro-batch is not finished while it is written.
+    for told in filter(None, watermarks):
         assert all(watermark.output <= watermark.input for watermark in told.values())
         for label in STAGES:
             outputs = [told[f"{label}/{user}"].output for user in USERS]

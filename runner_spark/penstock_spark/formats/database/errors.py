@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.error import RunnerError
 from penstock_spark.formats.database.address import Address
+from penstock_spark.reports.failure import find_failure
 from penstock_spark.reports.reporting import reporting_now
 
 _SHOWN_CHARACTERS = 1_000
@@ -73,10 +74,29 @@ def refused(error: Any, address: Address) -> RunnerError:
 
 
 def failure(address: Address, said: str, hint: str, shown: str = "") -> RunnerError:
-    what = f"cannot write to the table {address.table} of {address.shown}: {said}"
+    what = f"{_cannot_write(address)}: {said}"
     return RunnerError(
         what + (f" ({masked(shown, address)})" if shown else ""), where=address.where, hint=hint
     )
+
+
+class RowsLost(RunnerError):
+    """The database has crashed and lost the rows of tasks before the transaction that would have written them."""
+
+
+def rows_lost(address: Address) -> RowsLost:
+    what = f"{_cannot_write(address)}: the database has lost rows on their way, since it has crashed"
+    return RowsLost(what, where=address.where, hint="start again: nothing of the transaction was written")
+
+
+def are_rows_lost(error: Exception) -> bool:
+    """Whether an error is a `RowsLost`, or comes from a task that has raised one."""
+    failed = None if isinstance(error, RowsLost) else find_failure(str(error))
+    return isinstance(error, RowsLost) or (failed is not None and failed.kind == RowsLost.__qualname__)
+
+
+def _cannot_write(address: Address) -> str:
+    return f"cannot write to the table {address.table} of {address.shown}"
 
 
 def _column(diagnostics: Any) -> str:

@@ -29,7 +29,7 @@ from penstock.base import clock
 from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_spark.formats.database.columns import is_nested, postgres_type
 from penstock_spark.formats.database.commits import COMMITS, digest, displaced
-from penstock_spark.formats.database.errors import failure, may_succeed_again, refused
+from penstock_spark.formats.database.errors import may_succeed_again, refused, rows_lost
 from penstock_spark.formats.database.layout import CHANGE, ORDER, PARTITION_SHIFT, Layout, json_of
 from penstock_spark.formats.database.pages import NOTHING, Page, page_row
 from penstock_spark.sinks.plan import Encoder, MicroBatch
@@ -145,8 +145,7 @@ class StagedRows(Encoder):
             if (found := count(self._connection, table)) == self.rows:
                 return  # The answer was lost, and not the rows.
             if found != self._staged:
-                said = "the database has lost rows on their way, since it has crashed"
-                raise failure(self.address, said, "start again: nothing of the transaction was written")
+                raise rows_lost(self.address)
         copy(self._connection, table, self.layout.staged_names, text)
 
     def _disconnect(self) -> None:
@@ -333,8 +332,7 @@ class PostgresWriter:
             if page.table is not None:
                 table = identifier(self.address, page.table)
                 if count(connection, table) != page.rows:
-                    said = "the database has lost rows on their way, since it has crashed"
-                    raise failure(self.address, said, "start again: nothing of the transaction was written")
+                    raise rows_lost(self.address)
                 tables.append(table)
         merge(connection, self.address, self.layout, tables, [page.data for page in pages if page.data])
         _drop(connection, tables)

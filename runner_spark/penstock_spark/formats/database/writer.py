@@ -5,6 +5,7 @@ The modules that need SQLAlchemy and psycopg are imported when a run starts, and
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from penstock.io.database import DatabaseSink
 from penstock_spark.formats.database.address import Address
+from penstock_spark.formats.database.errors import are_rows_lost
 from penstock_spark.formats.database.layout import Layout
 from penstock_spark.formats.database.pages import SCHEMA, pages_of
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
@@ -21,6 +23,9 @@ from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 if TYPE_CHECKING:
     from penstock_spark.formats.database.postgres import PostgresWriter
     from penstock_spark.formats.database.through_driver import DriverWriter
+
+_ATTEMPTS = 3
+_LOGGER = logging.getLogger(__name__)
 
 
 def check_database(sink: DatabaseSink, where: str) -> None:
@@ -87,10 +92,17 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
         writer = writers.get()
         try:
             writer.begin(batch.stream)
-            try:
-                writer.commit(pages_of(frame), batch)
-            finally:
-                writer.tidy()
+            for attempt in range(_ATTEMPTS):
+                try:
+                    writer.commit(pages_of(frame), batch)
+                    break
+                except Exception as error:
+                    # The tasks have to make the rows again.
+                    if attempt + 1 == _ATTEMPTS or not are_rows_lost(error):
+                        raise
+                    _LOGGER.warning("%s; it is tried again", str(error).splitlines()[0])
+                finally:
+                    writer.tidy()
         finally:
             if not batch.stream:
                 writers.close()
