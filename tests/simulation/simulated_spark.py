@@ -65,7 +65,13 @@ class Session:
         self.on_added: Callable[[dict[Any, Any]], None] = lambda added: None  # and with what its tasks tell.
         settings: dict[str, Any] = {}
         self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
-        self.sparkContext = SimpleNamespace(master="spark://sim", appName="sim", defaultParallelism=2)
+        self.sparkContext = SimpleNamespace(
+            master="spark://sim",
+            appName="sim",
+            defaultParallelism=2,
+            getLocalProperty=lambda name: None,
+            setLocalProperty=lambda name, value: None,
+        )
         self._jsc = SimpleNamespace(hadoopConfiguration=lambda: None)
         path = type("Path", (HadoopPath,), {"disk": disk})
         own = SimpleNamespace(current=lambda: SimpleNamespace(pid=lambda: process.number))

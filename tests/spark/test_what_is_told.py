@@ -68,9 +68,18 @@ def test_spark_says_of_each_job_which_steps_run_in_it(spark: SparkSession, tmp_p
     assert any(str(text).startswith("Line") and "Write" in str(text) for text in told)
 
 
-def test_a_query_has_the_name_of_its_pipeline(spark: SparkSession) -> None:
+def test_a_query_has_the_name_of_its_pipeline_and_its_jobs_say_what_they_do(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    before = _descriptions(spark)
     pipeline = TestPipeline(mode="streaming", app_name="scores")
-    _ = pipeline | beam.Create([("a", 1)]) | beam.CombinePerKey(sum)
+    pairs = pipeline | "Scores" >> beam.Create([("a", 1)])
+    for name, label in (("One", "Sum"), ("Two", "Sum again")):
+        sums = pairs | label >> beam.CombinePerKey(sum) | f"{name} line" >> beam.Map(str)
+        _ = sums | f"Write {name}" >> beam.io.WriteToText(str(tmp_path / name))
     result: Any = pipeline.run()
     result.wait_until_finish()
     assert result._running.started.name.startswith("scores ")
+    told = {text for number, text in _descriptions(spark).items() if number not in before}
+    assert {f"micro-batch 0: Write {name}" for name in ("One", "Two")} < told
+    assert "micro-batch 0: Scores > Sum > Sum again > Write One > Write Two" in told

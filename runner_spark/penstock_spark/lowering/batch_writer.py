@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import NoReturn
 
 from pyspark import StorageLevel
@@ -15,6 +16,7 @@ from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import check_sink, prepare_sink
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.descriptions import cut, described, of_stream
 from penstock_spark.lowering.sinks_inside import rows_inside
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink
@@ -69,6 +71,7 @@ class BatchWriter:
         self._streams = _streams(self._sinks, app)
         self._location = location
         self._graph = graph
+        self._levels = of_stream(graph, (sink.step for sink in self._sinks))
         # Checks whether a micro-batch has read whole files; set once the query has its sources.
         self.files: WholeFiles | None = None
         self._last_begun: int | None = None
@@ -109,7 +112,7 @@ class BatchWriter:
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
         # Spark calls from a thread of its own.
-        with reports_of(self._reporting):
+        with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
                 self._write(frame, batch_id, may_be_again)
                 if self.files is not None:
@@ -158,12 +161,18 @@ class BatchWriter:
 
     def _commit(self, sink: StreamSink, batch: MicroBatch, rows: DataFrame) -> None:
         """Writes the rows of one sink; unless a step made the error, it names the sink's step."""
+        # With several sinks, the rows have been computed before.
+        doing = self._levels if len(self._sinks) == 1 else sink.step.label
         try:
-            sink.plan.commit(rows, batch)
+            with self._described(batch.number, doing):
+                sink.plan.commit(rows, batch)
         except Exception as error:
             if _is_stop(str(error)):
                 raise
             self._fail(error, (sink.step.where,))
+
+    def _described(self, batch_id: int, doing: str) -> AbstractContextManager[None]:
+        return described(self._context.spark, cut(f"micro-batch {batch_id}: {doing}"))
 
     def _fail(self, error: Exception, places: tuple[str, ...]) -> NoReturn:
         """Raises an error in the terms of the pipeline; a step's own error stays unchanged."""

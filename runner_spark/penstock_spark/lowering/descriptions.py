@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from penstock.graph import Graph, Grouping, Read, Step
 from penstock_spark.plan import batch_plan
 
 _DESCRIPTION = "spark.job.description"
@@ -38,6 +39,13 @@ def description(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
         case batch_plan.WriteNode():
             labels = [*_labels_before(node.sources, plan), node.step.label]
     return cut(" > ".join(dict.fromkeys(labels)))
+
+
+def of_stream(graph: Graph | None, sinks: Iterable[Step]) -> str:
+    """What one job of a micro-batch does that computes all levels: it reads, groups, and writes to sinks."""
+    steps = () if graph is None else graph.steps
+    labels = [step.label for step in steps if isinstance(step.primitive, Read | Grouping)]
+    return " > ".join(dict.fromkeys([*labels, *(sink.label for sink in sinks)]))
 
 
 def cut(text: str) -> str:
