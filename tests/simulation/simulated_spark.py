@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -249,7 +250,8 @@ class Files(Source):
         return [file for entry in self._entries[first + 1 : last + 1] for file in entry]
 
     def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
-        random = query.world.random
+        # Jobs of one query read a micro-batch in the same tasks, and the next run may cut it differently.
+        random = Random(f"{query.cuts} {start} {end}")
         parts: list[Any] = []
         for name, millis in self.files_of(start, end):
             found = query.disk.find(f"{self.folder}/{name}")
@@ -531,6 +533,7 @@ class Query:
         self.status = {"message": "Initializing sources", "isDataAvailable": False, "isTriggerActive": False}
         self._jsq = SimpleNamespace(lastProgress=self._java_progress)
         self.planned: Planned | None = None
+        self.cuts = self.world.names.getrandbits(32)  # Decides how micro-batches are cut into tasks.
         self._actor = self.world.start("query", session.process, self._run)
 
     @property

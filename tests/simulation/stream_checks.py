@@ -12,6 +12,7 @@ from typing import Any
 
 from simulated_disk import File
 from simulated_drivers import Simulation
+from stream_parts import ORACLES, Moment
 from stream_programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
 
 import penstock as beam
@@ -26,6 +27,7 @@ from penstock.machines.records import (
     Dropped,
     DropReason,
     EndMicroBatch,
+    Pane,
 )
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.lease import CheckpointTaken
@@ -145,34 +147,51 @@ class Oracle:
         self._player = Player(GroupingMachine(windowing, combine), shape.mode)
         self._state: Any = None
         self._clock_micros = MIN_MICROS
-        self.dropped: Counter[DropReason] = Counter()
+        self._dropped: Counter[DropReason] = Counter()
+        self._parts = {name: ORACLES[name]() for name in shape.parts}
         self.watermark_micros = MIN_MICROS
 
-    def play(self, batch: Committed) -> tuple[Counter[str], Counter[str]]:
-        """The lines of panes, and of late elements."""
+    def play(self, batch: Committed) -> dict[str, Counter[str]]:
+        """The lines of each sink: panes, late elements, and those of the parts."""
         if not (batch.lines or batch.commands or batch.has_beat):
-            return Counter(), Counter()
+            return {}
         clock_micros = self._clock_micros = max(self._clock_micros, batch.clock_micros)
-        events: list[Any] = [
-            Arrive(value, event_time(line) * 1_000_000, clock_micros, key)
-            for line in batch.lines
-            for key, value in [parsed(line)]
-        ]
+        before_micros = self.watermark_micros
+        elements = tuple((*parsed(line), event_time(line) * 1_000_000) for line in batch.lines)
+        events: list[Any] = [Arrive(value, micros, clock_micros, key) for key, value, micros in elements]
         events.append(AdvanceWatermark(self._watermark(batch), clock_micros))
         if batch.has_beat:
             events.append(AdvanceClock(clock_micros))
         if self._shape.mode == "micro_batch":
             events.append(EndMicroBatch(clock_micros))
-        panes: Counter[str] = Counter()
+        panes: list[tuple[str, Pane]] = []
         late: Counter[str] = Counter()
         for played in (one for event in events for one in self._player.play(event)):
             if isinstance(played.emitted, Dropped):
-                self.dropped[played.emitted.reason] += played.emitted.count
+                self._dropped[played.emitted.reason] += played.emitted.count
                 late[late_line((played.key, played.emitted.element.value))] += 1
             else:
-                pane = played.emitted
-                panes[line_of(played.key, pane.value, pane.window, pane.info)] += 1
-        return panes, late
+                panes.append((played.key, played.emitted))
+        now = Moment(
+            elements,
+            tuple(panes),
+            before_micros,
+            self.watermark_micros,
+            self.output_micros,
+            clock_micros,
+            batch.has_beat,
+        )
+        shown = Counter(line_of(key, pane.value, pane.window, pane.info) for key, pane in panes)
+        return {
+            "panes": shown,
+            "late": late if batch.shape.late_output else Counter(),
+            **{name: part.play(now) for name, part in self._parts.items()},
+        }
+
+    @property
+    def dropped(self) -> Counter[DropReason]:
+        """What all groupings have dropped."""
+        return sum((part.dropped for part in self._parts.values()), self._dropped)
 
     def _watermark(self, batch: Committed) -> int:
         policy: Any = BoundedDisorder(batch.shape.delay)
@@ -258,9 +277,8 @@ def _sinks_have(simulation: Simulation, batches: list[Committed]) -> None:
     found = written(simulation)
     oracle = Oracle(simulation.program.shapes[0])
     for batch in batches:
-        panes, late = oracle.play(batch) if batch.shape.grouping != "none" else (Counter(), Counter())
-        expected = {"panes": panes, "late": late if batch.shape.late_output else Counter()}
-        expected["lines"] = Counter()
+        expected = oracle.play(batch) if batch.shape.grouping != "none" else {}
+        expected = {"panes": Counter(), "late": Counter(), "lines": Counter(), **expected}
         if batch.shape.lines_too or batch.shape.grouping == "none":
             expected["lines"] = Counter(batch.lines)
         for sink, lines in expected.items():
@@ -274,7 +292,7 @@ def _sinks_have(simulation: Simulation, batches: list[Committed]) -> None:
                     f"too little {sorted((lines - there).elements())}"
                 )
         calls = simulation.calls.by_number.get(batch.number, [])
-        wanted = sorted(panes.elements())
+        wanted = sorted(expected["panes"].elements())
         if batch.shape.calls_too and wanted and calls[-1:] != [wanted]:
             raise Fault(f"the function got {calls} for the micro-batch {batch.number} and not {wanted}")
     if found and simulation.program.shapes[0].grouping != "none":
@@ -320,6 +338,8 @@ def _has_sink(shape: Shape, sink: str) -> bool:
             return shape.lines_too or shape.grouping == "none"
         case "late":
             return shape.late_output and shape.grouping != "none"
+        case part if part in ORACLES:
+            return part in shape.parts
     return shape.grouping != "none"
 
 

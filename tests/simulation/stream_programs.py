@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from simulated_world import START_MICROS
+from stream_parts import ORACLES, lines_of
 
 import penstock as beam
 from penstock.io import ForEachBatch
@@ -56,6 +57,7 @@ class Shape:
     late_output: bool = False  # Whether late elements go to a sink.
     lines_too: bool = False  # Whether the lines go to a second sink as they are.
     calls_too: bool = False  # Whether a function gets the panes, too.
+    parts: tuple[str, ...] = ()  # What else it does: see `stream_parts`.
     delay: int = 3  # Of the watermark, in seconds.
     idle: int | None = None  # After how many seconds without input the watermark follows the clock.
     files_per_batch: int | None = None
@@ -170,7 +172,8 @@ def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
         accumulation_mode=MODES[shape.accumulation],
         allowed_lateness=shape.lateness,
     )
-    pairs = lines | "Parse" >> beam.Map(parsed) | "Windows" >> window
+    parsed_lines = lines | "Parse" >> beam.Map(parsed)
+    pairs = parsed_lines | "Windows" >> window
     group: Any = beam.CombinePerKey(sum) if shape.grouping == "sum" else beam.GroupByKey()
     if shape.late_output:
         panes, late = pairs | "Group" >> group.with_late_data()
@@ -180,6 +183,9 @@ def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     shown_panes = panes | "Show" >> beam.Map(shown)
     write = beam.io.WriteToText(f"{OUTPUT}/panes", num_shards=shape.files_per_write or 0)
     _ = shown_panes | "WritePanes" >> write
+    for part in shape.parts:
+        write = beam.io.WriteToText(f"{OUTPUT}/{part}", num_shards=shape.files_per_write or 0)
+        _ = lines_of(part, parsed_lines, panes) | f"Write {part}" >> write
     if shape.calls_too:
         _ = shown_panes | "Call" >> ForEachBatch(calls)
     return pipeline
@@ -196,6 +202,7 @@ def plan_of(shape: Shape, calls: Calls) -> Any:
 def random_shape(at: Random) -> Shape:
     grouping = at.choice(("sum", "sum", "list", "none"))
     windows = at.choice(tuple(WINDOWS))
+    mode = at.choice(("streaming", "streaming", "streaming", "micro_batch"))
     return Shape(
         windows=windows,
         # Global windows without an end of the input need a trigger.
@@ -212,10 +219,19 @@ def random_shape(at: Random) -> Shape:
         shards=at.choice((1, 2, 3)),
         files_per_write=at.choice((None, None, 1, 2)),
         ends=at.random() < 0.6,
-        mode=at.choice(("streaming", "streaming", "streaming", "micro_batch")),
+        mode=mode,
         interval=at.choice((None, None, None, 0.5)),
         without=tuple(
             name for name in ("early_combining", "window_columns", "inline_sinks") if at.random() < 0.2
+        ),
+        parts=tuple(
+            part
+            for part in ORACLES
+            if at.random() < 0.2
+            and grouping != "none"
+            and mode == "streaming"
+            # The panes of the global window have no time of their own.
+            and (part != "totals" or windows != "global")
         ),
     )
 

@@ -1,0 +1,260 @@
+"""What a program may do besides its grouping: a state with timers, a second grouping, a side input, retractions.
+
+Each part writes to a sink of its own, and has an oracle of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulated_world import START_MICROS
+
+import penstock as beam
+from penstock.functions.userstate import on_timer
+from penstock.machines.grouping import GroupingMachine
+from penstock.machines.playing import Player
+from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, DropReason, Pane
+from penstock.transforms.changelog import Changelog
+from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, DefaultTrigger
+from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
+from penstock.transforms.window import FixedWindows
+from penstock.windows.timeutil import TimeDomain
+
+SIZE = 10
+WINDOWS = FixedWindows(SIZE)
+EARLY = AfterWatermark(early=AfterCount(2))
+_RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a micro-batch brings.
+
+    Attributes:
+        elements: The key, the value and the event time of each element, in order.
+        panes: The panes of the program's grouping, with their keys.
+        before_micros: The watermark before it.
+        watermark_micros: The watermark after it.
+        output_micros: The watermark of the grouping's output after it.
+        clock_micros: Its processing time.
+        has_beat: Whether it moves the clock on.
+    """
+
+    elements: tuple[tuple[str, int, int], ...]
+    panes: tuple[tuple[str, Pane], ...]
+    before_micros: int
+    watermark_micros: int
+    output_micros: int
+    clock_micros: int
+    has_beat: bool
+
+
+@dataclass
+class Part:
+    """The oracle of a part."""
+
+    dropped: Counter[DropReason] = field(default_factory=Counter)
+
+    def play(self, now: Moment) -> Counter[str]:
+        """The lines that a micro-batch gives."""
+        raise NotImplementedError
+
+
+def start_of(micros: int) -> int:
+    """The window of an event time: its beginning, in seconds after the start."""
+    return (micros - START_MICROS) // (SIZE * 1_000_000) * SIZE
+
+
+def _end_micros(start: int) -> int:
+    return START_MICROS + (start + SIZE) * 1_000_000
+
+
+def _seconds(window: Any) -> int:
+    return int(window.start.seconds()) - START_MICROS // 1_000_000
+
+
+# A state with a timer.
+
+
+class Count(beam.DoFn):
+    """Counts the elements of a key and window; a timer at the window's end tells how many there were."""
+
+    COUNT = ReadModifyWriteStateSpec("count", beam.coders.VarIntCoder())
+    END = TimerSpec("end", TimeDomain.WATERMARK)
+
+    def process(
+        self,
+        element: tuple[str, int],
+        window: Any = beam.DoFn.WindowParam,
+        count: Any = beam.DoFn.StateParam(COUNT),
+        end: Any = beam.DoFn.TimerParam(END),
+    ) -> Any:
+        """Takes an element."""
+        before = count.read() or 0
+        count.write(before + 1)
+        end.set(window.end)
+        yield f"{element[0]} {_seconds(window)} {before}"
+
+    @on_timer(END)
+    def over(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        window: Any = beam.DoFn.WindowParam,
+        count: Any = beam.DoFn.StateParam(COUNT),
+    ) -> Any:
+        """The window has ended."""
+        yield f"{key} {_seconds(window)} in all {count.read()}"
+
+
+@dataclass
+class Counted(Part):
+    counts: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def play(self, now: Moment) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for key, _, micros in now.elements:
+            place = key, start_of(micros)
+            if _end_micros(place[1]) <= now.before_micros:
+                self.dropped[DropReason.EXPIRED] += 1
+                continue
+            found[f"{key} {place[1]} {self.counts[place]}"] += 1
+            self.counts[place] += 1
+        for key, start in [place for place in self.counts if _end_micros(place[1]) <= now.watermark_micros]:
+            found[f"{key} {start} in all {self.counts.pop((key, start))}"] += 1
+        return found
+
+
+# A side input.
+
+
+def with_total(line: str, totals: Iterable[tuple[str, int]]) -> str:
+    """An element with the total of its window."""
+    return f"{line} of {[total for _, total in totals]}"
+
+
+@dataclass
+class Sided(Part):
+    """An element waits for the total of its window, which is there when the window has ended."""
+
+    totals: Counter[int] = field(default_factory=Counter)
+    waiting: dict[int, list[str]] = field(default_factory=dict)
+
+    def play(self, now: Moment) -> Counter[str]:
+        for key, value, micros in now.elements:
+            start = start_of(micros)
+            if _end_micros(start) <= now.before_micros:
+                # By the sum, and by the step whose side input it is.
+                self.dropped[DropReason.EXPIRED] += 2
+                continue
+            self.totals[start] += value
+            self.waiting.setdefault(start, []).append(f"{key} {value}")
+        found: Counter[str] = Counter()
+        for start in [start for start in self.waiting if _end_micros(start) <= now.watermark_micros]:
+            found.update(f"{line} of {[self.totals[start]]}" for line in self.waiting.pop(start))
+        return found
+
+
+# Groupings.
+
+
+def change_line(change: tuple[Any, tuple[str, int]], window: Any = beam.DoFn.WindowParam) -> str:
+    """A change of a sum."""
+    kind, (key, total) = change
+    return f"{kind.name} {key} {total} {_seconds(window)}"
+
+
+def total_line(pair: tuple[str, int], window: Any = beam.DoFn.WindowParam) -> str:
+    """A total of all keys."""
+    return f"{pair[1]} {_seconds(window)}"
+
+
+def to_total(pair: tuple[str, Any]) -> tuple[str, int]:
+    """The value of a pane, under the key of the total."""
+    value = pair[1]
+    return "all", value if isinstance(value, int) else sum(value)
+
+
+class _Grouped(Part):
+    """A machine."""
+
+    def __init__(self, windowing: beam.Windowing) -> None:
+        super().__init__()
+        self._player = Player(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
+
+    def grouped(
+        self, elements: Iterable[tuple[str, int, int]], watermark_micros: int, now: Moment
+    ) -> list[tuple[str, Pane]]:
+        """The panes with their keys."""
+        events: list[Any] = [Arrive(value, micros, now.clock_micros, key) for key, value, micros in elements]
+        events.append(AdvanceWatermark(watermark_micros, now.clock_micros))
+        if now.has_beat:
+            events.append(AdvanceClock(now.clock_micros))
+        panes = []
+        for played in (one for event in events for one in self._player.play(event)):
+            if isinstance(played.emitted, Dropped):
+                self.dropped[played.emitted.reason] += played.emitted.count
+            else:
+                panes.append((played.key, played.emitted))
+        return panes
+
+
+class Changed(_Grouped):
+    """Sums that are told early, and then retracted."""
+
+    def __init__(self) -> None:
+        super().__init__(beam.Windowing(WINDOWS, EARLY, _RETRACTING))
+
+    def play(self, now: Moment) -> Counter[str]:
+        return Counter(
+            change_line((pane.kind, (key, pane.value)), pane.window)
+            for key, pane in self.grouped(now.elements, now.watermark_micros, now)
+        )
+
+
+class Totalled(_Grouped):
+    """A grouping after the program's own: what that one gives, by window."""
+
+    def __init__(self) -> None:
+        super().__init__(beam.Windowing(WINDOWS, DefaultTrigger(), AccumulationMode.DISCARDING))
+
+    def play(self, now: Moment) -> Counter[str]:
+        pairs = [(pane, to_total((key, pane.value))) for key, pane in now.panes]
+        elements = [(key, value, pane.timestamp_micros) for pane, (key, value) in pairs]
+        panes = self.grouped(elements, now.output_micros, now)
+        return Counter(total_line((key, pane.value), pane.window) for key, pane in panes)
+
+
+ORACLES: Mapping[str, type[Part]] = {
+    "states": Counted,
+    "sided": Sided,
+    "changes": Changed,
+    "totals": Totalled,
+}
+"""The oracle of each part."""
+
+
+def lines_of(part: str, pairs: Any, panes: Any) -> Any:
+    """What a part writes: `pairs` have no windows yet, and `panes` are those of the program's grouping."""
+    match part:
+        case "states":
+            windows = pairs | "StateWindows" >> beam.WindowInto(WINDOWS)
+            return windows | "Count" >> beam.ParDo(Count()).with_output_types(str)
+        case "sided":
+            own = pairs | "SideWindows" >> beam.WindowInto(WINDOWS)
+            totals = own | "SideKey" >> beam.Map(to_total) | "SideTotal" >> beam.CombinePerKey(sum)
+            lines = own | "SideLine" >> beam.Map(lambda pair: f"{pair[0]} {pair[1]}")
+            return lines | "WithTotal" >> beam.Map(with_total, beam.pvalue.AsIter(totals))
+        case "changes":
+            windows = beam.WindowInto(WINDOWS, trigger=EARLY, accumulation_mode=_RETRACTING)
+            sums = pairs | "ChangeWindows" >> windows | "ChangedSum" >> beam.CombinePerKey(sum)
+            return sums | Changelog() | "ChangeLine" >> beam.Map(change_line)
+        case _:
+            keyed = panes | "TotalKey" >> beam.Map(to_total)
+            windows = beam.WindowInto(
+                WINDOWS, trigger=DefaultTrigger(), accumulation_mode=AccumulationMode.DISCARDING
+            )
+            totals = keyed | "TotalWindows" >> windows | "Total" >> beam.CombinePerKey(sum)
+            return totals | "TotalLine" >> beam.Map(total_line)
