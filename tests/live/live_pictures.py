@@ -1,16 +1,20 @@
-"""Takes the picture of the live page for docs/running.md: ``python tests/live/live_pictures.py docs/screenshots``.
+"""Takes the pictures of a run for the documentation: ``python tests/live/live_pictures.py docs/screenshots``.
 
-It needs Chromium. ``--all FOLDER`` takes each page at two widths, light and dark, for somebody to look at.
+They show the live page, the tree in a terminal, and the example notebook. It needs Chromium and Spark. ``--all FOLDER``
+takes only the page, at two widths, light and dark, for somebody to look at.
 """
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 from sample import SECOND, batch, hostile, stream
@@ -20,6 +24,13 @@ from penstock.live.server import LiveServer
 from penstock.live.snapshot import RunSnapshot
 
 WIDTHS = {"wide": (1280, 1180), "narrow": (400, 1900)}
+EXAMPLE = Path(__file__).parents[2] / "examples" / "scores.ipynb"
+_NOTEBOOK = """
+body{font:14px system-ui,sans-serif;margin:24px;color:#1d1f24}
+pre{font-size:13px}pre.code{background:#f5f3ee;padding:8px 12px;border-radius:4px}
+table{border-collapse:collapse;margin:8px 0}th,td{border:1px solid #dcd7cc;padding:3px 9px;text-align:left}
+caption{text-align:left;font-weight:600;padding:3px 0}
+"""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -60,6 +71,47 @@ def picture(now: RunSnapshot, path: Path, size: tuple[int, int], is_dark: bool =
         server.close()
 
 
+def terminal(now: RunSnapshot) -> str:
+    """The tree of a snapshot in a terminal, as SVG, without the fonts of another server."""
+    from rich.console import Console
+
+    from penstock.live.tree import drawn
+
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    console.print(drawn(now))
+    return re.sub(
+        r"@font-face \{.*?\}\s*", "", console.export_svg(title="python scores.py --live"), flags=re.DOTALL
+    )
+
+
+def notebook_page(path: Path) -> str:
+    """A notebook that has just run, as a page: the code of each cell, and what it shows."""
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300).execute()
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        parts.append(f"<pre class=code>{escape(cell.source)}</pre>")
+        for output in cell.outputs:
+            data = output.get("data", {})
+            plain = escape(output.get("text", "") or data.get("text/plain", ""))
+            is_noise = output.get("name") == "stderr" and "hint:" not in plain
+            parts.append("" if is_noise else data.get("text/html") or f"<pre>{plain}</pre>")
+    return f"<!doctype html><meta charset=utf-8><style>{_NOTEBOOK}</style>{''.join(parts)}"
+
+
+def notebook_picture(path: Path) -> None:
+    """Takes a picture of the example notebook."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "notebook.html")
+        page.write_text(notebook_page(EXAMPLE), encoding="utf-8")
+        run_browser(page.as_uri(), f"--screenshot={path}", size=(900, 2050))
+
+
 def main(arguments: list[str]) -> None:
     began = (clock.micros() // SECOND - 118) * SECOND
     pages: Mapping[str, RunSnapshot] = {"stream": stream(began=began), "batch": batch(), "hostile": hostile()}
@@ -67,6 +119,8 @@ def main(arguments: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if arguments[0] != "--all":
         picture(pages["stream"], folder / "live.png", WIDTHS["wide"])
+        (folder / "terminal.svg").write_text(terminal(pages["stream"]), encoding="utf-8")
+        notebook_picture(folder / "notebook.png")
         return
     for name, now in pages.items():
         for width, size in WIDTHS.items():
