@@ -71,7 +71,7 @@ def _family(process: subprocess.Popen[str], word: str = "") -> list[int]:
 def _ended(process: subprocess.Popen[str], folder: Path, seconds: float = 60) -> str:
     """Waits until nothing is left; what was said."""
     process.wait(seconds)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while (left := _family(process)) and time.monotonic() < until:
         time.sleep(0.1)
     assert left == []
