@@ -36,12 +36,24 @@ def quiet_first_look() -> None:
         setattr(main, "print", lambda *texts: None)  # noqa: B010
 
 
-def pages_in(handle: StatefulProcessorHandle) -> Any:
-    """Opens the state: a single variable, because Spark opens each of them anew with every micro-batch."""
-    return handle.getMapState("pages", _KEYS, _PAGES)
+class ShardProcessor(StatefulProcessor):
+    """A stateful operator whose keys are shards, each with its pages."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Comes before the first rows."""
+        self.__dict__.update(state)
+        quiet_first_look()
+        confirm_at_once()
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        # A single variable, because Spark opens each of them anew with every micro-batch.
+        self._pages = handle.getMapState("pages", _KEYS, _PAGES)
+
+    def close(self) -> None:
+        """Nothing to close: Spark does."""
 
 
-class LevelProcessor(StatefulProcessor):
+class LevelProcessor(ShardProcessor):
     """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch."""
 
     def __init__(
@@ -58,20 +70,8 @@ class LevelProcessor(StatefulProcessor):
         self._metrics = metrics
         self._sys_path = sys_path
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Comes before the first rows."""
-        self.__dict__.update(state)
-        quiet_first_look()
-        confirm_at_once()
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._pages = pages_in(handle)
-
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         from penstock_spark.stream.tasks import prepared, run_shard
 
         program = prepared(self._program, self._sys_path)
         yield from run_shard(program, self._shard_keys, key[0], rows, self._pages, self._views, self._metrics)
-
-    def close(self) -> None:
-        """Nothing to close: Spark does."""

@@ -6,17 +6,14 @@ import pickle
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-
-from penstock_spark.session.worker_socket import confirm_at_once
-from penstock_spark.stream.level_processor import pages_in, quiet_first_look
+from penstock_spark.stream.level_processor import ShardProcessor
 
 if TYPE_CHECKING:
     from penstock_spark.stream.header import Header
     from penstock_spark.stream.moved_pages import Piece, Waits
 
 
-class SeedProcessor(StatefulProcessor):
+class SeedProcessor(ShardProcessor):
     """A level as `penstock_spark.stream.level_processor.LevelProcessor` will find it; rows of other levels pass."""
 
     def __init__(self, level: int, shards: int, sys_path: tuple[str, ...]) -> None:
@@ -24,25 +21,12 @@ class SeedProcessor(StatefulProcessor):
         self._shards = shards
         self._sys_path = sys_path
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Comes before the first rows."""
-        self.__dict__.update(state)
-        quiet_first_look()
-        confirm_at_once()
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state, with the names and types of the level's own operator."""
-        self._pages = pages_in(handle)
-
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         from penstock_spark.shipping.import_paths import import_like_driver
         from penstock_spark.stream.tasks import take_seeds
 
         import_like_driver(self._sys_path)
         yield from take_seeds(self._level, self._shards, rows, self._pages)
-
-    def close(self) -> None:
-        """Nothing to close: Spark does."""
 
 
 def seed_of_piece(piece: Piece) -> bytes:
