@@ -65,7 +65,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a folder that is no checkpoint",
+            "a folder that is not a checkpoint",
             write="""
                 from penstock.testing.test_stream import TestStream
 

@@ -61,7 +61,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a coder that is no class",
+            "a coder that is not a class",
             write="""
                 from penstock.coders import VarIntCoder
 

@@ -179,7 +179,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a format of Spark's that is no text",
+            "a format of Spark's that is not text",
             write="""
                 p | beam.io.ReadFromSpark(None)
                 """,

@@ -65,7 +65,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "elements that are no pairs",
+            "elements that are not pairs",
             write="""
                 numbers = p | beam.Create([1]).with_output_types(beam.typehints.Any)
                 numbers | "Group" >> beam.GroupByKey() | beam.Map(print)

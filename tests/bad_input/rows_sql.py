@@ -172,7 +172,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a query over what are no rows",
+            "a query over elements that are not rows",
             write="""
                 from penstock.transforms.sql import SqlTransform
 

@@ -107,7 +107,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a limit of files for what are no files",
+            "a limit of files for a source without files",
             write="""
                 beam.io.ReadFromSpark("kafka", subscribe="goals").as_stream(max_files_per_batch=1)
                 """,

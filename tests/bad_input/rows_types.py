@@ -34,7 +34,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a grouping of what are no pairs",
+            "a grouping of elements that are not pairs",
             write="""
                 p | beam.Create([1, 2]) | beam.GroupByKey()
                 """,
@@ -45,7 +45,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a sum of what are no pairs",
+            "a sum of elements that are not pairs",
             write="""
                 p | beam.Create([1, 2]) | beam.CombinePerKey(sum)
                 """,

@@ -231,7 +231,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a time that is no number",
+            "a time that is not a number",
             write="""
                 from penstock.utils.timestamp import Timestamp
 
