@@ -159,7 +159,7 @@ KNOWN = (
         "_follow",
         "raise self._cause_of_death()",
         "return",
-        seed=18,
+        seed=2,
     ),
     Mutant(
         "a query that has just failed seems to rest",
@@ -175,7 +175,7 @@ KNOWN = (
         "take_lease",
         "if not take_over and _is_held(place, earlier, timing):",
         "if False:",
-        seed=2,
+        seed=8,
     ),
     Mutant(
         "a run that takes over does not wait",
@@ -183,7 +183,7 @@ KNOWN = (
         "take_lease",
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
-        seed=21,
+        seed=12,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -200,7 +200,7 @@ KNOWN = (
         "_is_drained",
         "if self._backlog.labels():",
         "if False:",
-        seed=30,
+        seed=39,
     ),
     Mutant(
         "a run that has ended goes on",
@@ -290,7 +290,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
-        seed=3,
+        seed=1,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -298,16 +298,16 @@ ORDER = (
         "_commit",
         "for inside, name in stale:\n",
         'for inside, name in stale or [("", os.path.basename(path)) for path in paths[1:]]:\n',
-        seed=2,
+        seed=1,
     ),
-    Mutant("the temporary folder stays", _Writing, "_commit", "end(system, temporary)", "pass", seed=2),
+    Mutant("the temporary folder stays", _Writing, "_commit", "end(system, temporary)", "pass", seed=8),
     Mutant(
         "files of the checkpoint can be seen before they are whole",
         Place,
         "write",
         "self._files.write(self._child(hidden), content, replaces=False)\n    self.rename(hidden, name)",
         "self._files.write(self._child(name), content)",
-        seed=32,
+        seed=21,
     ),
     Mutant(
         "the old plan goes before the new one is there",
@@ -332,7 +332,7 @@ ORDER = (
         "_is_over",
         "reports.earliest_micros() >= MAX_MICROS",
         "True",
-        seed=8,
+        seed=2,
     ),
     Mutant(
         "the lease is given back before the query has stopped",
@@ -340,7 +340,7 @@ ORDER = (
         "_stop",
         "try:\n        self.started.stop()",
         "self.checkpoint.release()\n    try:\n        self.started.stop()",
-        seed=49,
+        seed=161,
     ),
     Mutant(
         "files that another stream has left are looked for at every start",
@@ -408,7 +408,7 @@ OF_PARTS = (
         "{window for window in windows if machine.is_gone(window, times)}",
         "set()",
         make=a_side_input,
-        seed=2,
+        seed=9,
     ),
     Mutant(
         "what a key waits for is not stored",
@@ -425,7 +425,7 @@ OF_PARTS = (
         "kept = stored, live",
         "kept = live.before or stored, live",
         make=a_state,
-        seed=3,
+        seed=0,
     ),
 )
 """Breaks of what single parts keep from one micro-batch to the next."""

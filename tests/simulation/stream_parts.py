@@ -1,4 +1,4 @@
-"""What a program may do besides its grouping: a state with timers, a second grouping, a side input, retractions.
+"""What a program may do besides its grouping: states with timers, side inputs, joins, retractions, second groupings.
 
 Each part writes to a sink of its own, and has an oracle of its own.
 """
@@ -157,6 +157,34 @@ class Sided(Part):
         return found
 
 
+# A join.
+
+
+def joined_line(pair: tuple[str, dict[str, Iterable[int]]], window: Any = beam.DoFn.WindowParam) -> str:
+    """The odd and the even values of a key."""
+    key, values = pair
+    return f"{key} {sorted(values['odd'])} {sorted(values['even'])} {_seconds(window)}"
+
+
+@dataclass
+class Joined(Part):
+    values: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+
+    def play(self, now: Moment) -> Counter[str]:
+        for key, value, micros in now.elements:
+            start = start_of(micros)
+            if _end_micros(start) <= now.before_micros:
+                self.dropped[DropReason.EXPIRED] += 1
+            else:
+                self.values.setdefault((key, start), []).append(value)
+        found: Counter[str] = Counter()
+        for key, start in [place for place in self.values if _end_micros(place[1]) <= now.watermark_micros]:
+            values = sorted(self.values.pop((key, start)))
+            odd, even = ([value for value in values if value % 2 == rest] for rest in (1, 0))
+            found[f"{key} {odd} {even} {start}"] += 1
+        return found
+
+
 # Groupings.
 
 
@@ -230,6 +258,7 @@ class Totalled(_Grouped):
 ORACLES: Mapping[str, type[Part]] = {
     "states": Counted,
     "sided": Sided,
+    "joined": Joined,
     "changes": Changed,
     "totals": Totalled,
 }
@@ -247,6 +276,13 @@ def lines_of(part: str, pairs: Any, panes: Any) -> Any:
             totals = own | "SideKey" >> beam.Map(to_total) | "SideTotal" >> beam.CombinePerKey(sum)
             lines = own | "SideLine" >> beam.Map(lambda pair: f"{pair[0]} {pair[1]}")
             return lines | "WithTotal" >> beam.Map(with_total, beam.pvalue.AsIter(totals))
+        case "joined":
+            own = pairs | "JoinWindows" >> beam.WindowInto(WINDOWS)
+            sides = {
+                "odd": own | "Odd" >> beam.Filter(lambda pair: pair[1] % 2 == 1),
+                "even": own | "Even" >> beam.Filter(lambda pair: pair[1] % 2 == 0),
+            }
+            return sides | "Join" >> beam.CoGroupByKey() | "JoinLine" >> beam.Map(joined_line)
         case "changes":
             windows = beam.WindowInto(WINDOWS, trigger=EARLY, accumulation_mode=_RETRACTING)
             sums = pairs | "ChangeWindows" >> windows | "ChangedSum" >> beam.CombinePerKey(sum)

@@ -8,7 +8,7 @@ from shrinking import Failure, failure_of, shrunk
 from simulated_drivers import Simulation
 from stream_programs import random_program
 
-USUAL, LONG = 250, 10_000
+USUAL, LONG = 1_000, 10_000
 """How many programs always run, and how many with ``soak``: each takes about 40 ms."""
 
 BOUND = 2_000
