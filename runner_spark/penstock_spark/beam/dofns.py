@@ -22,6 +22,7 @@ from penstock.functions.signature import DoFnSignature, MethodSignature, Paramet
 from penstock.functions.userstate import CombiningValueStateSpec, StateSpec
 from penstock.machines.cells import OrderedListCell
 from penstock.machines.user_state import UserTimer
+from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.typehints import typehints
 from penstock_spark.beam.state import HostedOrderedList, HostedTimer, state_of, timer_of
 from penstock_spark.beam.values import OUTPUT_KINDS, argument_of
@@ -34,6 +35,9 @@ _FUNCTIONS: Mapping[str, type[FlatMapDoFn]] = {
     "Filter.<locals>.<lambda>": FilterDoFn,
 }
 """The functions around the user's that Beam makes for its short forms."""
+
+_COMBINERS, _PAIR = "apache_beam.transforms.combiners", "Count.PerElement.expand.<locals>.<lambda>"
+"""Beam's function that pairs each element with None to count it."""
 
 
 def dofn_of(dofn: Any) -> DoFn:
@@ -58,6 +62,8 @@ def _short_form(dofn: Any) -> FlatMapDoFn | None:
     if getattr(wrapper, "__module__", None) != _CORE:
         kind = None
     function = wrapper if kind is None else _inner(wrapper)
+    if getattr(function, "__qualname__", "") == _PAIR and function.__module__ == _COMBINERS:
+        return PairWithNothing()
     if any(_asks(one.default) for one in method_signature("", function).parameters):
         return None
     return FlatMapDoFn(function) if kind is None else kind(function)

@@ -19,6 +19,7 @@ from apache_beam.transforms.userstate import is_stateful_dofn
 
 from penstock.base.where import Location, at_step
 from penstock.error import UnsupportedByRunner
+from penstock.functions.dofn import FlatMapDoFn
 from penstock.graph import (
     AssignWindows,
     CombinePerKey,
@@ -46,7 +47,7 @@ from penstock_spark.beam.sources import periodic_source, read_pieces, split_sour
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
 from penstock_spark.beam.streams import recorded_stream
 from penstock_spark.beam.text_files import text_sink_of, text_source_of
-from penstock_spark.beam.types import element_type_of
+from penstock_spark.beam.types import element_type_of, refined
 from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
 from penstock_spark.supported import default_mode
@@ -123,6 +124,16 @@ class _Builder:
         hint = element_type_of(pcoll.element_type)
         self.edges.append(Edge(number, hint, windowing, pcoll.is_bounded))
         return number
+
+    def type_of_input(self, node: Any) -> Any:
+        """The type of the elements that a step reads."""
+        return self.edges[self.inputs_of(node)[0]].element_type
+
+    def refine(self, inferred: Any) -> None:
+        """Adds what is known of the main output of the last step: Beam infers fewer types."""
+        number = self.steps[-1].outputs[0].edge
+        edge = self.edges[number]
+        self.edges[number] = replace(edge, element_type=refined(edge.element_type, inferred))
 
     def inner_edge(self, node: Any) -> Output:
         """An edge between two steps of one transform, windowed like its input."""
@@ -250,6 +261,8 @@ def _pardo(builder: _Builder, node: Any) -> None:
     made = SplittableDoFn(transform.fn) if is_splittable(transform.fn) else dofn_of(transform.fn)
     kind = StatefulParDo if is_stateful_dofn(transform.fn) else ParDo
     builder.step(node, kind(made, args, kwargs), location=location)
+    if isinstance(made, FlatMapDoFn):
+        builder.refine(made.infer_output_type(builder.type_of_input(node)))
 
 
 def _combine(builder: _Builder, node: Any) -> None:

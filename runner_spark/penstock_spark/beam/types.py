@@ -27,3 +27,32 @@ def element_type_of(hint: Any) -> Any:
         case beam_typehints.ListConstraint():
             return typehints.List[element_type_of(hint.inner_type)]
     return typehints.Any
+
+
+def refined(known: Any, inferred: Any) -> Any:
+    """What Beam knows of a type, and what the function itself tells where Beam knows nothing.
+
+    >>> refined(typehints.Tuple[typehints.Any, int], typehints.Tuple[str, float])
+    Tuple[<class 'str'>, <class 'int'>]
+    >>> refined(typehints.Any, list)
+    Any
+    """
+    if known is typehints.Any:
+        return _plain(inferred)
+    if _is_pair_of(known, inferred):
+        return typehints.Tuple[tuple(map(refined, known.tuple_types, inferred.tuple_types))]
+    return known
+
+
+def _plain(hint: Any) -> Any:
+    """A type of which the compiler makes use; else Any."""
+    if isinstance(hint, typehints.TupleHint.TupleConstraint):
+        return typehints.Tuple[tuple(map(_plain, hint.tuple_types))]
+    return hint if hint in _PLAIN else typehints.Any
+
+
+def _is_pair_of(known: Any, inferred: Any) -> bool:
+    """Whether both are tuples of the same length."""
+    tuples = typehints.TupleHint.TupleConstraint
+    both = isinstance(known, tuples) and isinstance(inferred, tuples)
+    return both and len(known.tuple_types) == len(inferred.tuple_types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from apache_beam import pvalue as beam_pvalue
@@ -17,6 +17,7 @@ from penstock.construction.pvalue import EmptySideInput
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock.utils.windowed_value import PaneInfo, WindowedValue, create
 from penstock_spark.beam import metrics as metrics  # User code that gives these values may count, too.
+from penstock_spark.worker.outputs import Timed
 
 _KEPT_WINDOWS = 4096
 
@@ -114,6 +115,10 @@ def beams_windowed_value_of(value: WindowedValue) -> Any:
 _NEW = TimestampedValue.__new__
 
 
+def _times_micros(outputs: Sequence[Any]) -> list[int]:
+    return [output.timestamp.micros for output in outputs]
+
+
 def _timestamped(output: Any) -> TimestampedValue[Any]:
     # There may be one for each element, and the time has been checked already.
     made: TimestampedValue[Any] = _NEW(TimestampedValue)
@@ -132,7 +137,7 @@ def _tagged(output: Any) -> TaggedOutput[Any, Any]:
 
 OUTPUT_KINDS: Mapping[type, Callable[[Any], Any]] = {
     beam_pvalue.TaggedOutput: _tagged,
-    beam_window.TimestampedValue: _timestamped,
+    beam_window.TimestampedValue: Timed(_timestamped, _times_micros),
     beam_windowed_value.WindowedValue: _windowed,
 }
 """How the outputs with metadata that a DoFn of Beam's gives become penstock's."""

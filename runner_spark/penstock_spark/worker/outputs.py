@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from penstock.base.bounded_window import TimestampedValue
@@ -18,6 +19,22 @@ from penstock_spark.worker.windowing import assigner
 
 Row = tuple[Any, int, Windows, Any]
 """Value, timestamp in microseconds, windows and pane of the element a step works on."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """How another library's values with a time, of which there may be as many as elements, become penstock's.
+
+    Attributes:
+        one: Makes a `TimestampedValue` of one.
+        times_micros: The times of several.
+    """
+
+    one: Callable[[Any], TimestampedValue[Any]]
+    times_micros: Callable[[Sequence[Any]], list[int]]
+
+    def __call__(self, value: Any) -> TimestampedValue[Any]:
+        return self.one(value)
 
 
 class Outputs:

@@ -17,7 +17,7 @@ from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
-from penstock_spark.worker.outputs import Outputs, refuse_unawaited
+from penstock_spark.worker.outputs import Outputs, Timed, refuse_unawaited
 from penstock_spark.worker.pushing import Node, Records
 
 _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue, *UNAWAITED)
@@ -35,6 +35,9 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     """
     kinds = set(map(type, values))
     if not outputs.kinds.keys().isdisjoint(kinds):
+        if len(kinds) == 1 and isinstance(timed := outputs.kinds[next(iter(kinds))], Timed):
+            own = [value.value for value in values]
+            return outputs.retimed(Batch(own, timed.times_micros(values), batch.windows, batch.panes))
         values[:] = map(outputs.kinds[kinds.pop()] if len(kinds) == 1 else outputs.own, values)
         kinds = set(map(type, values))
     if not _has_special(kinds):
