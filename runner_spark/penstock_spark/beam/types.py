@@ -39,7 +39,7 @@ def refined(known: Any, inferred: Any) -> Any:
     """
     if known is typehints.Any:
         return _plain(inferred)
-    if _is_pair_of(known, inferred):
+    if _are_alike(known, inferred):
         return typehints.Tuple[tuple(map(refined, known.tuple_types, inferred.tuple_types))]
     return known
 
@@ -51,8 +51,8 @@ def _plain(hint: Any) -> Any:
     return hint if hint in _PLAIN else typehints.Any
 
 
-def _is_pair_of(known: Any, inferred: Any) -> bool:
-    """Whether both are tuples of the same length."""
+def _are_alike(known: Any, inferred: Any) -> bool:
+    """Whether both are hints of tuples, and of the same length."""
     tuples = typehints.TupleHint.TupleConstraint
     both = isinstance(known, tuples) and isinstance(inferred, tuples)
     return both and len(known.tuple_types) == len(inferred.tuple_types)

@@ -147,11 +147,12 @@ class BatchWriter:
         tasks = _tasks_by_level(kept)
         for sink in self._sinks:
             rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
-            if sink.level in tasks:
-                self._encode(sink, batch, rows.coalesce(sink.plan.partitions or tasks[sink.level]))
-            elif may_be_again:
-                # An earlier try may have left something that has to go.
-                self._encode(sink, batch, rows.limit(0))
+            with self._described(batch_id, sink.step.label):
+                if sink.level in tasks:
+                    self._encode(sink, batch, rows.coalesce(sink.plan.partitions or tasks[sink.level]))
+                elif may_be_again:
+                    # An earlier try may have left something that has to go.
+                    self._encode(sink, batch, rows.limit(0))
 
     def _batch(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> MicroBatch:
         return MicroBatch(batch_id, self._streams[sink.level], may_be_again, self._check)
@@ -161,11 +162,8 @@ class BatchWriter:
 
     def _commit(self, sink: StreamSink, batch: MicroBatch, rows: DataFrame) -> None:
         """Writes the rows of one sink; unless a step made the error, it names the sink's step."""
-        # With several sinks, the rows have been computed before.
-        doing = self._levels if len(self._sinks) == 1 else sink.step.label
         try:
-            with self._described(batch.number, doing):
-                sink.plan.commit(rows, batch)
+            sink.plan.commit(rows, batch)
         except Exception as error:
             if _is_stop(str(error)):
                 raise

@@ -91,8 +91,10 @@ def rows_lost(address: Address) -> RowsLost:
 
 def are_rows_lost(error: Exception) -> bool:
     """Whether an error is a `RowsLost`, or comes from a task that has raised one."""
-    failed = None if isinstance(error, RowsLost) else find_failure(str(error))
-    return isinstance(error, RowsLost) or (failed is not None and failed.kind == RowsLost.__qualname__)
+    if isinstance(error, RowsLost):
+        return True
+    failed = find_failure(str(error))
+    return failed is not None and failed.kind == RowsLost.__qualname__
 
 
 def _cannot_write(address: Address) -> str:
