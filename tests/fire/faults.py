@@ -162,6 +162,30 @@ class Disk(Fault):
 
 
 @dataclass(frozen=True)
+class SetClock(Fault):
+    """The clock of the driver's machine is set to another time of day, and set right after a while."""
+
+    minutes: int
+    seconds: float = 15
+
+    def describe(self) -> str:
+        how = f"{abs(self.minutes)} min {'ahead' if self.minutes > 0 else 'back'}"
+        return f"clock set {how} for {self.seconds:.0f} s"
+
+    def is_possible(self, target: Target) -> bool:
+        return target.clock is not None
+
+    def do(self, target: Target) -> None:
+        assert target.clock is not None
+        target.clock.set_seconds(self.minutes * 60)
+        time.sleep(self.seconds)
+
+    def undo(self, target: Target) -> None:
+        assert target.clock is not None
+        target.clock.set_seconds(0)
+
+
+@dataclass(frozen=True)
 class KillServer(Fault):
     """PostgreSQL dies, and is there again after a while."""
 
@@ -250,6 +274,8 @@ LOCAL: tuple[Fault, ...] = (
     HarmTemporary("truncate"),
     Disk("full"),
     Disk("read-only"),
+    SetClock(90),
+    SetClock(-90),
 )
 SERVERS: tuple[Fault, ...] = (KillServer(), StopBrokers())
 CLUSTER: tuple[Fault, ...] = (

@@ -1,4 +1,4 @@
-"""Rounds of fire: a stream on real Spark, a fault every half minute, and a verdict in the end.
+"""Rounds of fire: a stream on real Spark, a fault about every 25 seconds, and a verdict in the end.
 
 A program reads numbers that keep arriving, and writes them as rows, as panes of windows and as steps of a state, into
 exact sinks. A supervisor starts the program again when it has died. In the end, a verifier that knows nothing of
@@ -24,6 +24,7 @@ import faults
 import feeding
 from faults import Fault
 from fired_program import EPOCH_SECONDS, KEYS, NUMBERS_PER_SECOND, WINDOW_SECONDS
+from shifted_clock import shifted_clock
 from under_fire import DISK_BYTES, Supervisor, Target
 from verifying import Verdict, verify
 
@@ -32,7 +33,7 @@ _HERE = Path(__file__).parent
 sys.path += [str(_HERE.parent / "ends"), str(_HERE.parent / "cluster")]
 
 DRAIN_SECONDS_MAX = 600
-EVERY_SECONDS = 30.0
+EVERY_SECONDS = 25.0
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,8 @@ def _prepared(
     (folder / "settings.json").write_text(json.dumps(settings))
     put = _putter(spec, folder, server, settings)
     flags: tuple[str, ...] = ("--master=local[2,4]",)
-    environment = {**os.environ, "PENSTOCK_QUIET": "1"}
+    clock = None if spec.is_on_cluster else shifted_clock(folder)
+    environment = {**os.environ, "PENSTOCK_QUIET": "1", **(clock.environment() if clock else {})}
     cluster = None
     if spec.is_on_cluster:
         from standalone import standalone_cluster
@@ -222,7 +224,8 @@ def _prepared(
         flags, environment = (), cluster.driver_environment()
     supervisor = Supervisor(folder, flags, environment)
     stack.callback(supervisor.stop)
-    return Target(folder, supervisor, random, has_disk, server, brokers, cluster), put, settings
+    target = Target(folder, supervisor, random, has_disk, server, clock, brokers, cluster)
+    return target, put, settings
 
 
 def _putter(spec: Round, folder: Path, server: Any, settings: dict[str, Any]) -> Any:

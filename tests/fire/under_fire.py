@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import program_processes
+from shifted_clock import ShiftedClock
 
 PROGRAM = Path(__file__).with_name("fired_program.py")
 STALL_SECONDS_MAX = 600
@@ -82,6 +83,7 @@ class Target:
     random: Random
     has_disk: bool  # Whether the output is on a small disk of its own.
     server: Any = None  # A PostgreSQL server.
+    clock: ShiftedClock | None = None  # The clock of the driver's machine, if it can be set.
     brokers: list[int] = field(default_factory=list)  # The processes of Kafka's brokers.
     cluster: Any = None  # A standalone cluster.
 

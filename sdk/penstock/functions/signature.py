@@ -197,7 +197,7 @@ def signature_of(dofn: Any) -> DoFnSignature:
     found = expiration_method(dofn.timer_owner())
     expiration = None if found is None else method_signature(found.__name__, found)
     methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
-    _validate_asynchronous(dofn, process, [method.name for method in methods[1:]])
+    _validate_asynchronous(dofn, process, [*filter(None, [batch, *methods[1:]])], life_cycle)
     asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
     states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
     _validate_names(dofn, "StateSpec", list(states))
@@ -289,17 +289,23 @@ _ONE_AFTER_ANOTHER = {
 """What a ``process`` can ask for only if its calls are made one after another."""
 
 
-def _validate_asynchronous(dofn: Any, process: MethodSignature, callbacks: Sequence[str]) -> None:
+def _validate_asynchronous(
+    dofn: Any,
+    process: MethodSignature,
+    others: Sequence[MethodSignature],
+    life_cycle: Mapping[str, MethodSignature | None],
+) -> None:
     """Refuses asynchronous methods that nobody would await, and what does not go with an asynchronous process."""
     name = type(dofn).__name__
-    for method in ("process_batch", *callbacks):
-        if is_asynchronous(getattr(dofn.timer_owner(), method)):
-            what = f"{name}.{method} is asynchronous"
+    for other in others:
+        if is_asynchronous(getattr(dofn.timer_owner(), other.name)):
+            what = f"{name}.{other.name} is asynchronous"
             raise refusal(
                 ValueError, what, where=here(), hint="only process and the life cycle may be; use def"
             )
     if not dofn._is_asynchronous:
-        asynchronous = [method for method in _LIFE_CYCLE if is_asynchronous(getattr(dofn, method))]
+        defined = [method for method, found in life_cycle.items() if found is not None]
+        asynchronous = [method for method in defined if is_asynchronous(getattr(dofn, method))]
         if asynchronous:
             what = f"{name}.{asynchronous[0]} is asynchronous, and its process is not"
             raise refusal(ValueError, what, where=here(), hint="define process with async def, too")
