@@ -35,6 +35,10 @@ class DiskPlace:
         (self.path / f".{name}.hidden").write_bytes(content)
         self.rename(f".{name}.hidden", name)
 
+    def replace(self, name: str, content: bytes) -> None:
+        self.delete(name)
+        self.write(name, content)
+
     def rename(self, old: str, new: str) -> None:
         self._change()
         assert not (self.path / new).exists()

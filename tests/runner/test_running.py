@@ -14,7 +14,7 @@ from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runs import running
 from penstock_spark.runs.looking import About
-from penstock_spark.runs.running import Running
+from penstock_spark.runs.running import Running, nothing_comes_after
 
 
 def nothing(*_: Any) -> None:
@@ -145,3 +145,30 @@ def test_the_last_snapshot_of_a_run_that_failed_says_so_before_anybody_who_waits
     assert (last.state, last.errors) == ("FAILED", (StepError("OSError"),))
     assert closed is last
     assert made.look() == last
+
+
+CLOCKED = {"is_finite": True}
+ENDS_WHEN_READ = {"is_finite": True, "ends_when_read": True}
+STAGED = {"is_finite": True, "is_staged": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "offsets", "is_planned_before", "is_read"),
+    [
+        (ENDS_WHEN_READ, ("1", "1"), False, True),
+        (ENDS_WHEN_READ, ("1", "1"), True, False),  # Something may have arrived since it was planned.
+        (ENDS_WHEN_READ, ("1", "2"), False, False),
+        (ENDS_WHEN_READ, (None, "1"), False, False),
+        (STAGED, ("1", "1"), False, True),  # An earlier run has read its end, and died before it noted that.
+        (STAGED, ("1", "1"), True, True),
+        (STAGED, ("1", "2"), False, False),
+        (CLOCKED, ("1", "1"), False, False),  # Its next second has not passed yet.
+        (CLOCKED, ("1", "2"), False, False),
+    ],
+)
+def test_a_micro_batch_without_anything_new_is_the_end_of_some_finite_sources(
+    kind: dict[str, bool], offsets: tuple[str | None, str], is_planned_before: bool, is_read: bool
+) -> None:
+    reading = Opened(None, None, **kind)  # type: ignore[arg-type]
+    source = dict(zip(("startOffset", "endOffset"), offsets, strict=True))
+    assert nothing_comes_after(reading, source, is_planned_before) is is_read

@@ -92,7 +92,7 @@ def open_stream(source: Any, spark: Any, where: str) -> StreamScan:
 def simulated(world: World, disk: Disk, machines: Machines) -> Iterator[None]:
     """Replaces the operating system, and the few calls of the runner that go to Java."""
 
-    def beats(plan: Any, context: Any, heartbeat: str, keys: Any) -> Any:
+    def beats(plan: Any, context: Any, checkpoint: Any, heartbeat: str, keys: Any) -> Any:
         return sim.beats(plan, context, heartbeat, keys, plan.clock is Clock.LIVE)
 
     local = DisksOfMachines(disk)

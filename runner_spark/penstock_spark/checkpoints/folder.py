@@ -26,10 +26,11 @@ from penstock.base import clock
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare
+from penstock_spark.checkpoints.eras import Counted, counted_seconds
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.privacy import check_writers, make_private
-from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite
+from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, slots_of
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import COMMAND, END
 from penstock_spark.process.written_formats import PLAN as PLAN_FORMAT
@@ -87,6 +88,10 @@ class Checkpoint:
     @property
     def inputs_location(self) -> str:
         return self.place.inside(_INPUTS).location
+
+    def seconds_of(self, slot: str) -> Counted:
+        """What a source that counts seconds has counted in earlier runs: one of `slots_of` the plan."""
+        return counted_seconds(self.spark_place, slots_of(self.plan).index(slot))
 
     def last_commit(self) -> int:
         """The number of the last finished micro-batch; -1 without one."""

@@ -42,6 +42,9 @@ from penstock_spark.stream.tasks import HEADER_KEY
 from penstock_spark.stream.waiting import STATE
 from penstock_spark.stream.waiting_state import waiting_label
 
+HEARTBEAT_SLOT, COMMANDS_SLOT = "<heartbeat", "<commands"
+"""The sources of a query that no step of the pipeline has."""
+
 SEEDS = "-seeds"
 """How the name of a folder ends that has the pieces of the state."""
 
@@ -98,8 +101,8 @@ def slots_of(plan: Signature) -> list[str]:
     """
     is_recorded = plan["clock"] == "recorded"
     read = [each for each in plan["sources"] if not (is_recorded and each["kind"] in _PLAYED)]
-    first = [] if plan["heartbeat"] == "none" else ["<heartbeat"]
-    return [*first, *(["<commands"] if plan["levels"] else []), *(each["label"] for each in read)]
+    first = [] if plan["heartbeat"] == "none" else [HEARTBEAT_SLOT]
+    return [*first, *([COMMANDS_SLOT] if plan["levels"] else []), *(each["label"] for each in read)]
 
 
 def must_rewrite(old: Signature, new: Signature) -> bool:

@@ -15,6 +15,7 @@ from penstock.functions.splitting import splits_of
 from penstock.graph import StatefulParDo
 from penstock.windows.timeutil import TimeDomain
 from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
@@ -68,9 +69,12 @@ def build_query(
     if plan.views is not None:
         run_plan(plan.views, context)
     timeline, recorded = recorded_input(plan, events_per_batch)
-    opened = tuple(open_reading(part, context, checkpoint.inputs_location) for part in plan.readings)
+    opened = tuple(open_reading(part, context, checkpoint) for part in plan.readings)
     keys = shard_keys(context.partitions)
-    frames = [*_beats(plan, context, heartbeat, keys), *_commands(plan, context, checkpoint, keys)]
+    frames = [
+        *_beats(plan, context, checkpoint, heartbeat, keys),
+        *_commands(plan, context, checkpoint, keys),
+    ]
 
     def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
         program = level_program(plan, part, timeline, recorded, reading, context, encoders)
@@ -129,7 +133,9 @@ def _has_clock_timers(plan: StreamPlan) -> bool:
     )
 
 
-def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, ...]) -> list[DataFrame]:
+def _beats(
+    plan: StreamPlan, context: Context, checkpoint: Checkpoint, heartbeat: str, keys: tuple[int, ...]
+) -> list[DataFrame]:
     """The heartbeat: the number of each micro-batch for recorded input, else the clock for each shard."""
     stream = context.spark.readStream
     match heartbeat:
@@ -142,8 +148,11 @@ def _beats(plan: StreamPlan, context: Context, heartbeat: str, keys: tuple[int, 
             heartbeats = heartbeats if plan.clock is Clock.LIVE else heartbeats.where("value < 0")
         case _:
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
-            # After a pause, all missed seconds come at once; the last ones are enough.
-            heartbeats = seconds.where(F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS"))
+            planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
+            # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
+            # after the clock was set back has its last second, too, as it had before.
+            is_late = F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS")
+            heartbeats = seconds.where(is_late | (F.col("value") == planned - 1))
     clock = F.unix_micros(_now()).cast("string")
     return [
         _to_shards(

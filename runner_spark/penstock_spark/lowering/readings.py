@@ -15,6 +15,7 @@ from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
+from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.stream_plan import Level
@@ -47,8 +48,8 @@ def ends_soon(part: Level) -> bool:
     return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
 
-def open_reading(part: Level, context: Context, folder: str) -> Opened:
-    """Opens the only source of a part; a bounded source is staged in the folder."""
+def open_reading(part: Level, context: Context, checkpoint: Checkpoint) -> Opened:
+    """Opens the only source of a part; a bounded source is staged in the checkpoint."""
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
         scan = open_stream(source, context.spark, step.where)
@@ -65,9 +66,10 @@ def open_reading(part: Level, context: Context, folder: str) -> Opened:
             may_be_files=True,
         )
     if isinstance(source, _Clocked):
-        spec = reading_spec(part, step, partial(scheduled_reader, source))
+        eras = checkpoint.seconds_of(step.label).eras
+        spec = reading_spec(part, step, partial(scheduled_reader, source, eras))
         return Opened(open_heartbeats(context.spark), spec, source.schedule_from(0).count is not None)
-    staged = f"{folder}/{_name(step.label)}"
+    staged = f"{checkpoint.inputs_location}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)

@@ -8,6 +8,7 @@ name, unless this version reads it too.
 ``CLAIM``        ``holders/000012.json``; the names of the empty files beside it say that its run lives, or has stopped
 ``COMMAND``      a line of a file in ``control``
 ``END``          ``ended.json``
+``ERAS``         ``eras.json`` beside Spark's file about a source that counts seconds
 ``STAGED``       ``inputs/.../_complete``, for all pages beside it
 ``POSITION``     a position of a source in Python, in Spark's log of offsets
 ``OWNER``        ``owner.json`` in a temporary folder of files that are being written
@@ -66,6 +67,7 @@ PLAN = WrittenFormat("the plan of a checkpoint", 1)
 CLAIM = WrittenFormat("the claim of the run that holds a checkpoint", 1)
 COMMAND = WrittenFormat("a command to a run", 1)
 END = WrittenFormat("the note that a run has ended", 1)
+ERAS = WrittenFormat("the times of a source that counts seconds", 1)
 STAGED = WrittenFormat("the staged elements of a bounded source", 1)
 POSITION = WrittenFormat("the position of a source", 1)
 OWNER = WrittenFormat("the mark of a temporary folder", 1)
@@ -74,4 +76,4 @@ KEY_PAGE = WrittenFormat("a page of keys", 5)
 COLUMN_PAGE = WrittenFormat("a page of windows", 1)
 PARCEL = WrittenFormat("a parcel of elements that wait", 3)
 
-FORMATS = (PLAN, CLAIM, COMMAND, END, STAGED, POSITION, OWNER, HEADER, KEY_PAGE, COLUMN_PAGE, PARCEL)
+FORMATS = (PLAN, CLAIM, COMMAND, END, ERAS, STAGED, POSITION, OWNER, HEADER, KEY_PAGE, COLUMN_PAGE, PARCEL)

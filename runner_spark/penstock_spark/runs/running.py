@@ -337,11 +337,23 @@ class Running:
             self.context.metrics, self.context.run, self._batch
         ):
             return True
-        if self.query.readings[number].ends_when_read and self._batch <= self.checkpoint.last_begun:
-            # An earlier run has planned this micro-batch, and something may have arrived since.
-            return False
+        is_planned_before = self._batch <= self.checkpoint.last_begun
         source = progress["sources"][self.query.first_reading + number]
-        return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
+        return nothing_comes_after(self.query.readings[number], source, is_planned_before)
+
+
+def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_before: bool) -> bool:
+    """Whether a source has been read to its end, as far as a micro-batch shows that has read nothing of it.
+
+    Args:
+        reading: The source.
+        source: What Spark reports of it.
+        is_planned_before: Whether an earlier run has planned the micro-batch, and something may have arrived since.
+    """
+    if source["startOffset"] is None or source["startOffset"] != source["endOffset"]:
+        return False
+    # Only its tasks know when a source is over that follows the clock: its next second may not have passed yet.
+    return reading.is_staged or (reading.ends_when_read and not is_planned_before)
 
 
 def _last_batch(started: Any) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,6 +14,16 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.io.schedules import ScheduledSource, due, is_over
 
 _SECOND_MICROS = 1_000_000
+
+
+class Era(NamedTuple):
+    """The seconds from one time at which the clock was found set back until the next one.
+
+    See `penstock_spark.checkpoints.eras`.
+    """
+
+    first: int  # The number of its first second.
+    start_millis: int  # The second with the number n begins n seconds later.
 
 
 class Heartbeat(NamedTuple):
@@ -39,22 +50,46 @@ class Beats:
     that begins n seconds later, and has that time; it comes when the second is over.
 
     >>> from penstock.transforms.periodicsequence import PeriodicSource
-    >>> decode = Beats(PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg")))
+    >>> source = PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg"))
     >>> rows = pa.RecordBatch.from_pydict({"value": [0, 1, 2], "timestamp_micros": [1_200_000, 2_200_000, 3_200_000]})
-    >>> [("".join(each.value for each in heartbeat.elements), heartbeat.is_over) for heartbeat in decode(rows)]
+    >>> [("".join(each.value for each in heartbeat.elements), heartbeat.is_over) for heartbeat in Beats(source)(rows)]
     [('abcde', False), ('fg', True), ('', True)]
+
+    If the clock was set back between two runs, nothing is due until the clock shows a time again that it has not shown
+    before. Here, second 1 begins when second 0 began:
+
+    >>> eras = Era(0, 1_200), Era(1, 200)
+    >>> [("".join(each.value for each in beat.elements), beat.until_micros) for beat in Beats(source, eras)(rows)]
+    [('abcde', 2200000), ('', 2200000), ('fg', 3200000)]
     """
 
     source: ScheduledSource
+    eras: tuple[Era, ...] = ()  # What the clock was set back to; empty if it never was.
 
     def __call__(self, batch: pa.RecordBatch) -> list[Heartbeat]:
-        rows = zip(
-            batch.column("value").to_pylist(), batch.column("timestamp_micros").to_pylist(), strict=True
-        )
-        return [self._beat(number, from_micros) for number, from_micros in rows]
+        numbers, times = (batch.column(name).to_pylist() for name in ("value", "timestamp_micros"))
+        return [
+            self._beat(number, *self._second(number, from_micros))
+            for number, from_micros in zip(numbers, times, strict=True)
+        ]
 
-    def _beat(self, number: int, from_micros: int) -> Heartbeat:
-        started_micros = from_micros - number * _SECOND_MICROS
-        until_micros = from_micros + _SECOND_MICROS
+    def _second(self, number: int, from_micros: int) -> tuple[int, int, int]:
+        """When the query first started, and the time that passes in a second: from when, and until when."""
+        if not self.eras:
+            return from_micros - number * _SECOND_MICROS, from_micros, from_micros + _SECOND_MICROS
+        era = max(era for era in self.eras if era.first <= number)
+        # What an earlier era has counted, the clock has shown.
+        counted = (
+            old.start_millis + new.first * 1_000 for old, new in pairwise(self.eras) if new.first <= number
+        )
+        shown_millis = max(counted, default=0)
+        begin_millis = era.start_millis + number * 1_000
+        return (
+            self.eras[0].start_millis * 1_000,
+            max(begin_millis, shown_millis) * 1_000,
+            max(begin_millis + 1_000, shown_millis) * 1_000,
+        )
+
+    def _beat(self, number: int, started_micros: int, from_micros: int, until_micros: int) -> Heartbeat:
         elements = due(self.source, started_micros, from_micros, until_micros)
         return Heartbeat(until_micros, elements, is_over(self.source, started_micros, until_micros))

@@ -14,7 +14,7 @@ from penstock.io.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
-from penstock_spark.sources.heartbeats import Beats
+from penstock_spark.sources.heartbeats import Beats, Era
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.inline import inline_batches
@@ -155,9 +155,9 @@ class StreamReader:
         return summary, ahead
 
 
-def scheduled_reader(source: ScheduledSource) -> Reader:
+def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
     """Reads a source whose elements come when the clock says."""
-    decode, estimator = Beats(source), Estimator(Recorded())
+    decode, estimator = Beats(source, eras), Estimator(Recorded())
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for heartbeat in decode(record):

@@ -1,0 +1,113 @@
+"""Keeps Spark's sources that count seconds going when the clock was set back between two runs.
+
+Such a source counts the seconds since the query first started. Spark keeps the time of that start in the checkpoint, in
+``sources/2/0`` for the third source. When the clock is set back, fewer seconds have passed than were counted: Spark
+would plan a micro-batch that ends before it begins, note it down, and fail at it in each later run. So before a query
+starts, that file gets another time, since which as many seconds have passed as were counted. ``eras.json`` beside it
+says which seconds began when, since a micro-batch that runs again must have the same times.
+
+Within a run, Spark's own count stands still until the clock has made up for what it was set back.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+
+from penstock.base import clock
+from penstock.error import refusal
+from penstock_spark.files.place import Place
+from penstock_spark.process.written_formats import ERAS as ERAS_FORMAT
+from penstock_spark.sources.heartbeats import Era
+
+ERAS = "eras.json"
+_START = "0"
+_VERSION = "v1"
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a source of seconds has counted in earlier runs."""
+
+    planned: int = 0  # How many seconds, up to the last micro-batch that was planned.
+    eras: tuple[Era, ...] = ()  # Which seconds began when; empty if the clock was never set back.
+
+
+def counted_seconds(spark_place: Place, slot: int) -> Counted:
+    """What a source has counted, once it can go on by today's clock.
+
+    Args:
+        spark_place: The folder of Spark's checkpoint.
+        slot: The number of the source among all sources of the query.
+    """
+    planned = _planned(spark_place, slot)
+    return Counted(planned, _eras_from_now_on(spark_place.inside("sources").inside(str(slot)), planned))
+
+
+def _planned(spark_place: Place, slot: int) -> int:
+    log = spark_place.inside("offsets")
+    numbers = [int(name) for name in log.names() if name.isdecimal()]
+    if not numbers:
+        return 0
+    # The first line is a version, the second is about the micro-batch, and each later one about a source.
+    offset = log.read(str(max(numbers))).decode().split("\n")[2 + slot]
+    return 0 if offset == "-" else int(offset)
+
+
+def _eras_from_now_on(place: Place, planned: int) -> tuple[Era, ...]:
+    start_millis, eras = _start_millis(place), _eras(place)
+    if start_millis is None:
+        if not eras:
+            return ()
+        # A run has died while it replaced Spark's file.
+        start_millis = eras[-1].start_millis
+        _start_at(place, start_millis)
+    # A run may also have died before that, when it had written the eras.
+    while eras and eras[-1].start_millis != start_millis:
+        eras.pop()
+    now_millis = clock.micros() // 1_000
+    if now_millis >= start_millis + planned * 1_000:
+        return tuple(eras)
+    behind_seconds = planned - (now_millis - start_millis) / 1_000
+    _LOGGER.warning(
+        "%s: the clock is %.1f s behind the last run; what follows the clock waits until it has made up for that",
+        place.location,
+        behind_seconds,
+    )
+    earlier = [era for era in eras or [Era(0, start_millis)] if era.first < planned]
+    eras = [*earlier, Era(planned, now_millis - planned * 1_000)]
+    place.replace(ERAS, json.dumps({"format": ERAS_FORMAT.number, "eras": eras}).encode())
+    _start_at(place, eras[-1].start_millis)
+    return tuple(eras)
+
+
+def _start_at(place: Place, start_millis: int) -> None:
+    place.replace(_START, f"{_VERSION}\n{start_millis}".encode())
+
+
+def _start_millis(place: Place) -> int | None:
+    """The time from which Spark counts; None before it has begun."""
+    try:
+        version, start = place.read(_START).decode().split("\n")
+    except FileNotFoundError:
+        return None
+    if version != _VERSION:
+        what = f"Spark's file {_START} has the version {version!r} instead of {_VERSION!r}"
+        hint = "continue with the version of Spark that has written the checkpoint"
+        raise refusal(ValueError, what, where=f"in {place.location}", hint=hint)
+    return int(start)
+
+
+def _eras(place: Place) -> list[Era]:
+    if ERAS not in place.names():
+        return []
+    try:
+        noted = json.loads(place.read(ERAS))
+        eras = [Era(int(first), int(start)) for first, start in noted["eras"]]
+    except (LookupError, RecursionError, TypeError, ValueError):
+        hint = "restore the file, or start again in another folder"
+        raise refusal(ValueError, f"{ERAS} is damaged", where=f"in {place.location}", hint=hint) from None
+    ERAS_FORMAT.check(noted.get("format"), f"in {place.location}")
+    return eras
