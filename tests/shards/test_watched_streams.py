@@ -177,11 +177,11 @@ def windows_in(pages: list[bytes]) -> int:
 
 
 @pytest.mark.parametrize("name", GROUPINGS)
-@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
 def test_the_open_windows_that_are_told_are_those_that_a_walk_through_all_pages_finds(
-    name: str, watched: bool
+    name: str, mode: str
 ) -> None:
-    query = ToyQuery(stream_of(name), watched=watched)
+    query = ToyQuery(stream_of(name), mode)
     told = []
     for batch in scores(3, 30):
         query.batch({"Read": [batch]})
