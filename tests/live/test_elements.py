@@ -6,6 +6,7 @@ import io
 import json
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,8 +26,10 @@ from penstock.live.elements import (
 from penstock.live.notebook import run_html
 from penstock.live.prometheus import metrics_text
 from penstock.live.snapshot import RunSnapshot
+from penstock.metrics.execution import ELEMENTS, taken_out
 from penstock.pvalue import AsList
-from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.reports.accumulators import SnapshotParam
+from penstock_spark.reports.metrics import Told, Watermarks, take_snapshots
 from penstock_spark.runs.batch_looking import Totals
 from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_elements
 
@@ -169,6 +172,29 @@ def test_a_task_that_runs_twice_counts_once_in_a_batch() -> None:
     assert totals.see(held) == {0: 6, 1: 3}
     # At the end of the run, the accumulator has none of them any more.
     assert totals.see({}) == {0: 6, 1: 3}
+
+
+def test_a_task_of_a_stream_that_is_tried_again_counts_once_and_only_when_its_micro_batch_has_ended() -> None:
+    accumulator: Any = SimpleNamespace(value={})
+
+    def tell(batch: int, producer: int, count: int) -> None:
+        SnapshotParam().addInPlace(
+            accumulator.value, {("r", 0, (batch, producer)): counted(_0=count, _1=count)}
+        )
+
+    def fold(seen: Seen, batch: int) -> Seen:
+        taken = taken_out(take_snapshots(accumulator, "r", batch), ELEMENTS)[1]
+        return with_elements(seen, taken, (batch + 1) * SECOND, ABOUT)
+
+    tell(0, 1, 5)
+    # The machine was slow, so Spark has started the task once more; the next micro-batch has begun.
+    tell(0, 1, 5)
+    tell(0, 2, 2)
+    tell(1, 1, 100)
+    seen = fold(Seen(), 0)
+    assert look(seen, 1).elements[0].elements_out == 7
+    seen = fold(seen, 1)
+    assert look(seen, 2).elements[0].elements_out == 107
 
 
 def test_open_windows_add_up_over_shards_and_one_that_does_not_know_makes_them_unknown() -> None:
