@@ -57,22 +57,17 @@ def delayed(worker: Worker, arm: str, settings: argparse.Namespace) -> float:
     return float(answer.numbers["percentiles_millis"][49])
 
 
-def progress_pairs(worker: Worker, pairs: int) -> list[list[float]]:
-    """The milliseconds of a tiny pipeline without progress and with it, pair by pair."""
-    found: list[list[float]] = worker.run("progress", pairs=pairs).numbers["pairs_millis"]
-    return found
-
-
-def progress_table(pairs: Sequence[Sequence[float]]) -> str:
-    """The medians of a tiny pipeline, and what progress costs it."""
-    without, with_progress = zip(*pairs, strict=True)
-    differences = [after - before for before, after in pairs]
-    columns = (without, with_progress, differences)
+def progress_table(found: Mapping[str, Sequence[Sequence[float]]]) -> str:
+    """The medians of a tiny pipeline, and what progress costs it; of wall time, and of the driver's Python."""
     titles = ("without progress", "with progress", "the difference of a pair")
-    rows = [
-        [title, f"{statistics.median(column):.1f}"] for title, column in zip(titles, columns, strict=True)
+    columns = [
+        [*zip(*pairs, strict=True), [after - before for before, after in pairs]] for pairs in found.values()
     ]
-    return markdown(("a tiny batch", "median ms"), rows)
+    rows = [
+        [title, *(f"{statistics.median(column[place]):.1f}" for column in columns)]
+        for place, title in enumerate(titles)
+    ]
+    return markdown(("a tiny batch", "median wall ms", "median CPU ms of the driver's Python"), rows)
 
 
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -108,8 +103,8 @@ def main(given: Sequence[str] | None = None) -> None:
     with running_workers(["penstock"], settings.cores, settings.folder) as workers:
         worker = workers["penstock"]
         if settings.only != "page":
-            numbers["progress_pairs_millis"] = progress_pairs(worker, settings.pairs)
-            print(progress_table(numbers["progress_pairs_millis"]), end="\n\n")
+            numbers["progress_pairs"] = worker.run("progress", pairs=settings.pairs).numbers
+            print(progress_table(numbers["progress_pairs"]), end="\n\n")
         if settings.only != "progress":
             numbers |= {"events": settings.events, "contenders": streams(worker, settings)}
             print(table(numbers["contenders"]), end="\n\n")

@@ -51,7 +51,7 @@ def test_what_a_page_and_progress_cost_is_measured(tmp_path: Path) -> None:
     numbers, printed = numbers_of("live_view.py", tmp_path, *options)
     assert "| with a page " in printed
     assert "| with progress " in printed
-    assert [len(pair) for pair in numbers["progress_pairs_millis"]] == [2, 2]
+    assert [len(pair) for pair in numbers["progress_pairs"]["wall_millis"]] == [2, 2]
     for arm in ("without a page", "with a page"):
         found = numbers["contenders"][arm]
         assert all(run["wall_seconds"] > 0 for run in found["runs"])

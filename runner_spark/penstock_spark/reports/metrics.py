@@ -37,8 +37,9 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | N
 def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
     """The snapshots of a run's partitions that are in the accumulator now, which keeps them."""
     held: Any = accumulator.value
-    # Tasks that end meanwhile add theirs.
-    return {key: snapshot for key, snapshot in list(held.items()) if key[0] == run}
+    # Tasks that end meanwhile add theirs, and the end of the run takes all out.
+    found = {key: held.get(key) for key in list(held) if key[0] == run}
+    return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
 
 
 class Told(NamedTuple):

@@ -51,7 +51,7 @@ class Totals:
 
     def _add(self, snapshot: Snapshot, sign: int) -> None:
         for edge, count in taken_out(snapshot, ELEMENTS)[1].items():
-            self._by_edge[int(edge)] += sign * count
+            self._by_edge[int(edge)] = self._by_edge.get(int(edge), 0) + sign * count
 
 
 class BatchLook:

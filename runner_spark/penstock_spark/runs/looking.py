@@ -212,7 +212,7 @@ def with_elements(seen: Seen, counted: Mapping[str, int], at_micros: int, about:
     marks = seen.elements or (_nothing_counted(about),)
     by_edge = dict(marks[-1].by_edge)
     for edge, count in counted.items():
-        by_edge[int(edge)] += count
+        by_edge[int(edge)] = by_edge.get(int(edge), 0) + count
     return replace(seen, elements=noted(marks, Counts(at_micros, by_edge)))
 
 
