@@ -159,6 +159,17 @@ def stumble(line: str, flag: str) -> tuple[str, int]:
     return line, 1
 
 
+def test_a_stream_without_groupings_counts_its_elements_too(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path / "in", "a.txt", "a", "b", "c")
+    pipeline = TestPipeline(mode="streaming", live_port=0)
+    lines = pipeline | "Read" >> beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream(ends=True)
+    _ = lines | "Two" >> beam.FlatMap(lambda line: [line, line]) | "Write" >> beam.io.WriteToMemory([])
+    result: Any = pipeline.run()
+    assert result.wait_until_finish() == "DONE"
+    found = flows(result.snapshot())
+    assert (found["Read"], found["Two"]) == ((None, 3), (3, 6))
+
+
 def test_a_micro_batch_that_runs_again_is_counted_once_by_the_run_that_ends_it(
     spark: Any, tmp_path: Path
 ) -> None:

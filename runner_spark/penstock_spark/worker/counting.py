@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from penstock_spark.worker.batch import Batch
-from penstock_spark.worker.pushing import Consumer, Node, Records
+from penstock_spark.worker.pushing import Consumer, Records
 
 
-class Counting(Node):
+class Counting:
     """Counts what an edge carries, on its way to the reader of the edge.
 
     Args:
