@@ -19,8 +19,9 @@ Job = Callable[..., dict[str, Any]]
 def _penstock() -> Mapping[str, Job]:
     import keyed_penstock
     import stream_penstock
+    import tiny_progress
 
-    return {**stream_penstock.JOBS, **keyed_penstock.JOBS}
+    return {**stream_penstock.JOBS, **keyed_penstock.JOBS, **tiny_progress.JOBS}
 
 
 def _native_sql() -> Mapping[str, Job]:

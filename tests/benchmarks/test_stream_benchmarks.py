@@ -45,10 +45,13 @@ def test_empty_micro_batches_are_measured(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @TAKES_MINUTES
-def test_what_a_page_costs_is_measured(tmp_path: Path) -> None:
-    options = ["--events=3000", "--files=4", "--runs=1", "--rate=50", "--seconds=10", "--warming-seconds=0"]
+def test_what_a_page_and_progress_cost_is_measured(tmp_path: Path) -> None:
+    options = ["--pairs=2"]
+    options += ["--events=3000", "--files=4", "--runs=1", "--rate=50", "--seconds=10", "--warming-seconds=0"]
     numbers, printed = numbers_of("live_view.py", tmp_path, *options)
     assert "| with a page " in printed
+    assert "| with progress " in printed
+    assert [len(pair) for pair in numbers["progress_pairs"]["wall_millis"]] == [2, 2]
     for arm in ("without a page", "with a page"):
         found = numbers["contenders"][arm]
         assert all(run["wall_seconds"] > 0 for run in found["runs"])

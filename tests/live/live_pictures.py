@@ -77,7 +77,7 @@ def terminal(now: RunSnapshot) -> str:
 
     from penstock.live.tree import drawn
 
-    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     console.print(drawn(now))
     return re.sub(
         r"@font-face \{.*?\}\s*", "", console.export_svg(title="python scores.py --live"), flags=re.DOTALL

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.diagrams.steps import StepView
 from penstock.functions.combinefn import CombineFn
+from penstock.live.elements import Counts, Flow, StepElements, composites_of, elements_of
 from penstock.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
@@ -19,7 +20,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProce
 from penstock.transforms.window import FixedWindows
 from penstock.windows.windowing import Windowing
 from penstock_spark.reports.metrics import Told, Watermarks
-from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_tallies
+from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_elements, with_tallies
 
 SECOND = 1_000_000
 BEGAN = 1_767_261_600 * SECOND  # Noon of a day in 2026.
@@ -39,6 +40,25 @@ STEPS = (
     StepView("Write scores", "Write", (SUM,)),
     StepView("Write totals", "Write", (TOTAL,)),
 )
+
+
+FLOWS = (
+    Flow("Read/Kafka", (), ((None, 0),)),
+    Flow("Parse", (0,), ((None, 1), ("rejected", 2))),
+    Flow("Teams", (), ((None, 3),)),
+    Flow("Enrich", (1,), ((None, 4),), (3,)),
+    Flow("Window", (4,), ((None, 5),)),
+    Flow(SUM, (5,), ((None, 6),)),
+    Flow("Rejected", (2,), ((None, 9),)),
+    Flow("AllTeams", (6,), ((None, 7),)),
+    Flow(TOTAL, (7,), ((None, 8),)),
+    Flow("Write scores", (6,), ((None, 10),)),
+    Flow("Write totals", (8,), ((None, 11),)),
+)
+"""The edges of `STEPS`. Nobody counts what `Teams` gives, which the driver has read, nor the results of writes."""
+
+PER_SECOND = {"0": 412, "1": 406, "2": 6, "4": 406, "5": 406, "6": 9, "7": 9, "8": 1}
+"""How many elements the other edges carry in a second, by the number of the edge."""
 
 
 def windowing() -> Windowing:
@@ -96,6 +116,9 @@ def stream(
         ("Read/Kafka",),
         is_live=True,
         counts_panes=True,
+        flows=FLOWS if steps is STEPS else (),
+        composites=composites_of(FLOWS) if steps is STEPS else (),
+        counted=frozenset(map(int, PER_SECOND)),
     )
     player, seen = Player(GroupingMachine(windowing(), CombineFn.from_callable(sum))), Seen()
     dropped, told, clock = 0, {}, began
@@ -105,11 +128,12 @@ def stream(
         dropped += tally.counts.get("dropped", 0) if tally else 0
         mark = max(event.watermark_micros for event in batch if isinstance(event, AdvanceWatermark))
         told = {
-            SUM: Told(mark, mark, {}, 6, 4_310, {"Read/Kafka": mark}),
-            TOTAL: Told(mark, mark - 4 * SECOND, {}, 1, 620, {SUM: mark}),
+            SUM: Told(mark, mark, {}, 6, 4_310, {"Read/Kafka": mark}, 13),
+            TOTAL: Told(mark, mark - 4 * SECOND, {}, 1, 620, {SUM: mark}, 2),
         }
         tallies = {SUM: tally} if tally else {}
         seen = with_tallies(seen, tallies, Watermarks({(1, 0): told}, clock), about)
+        seen = with_elements(seen, PER_SECOND, clock, about)
     seen = replace(
         seen,
         sources=(SourceNow("Read/Kafka", 48_211, 412.5, 1_890, 6, 310),),
@@ -140,7 +164,7 @@ def batches(seconds: int) -> Iterator[MicroBatch]:
 
 
 def hostile() -> RunSnapshot:
-    """A run whose labels are markup, and control characters."""
+    """A run whose labels and tags are markup, and control characters."""
     bad = (StepView(f"Bad/{HOSTILE}", "Read"), StepView("\x1b[31mred\n", "ParDo", (f"Bad/{HOSTILE}",)))
     now = stream(20, bad)
     groupings = tuple(
@@ -149,8 +173,18 @@ def hostile() -> RunSnapshot:
     )
     errors = (StepError(HOSTILE, HOSTILE),)
     lines = tuple(replace(line, label=HOSTILE) for line in now.history.lines)
+    elements = (
+        StepElements(f"Bad/{HOSTILE}", None, 7, {HOSTILE: 3, "end": 2}, None, 1.5),
+        StepElements("\x1b[31mred\n", 7),
+    )
     return replace(
-        now, name=HOSTILE, groupings=groupings, errors=errors, history=replace(now.history, lines=lines)
+        now,
+        name=HOSTILE,
+        elements=elements,
+        composites=(StepElements("Bad", None, 7),),
+        groupings=groupings,
+        errors=errors,
+        history=replace(now.history, lines=lines),
     )
 
 
@@ -164,11 +198,22 @@ def batch() -> RunSnapshot:
         StepView("Write", "Write", ("Top/Best",)),
     )
     stages = Stages("Read > Words > Count > Top/Best > Write", 1, 2, 1, 3, 22, 64, 48.0)
+    flows = (
+        Flow("Read", (), ((None, 0),)),
+        Flow("Words", (0,), ((None, 1),)),
+        Flow("Count", (1,), ((None, 2),)),
+        Flow("Top/Best", (2,), ((None, 3),)),
+        Flow("Write", (3,), ((None, 4),)),
+    )
+    now = Counts(BEGAN + 75 * SECOND, {0: 12_400_000, 1: 96_100_000, 2: 0, 3: 0})
+    before = Counts(BEGAN + 65 * SECOND, {0: 10_750_000, 1: 83_300_000})
     return RunSnapshot(
         *("wordcount", "9c0d1e2f3a4b", "batch", "RUNNING", BEGAN, BEGAN + 75 * SECOND),
         rows_in=12_400_000,
         rows_out=None,
         rows_per_second=165_000.0,
         steps=steps,
+        elements=elements_of(flows, now, before),
+        composites=elements_of(composites_of(flows), now, before),
         stages=stages,
     )

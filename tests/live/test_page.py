@@ -37,6 +37,9 @@ def test_the_page_draws_watermarks_panes_and_late_data_of_a_stream() -> None:
     assert "Scores / ByTeam / " in dom
     assert 'id="banner" class="banner" role="status" hidden' in dom
     assert dom.count("<rect", dom.index('id="steps"')) == 11
+    assert "48.6 k → 48.6 k · 412/s" in dom
+    assert "708 of them with the tag rejected" in dom
+    assert ">composites</button>" in dom
 
 
 def test_a_label_in_the_page_is_text_whatever_it_says() -> None:
@@ -46,6 +49,7 @@ def test_a_label_in_the_page_is_text_whatever_it_says() -> None:
     # What would be an element is escaped everywhere.
     assert "<script" not in dom
     assert html.escape(HOSTILE, quote=False) in dom
+    assert f"3 of them with the tag {html.escape(HOSTILE, quote=False)}" in dom
 
 
 def test_the_page_of_a_batch_has_a_bar_and_no_figure() -> None:

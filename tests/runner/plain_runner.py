@@ -230,7 +230,9 @@ def _struct(text: str) -> types.StructType:
     return types.StructType([types.StructField(f[1], _TYPES[f[2]]()) for f in fields if f])
 
 
-def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -> dict[Any, Any]:
+def run_plain(
+    pipeline: beam.Pipeline | Plan, settings: Settings = Settings(), is_watched: bool = False
+) -> dict[Any, Any]:
     """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
     without = frozenset(settings.without)
     if isinstance(pipeline, Plan):
@@ -249,7 +251,7 @@ def run_plain(pipeline: beam.Pipeline | Plan, settings: Settings = Settings()) -
         without=without,
     )
     with _without_spark():
-        jobs.run_plan(plan, carried)
+        jobs.run_plan(plan, carried, is_watched)
     return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 

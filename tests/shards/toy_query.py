@@ -14,7 +14,7 @@ import pyarrow as pa
 from shard_streams import DictStore
 
 from penstock.graph import Read
-from penstock.metrics.execution import merge_snapshots
+from penstock.metrics.execution import ELEMENTS, merge_snapshots, taken_out
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.rewriting import division_of
@@ -56,6 +56,7 @@ class ToyQuery:
         events_per_batch: As in the options.
         without: The optimisations that are switched off, as in the options.
         recorded: How many elements and panes of each grouping are recorded.
+        watched: Whether elements and panes are counted for a view.
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class ToyQuery:
         events_per_batch: int | None = None,
         without: Iterable[str] = (),
         recorded: int = 0,
+        watched: bool = False,
     ) -> None:
-        self._made = pipeline, mode, events_per_batch, tuple(without), recorded
+        self._made = pipeline, mode, events_per_batch, tuple(without), recorded, watched
         settings = PipelineOptions([f"--mode={mode}"], without=[*without]).view_as(SparkOptions)
         self.plan = SparkRunner().compiled(pipeline.to_graph(), settings).plan
         self.shards = shards
@@ -77,7 +79,7 @@ class ToyQuery:
             dumps=cloudpickle.dumps,
             without=settings.switched_off(),
             recorded=recorded,
-            watched=False,
+            watched=watched,
         )
         sinks = [StreamSink(self.plan.level_of[step.label], step) for step in self.plan.sinks]
         encoders = encoders_inside(self.plan, sinks, context.without)
@@ -168,8 +170,8 @@ class ToyQuery:
 
     def divided(self, shards: int) -> ToyQuery:
         """The same query with another number of shards, which goes on from where this one is."""
-        pipeline, mode, events_per_batch, without, recorded = self._made
-        other = ToyQuery(pipeline, mode, shards, events_per_batch, without, recorded)
+        pipeline, mode, events_per_batch, without, recorded, watched = self._made
+        other = ToyQuery(pipeline, mode, shards, events_per_batch, without, recorded, watched)
         other.number, other.snapshot = self.number, self.snapshot
         division = division_of(signature_of(self.plan, self.shards), shards)
         for level in range(1, len(self._levels) + 1):
@@ -225,6 +227,24 @@ class ToyQuery:
         """The watermarks of each grouping's input and output, as a run tells them."""
         told = Watermarks(self._told, 0).by_grouping()
         return {label: (own.entering_micros, own.leaving_micros) for label, own in told.items()}
+
+    @property
+    def open_windows(self) -> dict[str, int | None]:
+        """The number of open windows of each grouping, as a run tells it."""
+        return {label: own.windows for label, own in Watermarks(self._told, 0).by_grouping().items()}
+
+    @property
+    def pages(self) -> dict[str, list[bytes]]:
+        """All pages of state, by grouping."""
+        found: dict[str, list[bytes]] = {}
+        for (_, _, label), store in self._stores.items():
+            found.setdefault(label, []).extend(store.pages.values())
+        return found
+
+    @property
+    def elements(self) -> dict[int, int]:
+        """How many elements each edge has carried, if the query is watched."""
+        return {int(edge): count for edge, count in taken_out(self.snapshot, ELEMENTS)[1].items()}
 
     @property
     def waiting(self) -> dict[str, dict[str, int]]:

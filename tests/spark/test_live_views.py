@@ -12,6 +12,7 @@ import pytest
 from test_stream_runs import add, sums, wait_for
 
 import penstock as beam
+from penstock import field
 from penstock.live.kept import kept_snapshot
 from penstock.live.snapshot import RunSnapshot
 from penstock.testing.test_pipeline import TestPipeline
@@ -50,6 +51,15 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
     [grouping], [source] = seen.groupings, seen.sources
     assert (seen.state, seen.mode, seen.rows_in, source.rows) == ("RUNNING", "streaming", 5, 5)
     assert (grouping.label, grouping.output_micros, grouping.open_keys) == ("Sum", 12_000_000, 1)
+    assert grouping.open_windows == 1
+    # The windows of two teams have fired; the last score came too late.
+    assert flows(seen) == {
+        source.label: (None, 5),
+        "Parse": (5, 5),
+        "WindowInto(WindowIntoFn)": (5, 5),
+        "Sum": (5, 2),
+    } | {label: flow for label, flow in flows(seen).items() if label.startswith("WriteToMemory")}
+    assert all(one.in_per_second or one.out_per_second for one in seen.elements)
     assert grouping.held_by == f"the source {source.label!r}"
     assert grouping.event_lag_micros == seen.clock_micros - 12_000_000  # type: ignore[operator]
     assert source.watermark_micros == 12_000_000
@@ -58,7 +68,9 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
         (10_000_000, "dropped", 1),
         (10_000_000, "on_time", 2),
     ] or [(one.timing, one.count) for one in seen.history.firings] == [("on_time", 1)] * 2 + [("dropped", 1)]
-    assert 'timing="on_time"} 2' in asked(result.live_url, "metrics")
+    metrics = asked(result.live_url, "metrics")
+    assert 'timing="on_time"} 2' in metrics
+    assert 'step="Sum",tag=""} 2' in metrics
     assert result.cancel() == "CANCELLED"
     kept = kept_snapshot(checkpoint)
     assert kept == result.snapshot()
@@ -71,6 +83,11 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
     assert (row["key"], row["value"], row["new_elements"]) == ("'red'", "12", 2)
     assert command.main(["state", str(checkpoint)]) == 0
     assert "'red'" in capsys.readouterr().out
+
+
+def flows(now: RunSnapshot) -> dict[str, tuple[int | None, int | None]]:
+    """The elements in and out of each step."""
+    return {one.label: (one.elements_in, one.elements_out) for one in now.elements}
 
 
 def slow(line: str) -> str:
@@ -90,6 +107,97 @@ def test_a_batch_tells_how_far_it_has_come(spark: Any, tmp_path: Path) -> None:
     assert "Read" in seen.stages.doing
     assert RunSnapshot.from_json(asked(result.live_url)) == seen
     assert "Spark" not in seen.name
+    found = flows(seen)
+    assert (found["Read"], found["Slow"]) == ((None, 50), (50, 50))
+    [count] = [one for one in seen.composites if one.label == "Count"]
+    assert (count.elements_in, count.elements_out) == (50, 1)
+
+
+def split(number: int) -> Any:
+    yield number
+    if number % 2:
+        yield beam.pvalue.TaggedOutput("odd", number)
+
+
+def test_a_batch_counts_the_elements_of_outputs_side_inputs_and_empty_inputs(spark: Any) -> None:
+    pipeline = TestPipeline(live_port=0)
+    numbers = pipeline | "Read" >> beam.Create(range(10))
+    nothing = pipeline | "Nothing" >> beam.Create([]) | "Same" >> beam.Map(str)
+    both = numbers | "Split" >> beam.FlatMap(split).with_outputs("odd", main="all")
+    odd = beam.pvalue.AsList(both.odd | "Thirds" >> beam.Filter(lambda number: number % 3 == 0))
+    joined = both["all"] | "Join" >> beam.FlatMap(lambda number, side: [str(number)] * len(side), odd)
+    lines = (joined, nothing) | "All" >> beam.Flatten() | "Pair" >> beam.Map(lambda line: (line, 1))
+    _ = lines | "Spread" >> beam.Reshuffle() | "Sum" >> beam.CombinePerKey(sum) | "See" >> beam.Map(print)
+    result: Any = pipeline.run()
+    found = flows(result.snapshot())
+    assert found["Split"] == (10, 15)
+    [splits] = [one for one in result.snapshot().elements if one.label == "Split"]
+    assert splits.tagged == {"odd": 5}
+    assert (found["Nothing"], found["Same"]) == ((None, 0), (0, 0))
+    # What Join sees as a side input it has not taken.
+    assert (found["Thirds"], found["Join"]) == ((5, 2), (10, 20))
+    assert (found["All"], found["Pair"], found["Spread/SpreadAnew"]) == ((20, 20), (20, 20), (20, 20))
+    # Spark adds these up; what reaches it and what comes out of it passes workers.
+    assert (found["Sum"], found["See"]) == ((20, 10), (10, 10))
+    assert RunSnapshot.from_json(asked(result.live_url)).elements == result.snapshot().elements
+
+
+def test_what_spark_computes_in_columns_is_unknown_and_not_zero(spark: Any, tmp_path: Path) -> None:
+    spark.range(100).write.parquet(f"{tmp_path}/in")
+    pipeline = TestPipeline(live_port=0)
+    rows = pipeline | "Read" >> beam.io.ReadFromParquet(f"{tmp_path}/in/*.parquet")
+    small = rows | "Small" >> beam.Filter(field("id") < 7)
+    _ = small | "Python" >> beam.Map(lambda row: row["id"])
+    result: Any = pipeline.run()
+    # Spark filters the rows that it reads: what it takes for that, no worker sees.
+    assert flows(result.snapshot()) == {"Read": (None, 7), "Python": (7, 7)}
+
+
+def stumble(line: str, flag: str) -> tuple[str, int]:
+    if not Path(flag).exists():
+        raise ValueError("not yet")
+    return line, 1
+
+
+def test_a_stream_without_groupings_counts_its_elements_too(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path / "in", "a.txt", "a", "b", "c")
+    pipeline = TestPipeline(mode="streaming", live_port=0)
+    lines = pipeline | "Read" >> beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream(ends=True)
+    _ = lines | "Two" >> beam.FlatMap(lambda line: [line, line]) | "Write" >> beam.io.WriteToMemory([])
+    result: Any = pipeline.run()
+    assert result.wait_until_finish() == "DONE"
+    found = flows(result.snapshot())
+    assert (found["Read"], found["Two"]) == ((None, 3), (3, 6))
+
+
+def test_a_micro_batch_that_runs_again_is_counted_once_by_the_run_that_ends_it(
+    spark: Any, tmp_path: Path
+) -> None:
+    folder, flag = tmp_path / "in", tmp_path / "flag"
+    add(folder, "a.txt", "a", "b", "c")
+
+    def run() -> Any:
+        options = ["--mode=streaming", "--shuffle_partitions=2", "--live_port=0"]
+        pipeline = beam.Pipeline(
+            options=beam.options.pipeline_options.PipelineOptions(
+                [*options, f"--checkpoint_location={tmp_path / 'checkpoint'}"]
+            )
+        )
+        lines = pipeline | "Read" >> beam.io.ReadFromText(f"{folder}/*.txt").as_stream(ends=True)
+        pairs = lines | "Stumble" >> beam.Map(stumble, str(flag))
+        windowed = pairs | "In" >> beam.WindowInto(beam.window.FixedWindows(10))
+        _ = windowed | "Sum" >> beam.CombinePerKey(sum) | beam.io.WriteToMemory([])
+        return pipeline.run()
+
+    failed = run()
+    with pytest.raises(ValueError, match="not yet"):
+        failed.wait_until_finish()
+    flag.touch()
+    result = run()
+    assert result.wait_until_finish() == "DONE"
+    found = flows(result.snapshot())
+    assert (found["Read"], found["Stumble"], found["Sum"]) == ((None, 3), (3, 3), (3, 3))
+    assert result.snapshot().groupings[0].open_windows == 0
 
 
 def test_a_failed_batch_shows_the_step_and_not_the_element(spark: Any) -> None:
@@ -113,3 +221,4 @@ def test_a_run_that_nobody_looks_at_counts_no_panes(spark: Any) -> None:
     result.wait_until_finish()
     [grouping] = result.snapshot().groupings
     assert (grouping.on_time, grouping.panes, result.live_url) == (None, None, None)
+    assert (result.snapshot().elements, result.snapshot().composites) == ((), ())

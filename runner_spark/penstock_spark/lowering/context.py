@@ -36,7 +36,7 @@ class Context:
     reporting: Reporting = field(default_factory=Reporting)
     without: Set[str] = frozenset()  # The optimisations that are switched off.
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
-    watched: bool = False  # Whether the workers of a stream count panes for the view of the run.
+    watched: bool = False  # Whether the workers of a stream count panes and elements for the view of the run.
     sys_path: tuple[str, ...] = ()  # Folders that local workers should import from too.
     scans: dict[str, Source] = field(default_factory=dict)  # The opened sources, by label.
     # The planned sinks, by label: a plan names the files that its encoders write.

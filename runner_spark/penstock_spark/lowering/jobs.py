@@ -27,8 +27,11 @@ from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.unwritable import unwritable
 
 
-def run_plan(plan: Plan, context: Context) -> None:
-    """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run."""
+def run_plan(plan: Plan, context: Context, is_watched: bool = False) -> None:
+    """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run.
+
+    If it is watched, workers count the elements of its edges.
+    """
     open_sources(plan, context)
     for node in plan.nodes:
         if isinstance(node, WriteNode):
@@ -45,7 +48,7 @@ def run_plan(plan: Plan, context: Context) -> None:
         with described(context.spark, description(node, plan)):
             match node:
                 case Stage():
-                    lower_stage(node, plan, context)
+                    lower_stage(node, plan, context, is_watched)
                 case ViewNode():
                     _broadcast(node, context)
                 case WriteNode():

@@ -41,7 +41,14 @@ def level_program(
     )
     steps = tuple(_step(step, plan.graph, context.without) for step in part.steps)
     return program.LevelProgram(
-        stage=StageProgram(context.run, part.number, (), writing_directly(steps, writers), writers),
+        stage=StageProgram(
+            context.run,
+            part.number,
+            (),
+            writing_directly(steps, writers),
+            writers,
+            counted=part.made_edges if context.watched else frozenset(),
+        ),
         last=len(plan.levels),
         shards=context.partitions,
         clock=plan.clock,

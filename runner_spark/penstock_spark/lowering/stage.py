@@ -78,7 +78,7 @@ _PAGES = ("tag", "value")
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 
-def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
+def lower_stage(stage: Stage, plan: Plan, context: Context, is_watched: bool = False) -> None:
     if isinstance(stage.root, Query) and stage.root.source.is_written:
         context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.outputs))
         return
@@ -94,6 +94,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context) -> None:
         steps=writing_directly(steps, writers),
         writers=writers,
         partitions=partitions,
+        counted=stage.made_edges if is_watched else frozenset(),
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:
         made = rows_by_driver(program, len(stage.outputs), context)

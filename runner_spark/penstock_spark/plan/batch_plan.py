@@ -6,6 +6,7 @@ outputs is computed once and persisted. Each view and each write is a separate j
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,6 +142,15 @@ class Stage:
     outputs: tuple[Output, ...]
     reason: str  # Why this root was chosen.
 
+    @property
+    def made_edges(self) -> frozenset[int]:
+        """The edges whose elements its Python pass makes, and no other stage; of a Flatten, a part of them."""
+        if isinstance(self.root, Query) and self.root.source.is_written:
+            return frozenset()
+        # A query's own steps are Spark's work: only what they come to reaches Python.
+        roots = (self.root.read,) if isinstance(self.root, Query) else root_steps(self.root)
+        return edges_of((*roots, *self.steps))
+
 
 @dataclass(frozen=True, eq=False)
 class ViewNode:
@@ -175,6 +185,11 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         return tuple(node for node in self.nodes if isinstance(node, Stage))
+
+
+def edges_of(steps: Iterable[Step]) -> frozenset[int]:
+    """The edges that steps make."""
+    return frozenset(output.edge for step in steps for output in step.outputs)
 
 
 def show_plan(plan: Plan) -> str:

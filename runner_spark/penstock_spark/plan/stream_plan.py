@@ -13,7 +13,7 @@ from enum import Enum
 from penstock.graph import Graph, InlineValues, ParDo, Read, Step, describe
 from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
-from penstock_spark.plan.batch_plan import Plan, show_plan
+from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
 from penstock_spark.plan.column_plan import COLUMNAR
 from penstock_spark.plan.splitting import asks_for_restriction
 
@@ -69,6 +69,11 @@ class Level:
     views: tuple[tuple[int, Step, int], ...]
     # For each output of a root, the levels whose groupings depend on its watermark.
     readers: dict[str, tuple[int, ...]]
+
+    @property
+    def made_edges(self) -> frozenset[int]:
+        """The edges whose elements its workers make, and no other level; of a Flatten, a part of them."""
+        return edges_of((*self.roots, *self.steps))
 
 
 @dataclass(frozen=True, eq=False)

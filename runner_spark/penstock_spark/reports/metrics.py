@@ -9,7 +9,7 @@ of sources. Reports come before their micro-batch is written, so a driver asks f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +34,14 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | N
     return merged
 
 
+def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
+    """The snapshots of a run's partitions that are in the accumulator now, which keeps them."""
+    held: Any = accumulator.value
+    # Tasks that end meanwhile add theirs, and the end of the run takes all out.
+    found = {key: held.get(key) for key in list(held) if key[0] == run}
+    return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
+
+
 class Told(NamedTuple):
     """A shard's report about a grouping."""
 
@@ -45,6 +53,9 @@ class Told(NamedTuple):
     state_bytes: int = 0  # The size of that state.
     # The watermarks on which the input's watermark depends, by the label of a source or an earlier grouping.
     awaited: Mapping[str, int] = {}
+    windows: int | None = (
+        None  # How many windows have state, those of each key apart; None if that is unknown.
+    )
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Watermarks:
         found: dict[str, Told] = {}
         for shard in self.by_shard.values():
             for label, told in shard.items():
-                known = found.get(label, Told(MAX_MICROS, MAX_MICROS))
+                known = found.get(label, Told(MAX_MICROS, MAX_MICROS, windows=0))
                 found[label] = Told(
                     min(known.entering_micros, told.entering_micros),
                     min(known.leaving_micros, told.leaving_micros),
@@ -69,6 +80,7 @@ class Watermarks:
                         origin: min(micros, known.awaited.get(origin, micros))
                         for origin, micros in told.awaited.items()
                     },
+                    None if known.windows is None or told.windows is None else known.windows + told.windows,
                 )
         return found
 

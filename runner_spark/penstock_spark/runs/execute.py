@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from penstock.base.identifiers import identifier
 from penstock.coders.deterministic import allow_pickled_keys
 from penstock.graph import Graph
+from penstock.metrics.execution import ELEMENTS, taken_out
 from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
@@ -40,11 +41,11 @@ from penstock_spark.worker.batch import dumps_with_code
 def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = NO_VIEWS) -> SparkResult:
     """Runs a batch plan to its end; sources that were opened to make the plan are not opened again."""
     context = context_for(plan.graph, opened, settings)
-    looking = BatchLook(context, plan, settings, tag_of(context.run))
+    looking = BatchLook(context, plan, settings, tag_of(context.run), views.is_watched)
     watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:
         with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
-            run_plan(plan, context)
+            run_plan(plan, context, views.is_watched)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
         looking.end(PipelineState.DONE)
     except Exception as error:
@@ -58,7 +59,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = N
         raise
     finally:
         watch.end()
-        snapshot = take_snapshots(context.metrics, context.run)
+        snapshot, _ = taken_out(take_snapshots(context.metrics, context.run), ELEMENTS)
         context.tidy_up()
     return SparkResult(PipelineState.DONE, snapshot, looking.look(), views.url)
 

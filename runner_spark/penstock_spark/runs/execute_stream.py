@@ -12,6 +12,7 @@ from penstock.base import clock
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
+from penstock.live.elements import composites_of, flows_of
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.folder import Checkpoint, kept_shards, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
@@ -153,6 +154,7 @@ def _running(
 
 
 def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Query, views: Views) -> About:
+    flows = flows_of(plan.graph) if views.is_watched else ()
     return About(
         str(settings.app_name or context.spark.sparkContext.appName),
         context.run,
@@ -164,6 +166,9 @@ def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Qu
         query.first_reading,
         plan.clock is Clock.LIVE,
         views.is_watched,
+        flows,
+        composites_of(flows),
+        frozenset().union(*(part.made_edges for part in plan.parts)),
     )
 
 

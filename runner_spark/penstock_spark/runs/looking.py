@@ -10,6 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from penstock.diagrams.steps import StepView
+from penstock.live.elements import (
+    Counts,
+    Flow,
+    StepElements,
+    elements_of,
+    noted,
+    of_late,
+)
 from penstock.live.history import Firing, History, extended
 from penstock.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow, StepError
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
@@ -46,6 +54,9 @@ class About:
         first_source: The number of Spark's own sources before them.
         is_live: Whether its clock is the machine's.
         counts_panes: Whether its workers count panes.
+        flows: The edges of its steps, if its workers count elements; else none.
+        composites: The edges of its composites, likewise.
+        counted: The edges that they count.
     """
 
     name: str
@@ -58,6 +69,9 @@ class About:
     first_source: int = 0
     is_live: bool = False
     counts_panes: bool = False
+    flows: tuple[Flow, ...] = ()
+    composites: tuple[Flow, ...] = ()
+    counted: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,7 @@ class Seen:
         panes: What the groupings have fired, by label; without the windows, which are in the history.
         history: Watermarks and firings.
         rows_per_second: The rows that were read in a second of late.
+        elements: What edges had carried at moments of late.
     """
 
     sources: tuple[SourceNow, ...] = ()
@@ -77,6 +92,7 @@ class Seen:
     panes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     history: History = field(default_factory=History)
     rows_per_second: float | None = None
+    elements: tuple[Counts, ...] = ()
 
 
 def with_progress(seen: Seen, progress: Mapping[str, Any], about: About) -> Seen:
@@ -189,6 +205,31 @@ def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermark
     return replace(seen, panes=panes, history=history)
 
 
+def with_elements(seen: Seen, counted: Mapping[str, int], at_micros: int, about: About) -> Seen:
+    """What is seen after micro-batches whose workers have counted elements, by the number of the edge."""
+    if not about.flows:
+        return seen
+    marks = seen.elements or (_nothing_counted(about),)
+    by_edge = dict(marks[-1].by_edge)
+    for edge, count in counted.items():
+        by_edge[int(edge)] = by_edge.get(int(edge), 0) + count
+    return replace(seen, elements=noted(marks, Counts(at_micros, by_edge)))
+
+
+def _nothing_counted(about: About) -> Counts:
+    return Counts(about.began_micros, dict.fromkeys(about.counted, 0))
+
+
+def _elements(
+    flows: tuple[Flow, ...], about: About, seen: Seen, state: str, at_micros: int
+) -> tuple[StepElements, ...]:
+    beginning = _nothing_counted(about)
+    marks = seen.elements or (beginning,)
+    if PipelineState.is_terminal(state):
+        return elements_of(flows, Counts(at_micros, marks[-1].by_edge), beginning)
+    return elements_of(flows, *of_late(marks, at_micros))
+
+
 def stream_snapshot(
     about: About,
     seen: Seen,
@@ -228,6 +269,8 @@ def stream_snapshot(
         rows_in=sum(source.rows for source in seen.sources) if about.sources else None,
         rows_per_second=seen.rows_per_second if about.sources else None,
         steps=about.steps,
+        elements=_elements(about.flows, about, seen, state, at_micros),
+        composites=_elements(about.composites, about, seen, state, at_micros),
         sources=sources,
         groupings=groupings,
         micro_batches=seen.batches,
@@ -277,6 +320,7 @@ def _grouping(
         held_by=held_by(told, set(about.levels)),
         waiting=dict(told.waits),
         open_keys=told.keys,
+        open_windows=told.windows,
         state_bytes=told.state_bytes,
     )
 

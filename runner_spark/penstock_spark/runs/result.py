@@ -43,8 +43,8 @@ class RecordedResult(PipelineResult):
     def snapshot(self) -> RunSnapshot:
         """What the run looks like now: labels, counts and times, and no elements (penstock's own).
 
-        It is made of what the driver knows anyway. A stream counts its panes only with the options ``live`` or
-        ``live_port``.
+        It is made of what the driver knows anyway. Only with the options ``live`` or ``live_port``, workers count the
+        elements of each step, and the panes of a stream.
         """
         raise NotImplementedError
 

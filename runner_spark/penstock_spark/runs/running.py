@@ -15,7 +15,7 @@ from penstock.error import RunnerError
 from penstock.live.snapshot import RunSnapshot
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.tally import Tally
-from penstock.metrics.execution import TALLIES, Snapshot, merge_snapshots, taken_out
+from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, taken_out
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.context import Context
@@ -32,7 +32,14 @@ from penstock_spark.reports.metrics import (
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog
-from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_progress, with_tallies
+from penstock_spark.runs.looking import (
+    About,
+    Seen,
+    stream_snapshot,
+    with_elements,
+    with_progress,
+    with_tallies,
+)
 from penstock_spark.runs.watching import View, Watch
 
 _POLL_SECONDS = 0.05
@@ -312,12 +319,14 @@ class Running:
     def _fold(self, batch: int | None) -> None:
         metrics, run = self.context.metrics, self.context.run
         taken, tallies = taken_out(take_snapshots(metrics, run, batch), TALLIES)
+        taken, counted = taken_out(taken, ELEMENTS)
         self._snapshot = merge_snapshots(self._snapshot, taken)
         self._reports = later_reports(self._reports, take_reports(metrics, run, batch))
-        self._note(tallies)
+        self._note(tallies, counted)
 
-    def _note(self, tallies: Mapping[str, Tally]) -> None:
-        self._seen = with_tallies(self._seen, tallies, self.watermarks(), self.about)
+    def _note(self, tallies: Mapping[str, Tally], counted: Mapping[str, int]) -> None:
+        seen = with_tallies(self._seen, tallies, self.watermarks(), self.about)
+        self._seen = with_elements(seen, counted, clock.micros(), self.about)
 
     def _is_over(self, progress: Any) -> bool:
         is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]

@@ -84,7 +84,7 @@ class Views:
     Attributes:
         shown: The views.
         url: Where the page is; None without one.
-        is_watched: Whether somebody looks at more than the progress, so that workers count panes.
+        is_watched: Whether somebody looks at more than the progress, so that workers count panes and elements.
         first_seconds: When the first look is due.
     """
 

@@ -105,7 +105,9 @@ class ColumnPages(Pages[ColumnPage]):
         if number not in self._changed:
             self._changed.add(number)
             self.notes.keys -= page.keys_in_window
-        self._grown_bytes += _size_of(stored) - _size_of(page.get(window))
+        before = page.get(window)
+        self._grown_bytes += _size_of(stored) - _size_of(before)
+        self.notes.count_windows(_cells_of(stored) - _cells_of(before))
         if stored is None:
             page.pop(window, None)
         else:
@@ -132,6 +134,10 @@ class ColumnPages(Pages[ColumnPage]):
 
 def _size_of(stored: StoredColumn | None) -> int:
     return 0 if stored is None else len(stored.content) + _WINDOW_BYTES
+
+
+def _cells_of(stored: StoredColumn | None) -> int:
+    return 0 if stored is None else stored.size
 
 
 def is_of_columns(encoded: bytes) -> bool:

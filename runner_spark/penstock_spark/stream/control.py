@@ -17,7 +17,7 @@ from penstock_spark.process.written_formats import COMMAND as COMMAND_FORMAT
 from penstock_spark.source_watermarks import Summary
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.worker.batch import loads
-from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
+from penstock_spark.worker.messages import LogicalTime, Message, TaskCounts, WatermarkUpdate
 
 HEARTBEAT, COMMAND = "heartbeat ", "command "
 COMMANDS = ("signal", "end", "drain")
@@ -37,10 +37,10 @@ class Command(NamedTuple):
         return self.name != "signal"
 
 
-def decoded(payload: bytes) -> Message | Command | int:
-    """A row for a shard: a message, a command, or the clock of a heartbeat."""
+def decoded(payload: bytes) -> Message | TaskCounts | Command | int:
+    """A row for a shard: a message, the counts of a task, a command, or the clock of a heartbeat."""
     if payload[:1] == b"\x80":
-        message: Message = loads(payload)
+        message: Message | TaskCounts = loads(payload)
         return message
     text = payload.decode("utf-8", "replace")
     try:

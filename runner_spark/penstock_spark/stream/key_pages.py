@@ -152,17 +152,23 @@ class KeyPages(Pages[KeyPage]):
         return page
 
     def change(
-        self, changes: dict[int, dict[bytes, KeptRow | None]], grown_bytes: int, more_keys: int
+        self,
+        changes: dict[int, dict[bytes, KeptRow | None]],
+        grown_bytes: int,
+        more_keys: int,
+        more_windows: int | None,
     ) -> None:
         """Changes keys in pages that have been read, by page; None removes a key. No more keys are sought
         afterwards.
 
-        `grown_bytes` is the growth by `size_of`, and `more_keys` the growth of the number of keys.
+        `grown_bytes` is the growth by `size_of`, `more_keys` the growth of the number of keys, and `more_windows` the
+        growth of the number of their windows, or None if that is unknown.
         """
         self._changes = changes
         self._changed.update(changes)
         self._grown_bytes = grown_bytes
         self.notes.keys += more_keys
+        self.notes.count_windows(more_windows)
 
     def _decoded(self, stored: bytes) -> KeyPage:
         return KeyPage.decoded(stored)

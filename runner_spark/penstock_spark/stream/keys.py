@@ -48,7 +48,7 @@ def state_of(key: Any, stored: bytes) -> AnyKey:
 class LiveKey:
     """A key whose state has been read; `found` is its stored state, and its page."""
 
-    __slots__ = ("alarms", "before", "before_bytes", "hold_micros", "key", "page", "state")
+    __slots__ = ("alarms", "before", "before_bytes", "before_windows", "hold_micros", "key", "page", "state")
 
     def __init__(self, found: Found, key: Any, state: AnyKey) -> None:
         self.page, self.before, carried = found
@@ -60,6 +60,7 @@ class LiveKey:
                 self.before = None
         self.key = key
         self.state = state
+        self.before_windows = len(state.windows)
         self.alarms: dict[Domain, int] = {}
         self.hold_micros: int | None = None
 
@@ -175,7 +176,7 @@ class KeyTable:
     def save(self) -> None:
         self._note_all()
         changes: dict[int, dict[bytes, KeptRow | None]] = {}
-        grown_bytes = more_keys = 0
+        grown_bytes = more_keys = more_windows = 0
         for name, live in self.live.items():
             state, before_bytes, kept = live.state, live.before_bytes, None
             if state.windows:
@@ -192,12 +193,13 @@ class KeyTable:
             else:
                 continue
             grown_bytes -= before_bytes
+            more_windows += len(state.windows) - live.before_windows
             if live.page in changes:
                 changes[live.page][name] = kept
             else:
                 changes[live.page] = {name: kept}
         self.live = {}
-        self.pages.change(changes, grown_bytes, more_keys)
+        self.pages.change(changes, grown_bytes, more_keys, more_windows)
         self.pages.save()
 
     def _live(self, name: bytes, key: Any) -> LiveKey:

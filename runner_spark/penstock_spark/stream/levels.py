@@ -110,10 +110,11 @@ def play_shard(
     for message in outbox.messages.values():
         message.timeline = timeline
         message.ends = {*inbox.ends}.intersection(timeline)
-    told = {
-        label: Told(*watermark_updates, waits.get(label, {}), *shard.sizes(label), shard.awaited(label))
-        for label, watermark_updates in shard.watermarks().items()
-    }
+    told = {}
+    for label, watermark_updates in shard.watermarks().items():
+        keys, size_bytes, windows = shard.sizes(label)
+        waiting_for, awaited = waits.get(label, {}), shard.awaited(label)
+        told[label] = Told(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
     return Done(rows_of(outbox, stage, number), stage.snapshot(), told, header.clock_micros)
 
 

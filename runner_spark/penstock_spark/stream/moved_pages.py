@@ -186,7 +186,8 @@ def _write_keys(store: Store, notes: PageNotes, shards: int, contents: Iterable[
             grown_bytes += size_of(kept.state, kept.carried)
             more_keys += 1
     pages.load_many(changes)
-    pages.change(changes, grown_bytes, more_keys)
+    # How many windows a key has, only its state says.
+    pages.change(changes, grown_bytes, more_keys, None)
     pages.save()
 
 

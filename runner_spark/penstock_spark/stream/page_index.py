@@ -32,14 +32,30 @@ class PageNotes:
     size_bytes: int = 0  # The size of all pages.
     # Whether pages hold columns of windows (see `penstock_spark.stream.column_pages`), not keys.
     by_window: bool = False
+    # The number of windows in all pages, those of each key apart; None if that is unknown: a version that did not
+    # count them, or a move to other shards, which does not look into keys, has left pages. No pages have no windows.
+    windows: int | None = None
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def add_pages(self, count: int) -> None:
+        if not self.sizes:
+            self.windows = 0
         self.sizes.extend([0] * count)
         for column in (self.hold_micros, *self.alarms.values()):
             column.extend([NOTHING] * count)
+
+    def count_windows(self, more: int | None) -> None:
+        """Adds to the number of windows; None if nobody knows how many there are more.
+
+        >>> notes = PageNotes()
+        >>> notes.add_pages(4)
+        >>> notes.count_windows(3)
+        >>> notes.windows
+        3
+        """
+        self.windows = None if self.windows is None or more is None else self.windows + more
 
     def note(self, number: int, size_bytes: int, alarms: Mapping[Domain, int], hold_micros: int) -> None:
         """Notes a page's new size, earliest alarms and earliest hold, or `NOTHING`.

@@ -111,6 +111,9 @@ class Pages(ABC, Generic[P]):
         self._store.put_many(self._written())
         self._grown_bytes = 0
         self._changed = set()
+        if not self.notes.keys:
+            # What was unknown has gone.
+            self.notes.windows = 0
 
     def _written(self) -> Iterator[tuple[int, bytes | None]]:
         for number in sorted(self._changed):

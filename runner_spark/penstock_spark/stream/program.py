@@ -167,7 +167,7 @@ class LevelProgram:
     groupings: tuple[GroupingSpec, ...]  # Empty at level 0.
     waiting: tuple[WaitingSpec, ...]  # The steps of the level that wait for side inputs.
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
-    watched: bool = False  # Whether panes are counted for the view of the run.
+    watched: bool = False  # Whether panes are counted for the view of the run; the stage knows of elements.
 
     @property
     def number(self) -> int:

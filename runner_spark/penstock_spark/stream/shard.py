@@ -61,10 +61,10 @@ class Shard:
             for label, operator in self.operators.items()
         }
 
-    def sizes(self, label: str) -> tuple[int, int]:
-        """The number of keys with state, and the size of that in bytes; call it after `save`."""
+    def sizes(self, label: str) -> tuple[int, int, int | None]:
+        """The numbers of keys and bytes with state, and of windows, if that is known; call it after `save`."""
         notes = self.header.notes.get(label)
-        return (0, 0) if notes is None else (notes.keys, notes.size_bytes)
+        return (0, 0, None) if notes is None else (notes.keys, notes.size_bytes, notes.windows)
 
     def awaited(self, label: str) -> dict[str, int]:
         """The watermarks on which the watermark of an operator's input depends, by origin."""

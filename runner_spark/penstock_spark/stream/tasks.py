@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Row as SparkRow
 
-from penstock.metrics.execution import Snapshot
+from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
 from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
@@ -23,8 +23,8 @@ from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import Row, SourceTask, play_sources
-from penstock_spark.worker.batch import loads
-from penstock_spark.worker.messages import Message
+from penstock_spark.worker.batch import dumps, loads
+from penstock_spark.worker.messages import Message, TaskCounts
 from penstock_spark.worker.stage import collect_less_often
 
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
@@ -54,8 +54,9 @@ def played_function(
         for record in promptly(iter(records)):
             for batch in record.column(0).to_pylist():
                 rows, snapshot = play_sources(loaded, batch, views)
-                _count(metrics, loaded, batch, 0, snapshot)
-                yield from _records(rows, shard_keys)
+                rest, more_rows = _sent_on(loaded, 0, snapshot)
+                _count(metrics, loaded, batch, 0, rest)
+                yield from _records(rows + more_rows, shard_keys)
 
     return run
 
@@ -76,7 +77,9 @@ def reading_function(
         task = SourceTask(loaded, number, batch, views)
         for rows in task.run(chain([first], records)):
             yield from _records(rows, shard_keys)
-        _count(metrics, loaded, batch, number + 1, task.snapshot())
+        rest, more_rows = _sent_on(loaded, number + 1, task.snapshot())
+        yield from _records(more_rows, shard_keys)
+        _count(metrics, loaded, batch, number + 1, rest)
         if task.has_ended:
             report_end(metrics, loaded.stage.run, loaded.reading.origin, batch)
 
@@ -96,6 +99,15 @@ def _task() -> TaskContext:
 def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
     if snapshot:
         metrics.add({(program.stage.run, program.number, (batch, producer)): snapshot})
+
+
+def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[Snapshot, list[Row]]:
+    """What a task of a source reports itself, and the row with which a shard gets to report the rest."""
+    elements = {key: count for key, count in snapshot.items() if key[0] == ELEMENTS}
+    if not elements or program.number == program.last:
+        return snapshot, []
+    rest = {key: value for key, value in snapshot.items() if key not in elements}
+    return rest, [(program.number + 1, producer % program.shards, dumps(TaskCounts(elements)))]
 
 
 def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
@@ -142,6 +154,7 @@ def run_shard(
     """
     number = shard_keys.index(shard_key)
     messages, commands, heartbeats = [], [], set()
+    counted: Snapshot = {}
     for level, other_key, payload in rows:
         if level != program.number:
             yield SparkRow(level=level, shard=other_key, payload=bytes(payload))
@@ -149,19 +162,22 @@ def run_shard(
         match decoded(bytes(payload)):
             case Message() as message:
                 messages.append(message)
+            case TaskCounts(elements):
+                counted = merge_snapshots(counted, elements)
             case Command() as command:
                 commands.append(command)
             case int(clock_micros):
                 heartbeats.add(clock_micros)
     messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
     if not (messages or commands):
+        _count(metrics, program, batch_number(), number, counted)
         return
     stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
     done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
     pages.updateValue(HEADER_KEY, (header.encoded(),))
     batch = batch_number()
-    _count(metrics, program, batch, number, done.snapshot)
+    _count(metrics, program, batch, number, merge_snapshots(done.snapshot, counted))
     report = Report(batch, done.clock_micros, done.watermarks)
     report_watermarks(metrics, program.stage.run, (program.number, number), report)
     for level, shard, payload in done.rows:

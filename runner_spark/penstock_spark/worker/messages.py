@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.machines.trigger_machine import WATERMARK
+from penstock.metrics.execution import Snapshot
 from penstock_spark.worker.batch import Batch
 
 
@@ -46,6 +47,15 @@ class Part(NamedTuple):
     # Whether the values are what a kernel holds, such as a sum, instead of accumulators.
     are_plain: bool = False
     place: Place = ()  # The position of the elements in their source.
+
+
+class TaskCounts(NamedTuple):
+    """What a task of a source has counted for the view of the run.
+
+    A shard reports it with its own: for each task that reports, the driver has to answer Java once more.
+    """
+
+    elements: Snapshot
 
 
 @dataclass

@@ -11,7 +11,13 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
-from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, merge_snapshots
+from penstock.metrics.execution import (
+    ELEMENTS,
+    MetricsContainer,
+    Snapshot,
+    current_container,
+    merge_snapshots,
+)
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import Sessions
 from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
@@ -23,6 +29,7 @@ from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
 from penstock_spark.worker.batch_sizer import BatchSizer
+from penstock_spark.worker.counting import Counting, DirectCounting
 from penstock_spark.worker.group_read import GroupReader, read_groups
 from penstock_spark.worker.group_write import GroupWriter, PairStep
 from penstock_spark.worker.inline import inline_batches
@@ -75,6 +82,7 @@ class Stage:
         self._steps = numbered(self.parts())
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
+        self._elements = dict.fromkeys(program.counted, 0)  # How many elements each edge has carried.
         self._pace = BatchSizer()
         self.stateful: dict[str, StatefulStep] = {}
         self.splittable: dict[str, KeptRestrictionStep] = {}  # The steps that keep restrictions.
@@ -103,7 +111,8 @@ class Stage:
 
     def tee(self, edge: int) -> Consumer:
         consumers = self._consumers.get(edge, [])
-        return consumers[0] if len(consumers) == 1 else Tee(consumers)
+        consumer = consumers[0] if len(consumers) == 1 else Tee(consumers)
+        return Counting(self._elements, edge, consumer) if edge in self._elements else consumer
 
     def _own(self, user_object: Any) -> Any:
         """The object itself for the first step that uses it, a copy for every other one: steps share no state."""
@@ -130,7 +139,7 @@ class Stage:
         node: Node
         match spec.primitive:
             case None:
-                node = Tee(self._consumers.get(spec.outputs[0][1], []))
+                node = self._flatten(spec.outputs[0][1])
             case AssignWindows():
                 node = self._assign(spec)
             case ParDo(PairWithNothing()) if spec.writes_directly:
@@ -148,6 +157,10 @@ class Stage:
             # Steps are made last to first; the first consumer of an edge must still come first.
             self._consumers.setdefault(edge, []).insert(0, node)
         return node
+
+    def _flatten(self, edge: int) -> Node:
+        consumers = self._consumers.get(edge, [])
+        return Tee([self.tee(edge)] if edge in self._elements else consumers)
 
     def _assign(self, spec: StepSpec) -> Node:
         windowfn, metrics = spec.windowing.windowfn, self.container(spec.label)
@@ -177,7 +190,9 @@ class Stage:
 
     def _group_writers(self, spec: StepSpec) -> list[Any]:
         """The writers that read the output of a step that writes directly."""
-        return self._consumers[spec.outputs[0][1]]
+        edge = spec.outputs[0][1]
+        counting = [DirectCounting(self._elements, edge)] if edge in self._elements else []
+        return [*counting, *self._consumers[edge]]
 
     def _writer(self, spec: WriterSpec) -> Node:
         match spec:
@@ -299,7 +314,8 @@ class Stage:
                     yield consumer, batch
 
     def snapshot(self) -> Snapshot:
-        merged: Snapshot = {}
+        counts = self._elements.items()
+        merged: Snapshot = {(ELEMENTS, str(edge), "penstock", ELEMENTS): count for edge, count in counts}
         for container in self.containers.values():
             merged = merge_snapshots(merged, container.snapshot())
         return merged

@@ -1,5 +1,6 @@
 """What a run looks like while it goes on: a snapshot as a value, and its views in a terminal and on a page."""
 
+from penstock.live.elements import StepElements
 from penstock.live.snapshot import (
     GroupingNow,
     MicroBatch,
@@ -9,4 +10,4 @@ from penstock.live.snapshot import (
     StepError,
 )
 
-__all__ = ["GroupingNow", "MicroBatch", "RunSnapshot", "SourceNow", "Stages", "StepError"]
+__all__ = ["GroupingNow", "MicroBatch", "RunSnapshot", "SourceNow", "Stages", "StepElements", "StepError"]

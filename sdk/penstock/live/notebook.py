@@ -6,10 +6,15 @@ from collections.abc import Mapping
 
 from penstock.base.shown import facts_table, table
 from penstock.diagrams.graphs import html_of
+from penstock.live.elements import StepElements
 from penstock.live.snapshot import GroupingNow, RunSnapshot
 from penstock.live.words import count_text, lag_text, moment_text, seconds_text
 
-_GROUPING = ("grouping", "watermark", "behind", "held by", "open keys", "early", "on time", "late", "dropped")
+_GROUPING = (
+    *("grouping", "watermark", "behind", "held by", "open keys", "open windows"),
+    *("early", "on time", "late", "dropped"),
+)
+_ELEMENTS = ("step", "elements in", "elements out", "in a second", "out a second")
 
 
 def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
@@ -32,7 +37,13 @@ def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
     if now.errors:
         facts["failed"] = "; ".join(f"{error.kind} {error.where}".strip() for error in now.errors)
     groupings = table("Groupings", _GROUPING, map(_row, now.groupings)) if now.groupings else ""
-    return html_of(now.steps) + facts_table("Run", {**facts, **metrics}) + groupings
+    elements = table("Elements", _ELEMENTS, map(_elements, now.elements)) if now.elements else ""
+    return html_of(now.steps) + facts_table("Run", {**facts, **metrics}) + groupings + elements
+
+
+def _elements(one: StepElements) -> tuple[str, ...]:
+    numbers = (one.elements_in, one.elements_out, one.in_per_second, one.out_per_second)
+    return (one.label, *map(count_text, numbers))
 
 
 def _row(grouping: GroupingNow) -> tuple[str, ...]:
@@ -42,6 +53,7 @@ def _row(grouping: GroupingNow) -> tuple[str, ...]:
         lag_text(grouping.event_lag_micros),
         grouping.held_by,
         count_text(grouping.open_keys),
+        count_text(grouping.open_windows),
         count_text(grouping.early),
         count_text(grouping.on_time),
         count_text(grouping.late),

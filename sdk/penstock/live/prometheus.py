@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from penstock.live.elements import StepElements
 from penstock.live.snapshot import GroupingNow, RunSnapshot
 from penstock.machines.records import MAX_MICROS
 
@@ -40,9 +41,26 @@ def _families(now: RunSnapshot) -> Iterator[str]:
     yield _family(
         "processing_lag_seconds", "gauge", "How far processing time is behind the clock.", [(run, lag)]
     )
+    yield from _elements(now, run)
     yield from _sources(now, run)
     yield from _groupings(now, run)
     yield from _batches(now, run)
+
+
+def _elements(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
+    """Of steps alone: with composites beside them, a sum over labels would count elements twice."""
+    of = [({**run, "step": one.label}, one) for one in now.elements]
+    taken = [(labels, one.elements_in) for labels, one in of]
+    yield _family("elements_in_total", "counter", "Elements that a step has taken.", taken)
+    given = [sample for labels, one in of for sample in _given(labels, one)]
+    yield _family("elements_out_total", "counter", "Elements that a step has given, by tag.", given)
+
+
+def _given(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
+    if one.elements_out is not None:
+        yield {**labels, "tag": ""}, one.elements_out - sum(one.tagged.values())
+    for tag, count in one.tagged.items():
+        yield {**labels, "tag": tag}, count
 
 
 def _sources(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
@@ -78,6 +96,8 @@ def _groupings(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     yield _family("dropped_total", "counter", "Elements that came too late.", dropped)
     keys = [(labels, float(grouping.open_keys)) for labels, grouping in of]
     yield _family("open_keys", "gauge", "Keys with state.", keys)
+    windows = [(labels, grouping.open_windows) for labels, grouping in of]
+    yield _family("open_windows", "gauge", "Windows with state, those of each key apart.", windows)
     sizes = [(labels, float(grouping.state_bytes)) for labels, grouping in of]
     yield _family("state_bytes", "gauge", "The size of their state.", sizes)
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from penstock.diagrams.steps import StepView
 from penstock.error import refusal
+from penstock.live.elements import StepElements
 from penstock.live.history import Firing, History, Line
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.runners.runner import PipelineState
 
-FORMAT = 1
+FORMAT = 2
 """The version of the JSON."""
 
 END = "end"
@@ -61,6 +62,8 @@ class GroupingNow:
         held_by: What holds the watermark, as a clause.
         waiting: How many elements wait for each side input, by the label of the grouping that makes it.
         open_keys: The number of keys with state; simple windows count each of their keys.
+        open_windows: The number of windows with state, those of each key apart; None if that is unknown, because an
+            earlier version or another number of shards has left the state.
         state_bytes: The size of that state.
         early, on_time, late: The panes so far, by timing; None if the run does not count them.
         retracted: The retractions so far; None likewise.
@@ -75,6 +78,7 @@ class GroupingNow:
     held_by: str = ""
     waiting: Mapping[str, int] = field(default_factory=dict)
     open_keys: int = 0
+    open_windows: int | None = None
     state_bytes: int = 0
     early: int | None = None
     on_time: int | None = None
@@ -165,6 +169,8 @@ class RunSnapshot:
         rows_out: The rows that tasks have written so far; None if that is unknown.
         rows_per_second: How many rows were read in a second of late.
         steps: The steps, each after those that it reads.
+        elements: The elements of the steps, where workers count them; empty if the run has no view.
+        composites: The elements of the composites, by the labels of these: what enters each and what leaves it.
         sources: The sources of a stream.
         groupings: The groupings of a stream.
         micro_batches: The last micro-batches, in order.
@@ -189,6 +195,8 @@ class RunSnapshot:
     rows_out: int | None = None
     rows_per_second: float | None = None
     steps: tuple[StepView, ...] = ()
+    elements: tuple[StepElements, ...] = ()
+    composites: tuple[StepElements, ...] = ()
     sources: tuple[SourceNow, ...] = ()
     groupings: tuple[GroupingNow, ...] = ()
     micro_batches: tuple[MicroBatch, ...] = ()
@@ -239,6 +247,8 @@ class RunSnapshot:
 
 _INSIDE: Mapping[str, type] = {
     "steps": StepView,
+    "elements": StepElements,
+    "composites": StepElements,
     "sources": SourceNow,
     "groupings": GroupingNow,
     "micro_batches": MicroBatch,

@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from penstock.live.elements import StepElements
 from penstock.live.progress import bar, last_line
 from penstock.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow
-from penstock.live.words import count_text, lag_text, moment_text, safe_text
+from penstock.live.words import count_text, elements_text, lag_text, moment_text, safe_text
 from penstock.machines.records import MAX_MICROS
 
 _MICRO_BATCHES = 1
@@ -33,7 +34,7 @@ def drawn(now: RunSnapshot) -> Group:
     parts: list[Text | Tree | Table] = [_head(now)]
     if now.stages is not None:
         parts.append(Text(bar(now, 100)))
-    if now.sources or now.groupings:
+    if now.sources or now.groupings or now.elements:
         parts.append(_tree(now))
     for batch in now.micro_batches[-_MICRO_BATCHES:]:
         parts.append(_batch(batch))
@@ -61,9 +62,11 @@ def _head(now: RunSnapshot) -> Text:
 
 
 def _tree(now: RunSnapshot) -> Tree:
-    """Sources first, then groupings; the steps of one composite stand below it."""
+    """Sources, groupings and composites, with what is in them below; other steps only at the top of the pipeline."""
     tree = Tree("", hide_root=True, guide_style=_REST)
     branches: dict[str, Tree] = {}
+    elements = {one.label: one for one in now.elements}
+    whole = {one.label: one for one in now.composites}
 
     def under(label: str) -> tuple[Tree, str]:
         above, _, last = label.rpartition("/")
@@ -71,23 +74,38 @@ def _tree(now: RunSnapshot) -> Tree:
             return tree, last
         if above not in branches:
             parent, name = under(above)
-            branches[above] = parent.add(Text(safe_text(name)))
+            branches[above] = parent.add(_step(name, whole.get(above)))
         return branches[above], last
 
-    for source in now.sources:
-        branch, name = under(source.label)
-        branch.add(_source(source, name))
-    for grouping in now.groupings:
-        branch, name = under(grouping.label)
-        branch.add(_grouping(grouping, name))
+    sources = {source.label: source for source in now.sources}
+    groupings = {grouping.label: grouping for grouping in now.groupings}
+    for label in dict.fromkeys([*elements, *sources, *groupings]):
+        if label in sources:
+            branch, name = under(label)
+            branch.add(_source(sources[label], name, elements.get(label)))
+        elif label in groupings:
+            branch, name = under(label)
+            branch.add(_grouping(groupings[label], name, elements.get(label)))
+        elif "/" in label:
+            # The branch of its outermost composite tells how many come out of that.
+            under(f"{label.partition('/')[0]}/")
+        else:
+            tree.add(_step(label, elements[label]))
     return tree
 
 
-def _source(source: SourceNow, name: str) -> Text:
+def _step(name: str, elements: StepElements | None) -> Text:
+    text = Text(safe_text(name))
+    return text if elements is None else text.append(f"  {elements_text(elements)}", style=_REST)
+
+
+def _source(source: SourceNow, name: str, elements: StepElements | None) -> Text:
     text = Text(safe_text(name), style="bold cyan")
     details = [f"{count_text(source.rows)} rows"]
     if source.rows_per_second is not None:
         details.append(f"{count_text(source.rows_per_second)} a second")
+    if elements is not None:
+        details.append(f"{count_text(elements.elements_out)} elements")
     if source.backlog is not None:
         details.append(f"{count_text(source.backlog)} not read yet")
     if source.partitions is not None:
@@ -99,14 +117,18 @@ def _source(source: SourceNow, name: str) -> Text:
     return text.append(f"  {' · '.join(details)}", style="not bold default")
 
 
-def _grouping(grouping: GroupingNow, name: str) -> Text:
+def _grouping(grouping: GroupingNow, name: str, elements: StepElements | None) -> Text:
     text = Text(safe_text(name), style="bold")
     has_ended = grouping.output_micros is not None and grouping.output_micros >= MAX_MICROS
     mark = "has ended" if has_ended else f"watermark {moment_text(grouping.output_micros)}"
     text.append(f"  {mark}", style="not bold")
     if grouping.event_lag_micros is not None:
         text.append(f", {lag_text(grouping.event_lag_micros)} behind", style="not bold")
+    if elements is not None:
+        text.append(f"\n{elements_text(elements)}", style="not bold dim")
     text.append(f"\n{count_text(grouping.open_keys)} open keys", style="not bold dim")
+    if grouping.open_windows is not None:
+        text.append(f", {count_text(grouping.open_windows)} open windows", style="not bold dim")
     if grouping.panes is not None:
         text.append(f" · panes: {count_text(grouping.early)} early", style="not bold blue")
         text.append(f", {count_text(grouping.on_time)} on time", style="not bold green")

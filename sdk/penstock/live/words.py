@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.live.elements import StepElements
 from penstock.machines.records import MAX_MICROS
 from penstock.utils.timestamp import Timestamp
 
@@ -47,6 +48,23 @@ def moment_text(micros: int | None) -> str:
     if micros >= MAX_MICROS:
         return "the end"
     return Timestamp.from_micros(micros // 1_000_000 * 1_000_000).to_rfc3339()[:19].replace("T", " ")
+
+
+def elements_text(one: StepElements) -> str:
+    """The elements of a step, and how many it takes or gives in a second.
+
+    >>> elements_text(StepElements("Parse", 20_000, 12_000, in_per_second=500.0, out_per_second=300.0))
+    '20.0 k in · 12.0 k out · 500 a second'
+    >>> elements_text(StepElements("Read", None, 7)), elements_text(StepElements("Write", 7))
+    ('7 out', '7 in')
+    """
+    parts = [
+        f"{count_text(count)} {word}"
+        for word, count in (("in", one.elements_in), ("out", one.elements_out))
+        if count is not None
+    ]
+    rate = one.out_per_second if one.in_per_second is None else one.in_per_second
+    return " · ".join([*parts, *([] if rate is None else [f"{count_text(rate)} a second"])])
 
 
 def lag_text(micros: int | None) -> str:

@@ -1,0 +1,148 @@
+"""What workers of a batch count for the view of a run: each edge has as many elements as the graph means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plain_runner import Settings, collect, plan_of, run_plain
+from random_pipelines import meaning, random_pipeline
+
+import penstock as beam
+from penstock.metrics.execution import ELEMENTS, taken_out
+from penstock.pvalue import AsList, TaggedOutput
+from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
+from penstock_spark.plan.batch_plan import Deferred, Plan, Stage
+from penstock_spark.worker.counting import Counting, DirectCounting
+
+SEEDS = range(60)
+
+
+def counted(plan: Plan, settings: Settings = Settings()) -> dict[int, int]:
+    """How many elements each edge of a plan has carried, as its workers have counted them."""
+    counts = taken_out(run_plain(plan, settings, is_watched=True), ELEMENTS)[1]
+    return {int(edge): count for edge, count in counts.items()}
+
+
+def by_step(pipeline: beam.Pipeline) -> dict[str, Any]:
+    """The same by the label of the step and, if it has several outputs, the tag."""
+    plan = plan_of(pipeline.to_graph())
+    counts = counted(plan)
+    return {
+        step.label if len(step.outputs) == 1 else f"{step.label}.{output.tag}": counts[output.edge]
+        for step in plan.graph.steps
+        for output in step.outputs
+        if output.edge in counts
+    }
+
+
+def random_plan(seed: int) -> Plan:
+    pipeline, made = random_pipeline(seed)
+    for number, pcoll in enumerate(made[-4:]):
+        collect(pcoll, f"Collect {number}")
+    return plan_of(pipeline.to_graph())
+
+
+def faults(seeds: range = SEEDS) -> dict[int, Any]:
+    """The edges of random pipelines on which workers count something else than the graph means, by seed."""
+    found = {}
+    for seed in seeds:
+        plan = random_plan(seed)
+        counts = counted(plan, Settings(1 + seed % 3, rows=1 + seed % 4))
+        expected = {edge: len(elements) for edge, elements in meaning(plan.graph).items()}
+        wrong = {edge: (count, expected[edge]) for edge, count in counts.items() if count != expected[edge]}
+        made = frozenset().union(*(stage.made_edges for stage in plan.stages))
+        if wrong or counts.keys() != made:
+            found[seed] = (wrong, counts.keys() ^ made)
+    return found
+
+
+def test_workers_count_on_each_edge_what_the_graph_means() -> None:
+    assert faults() == {}
+
+
+def test_the_law_finds_elements_that_are_counted_where_they_are_only_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made_edges = Stage.made_edges.fget
+    assert made_edges is not None
+
+    def with_deferred(stage: Stage) -> frozenset[int]:
+        read = {stage.root.edge} if isinstance(stage.root, Deferred) else set()
+        return made_edges(stage) | read
+
+    monkeypatch.setattr(Stage, "made_edges", property(with_deferred))
+    assert faults() != {}
+
+
+def test_a_run_without_a_view_counts_nothing_and_has_no_counter_in_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+    for kind in (Counting, DirectCounting):
+        before = kind.__init__
+
+        def noted(self: Any, *arguments: Any, before: Any = before) -> None:
+            made.append(self)
+            before(self, *arguments)
+
+        monkeypatch.setattr(kind, "__init__", noted)
+    plan = random_plan(3)
+    assert taken_out(run_plain(plan), ELEMENTS)[1] == {}
+    assert made == []
+    run_plain(plan, is_watched=True)
+    assert made != []
+
+
+def test_outputs_with_tags_side_inputs_and_empty_inputs_are_counted() -> None:
+    pipeline = beam.Pipeline()
+    numbers = pipeline | "Read" >> beam.Create(range(10))
+    nothing = pipeline | "Nothing" >> beam.Create([])
+    split = numbers | "Split" >> beam.FlatMap(
+        lambda x: [x, TaggedOutput("odd", x)] if x % 2 else [x]
+    ).with_outputs("odd", main="all")
+    sides = split.odd | "Third" >> beam.Filter(lambda x: x % 3 == 0)
+    joined = split["all"] | "Join" >> beam.FlatMap(lambda x, side: [x] * len(side), AsList(sides))
+    collect((joined, nothing | "Same" >> beam.Map(lambda x: x)) | "All" >> beam.Flatten())
+    assert by_step(pipeline) == {
+        "Read": 10,
+        "Nothing": 0,
+        "Split.None": 10,
+        "Split.odd": 5,
+        "Third": 2,
+        "Join": 20,
+        "Same": 0,
+        "All": 20,
+    }
+
+
+def at_second(pair: tuple[str, int]) -> TimestampedValue[Any]:
+    return TimestampedValue(pair, pair[1])
+
+
+@pytest.mark.parametrize(
+    ("windows", "assigned"), [(FixedWindows(10), 30), (Sessions(5), 30), (SlidingWindows(10, 5), 30)]
+)
+def test_pairs_that_a_grouping_puts_into_windows_itself_are_counted_like_others(
+    windows: Any, assigned: int
+) -> None:
+    pairs = [(f"key {second % 3}", second) for second in range(30)]
+
+    def counts(**options: Any) -> dict[str, Any]:
+        pipeline = beam.Pipeline(**options)
+        timed = pipeline | "Read" >> beam.Create(pairs) | "At" >> beam.Map(at_second)
+        collect(timed | "In" >> beam.WindowInto(windows) | "Sum" >> beam.CombinePerKey(sum))
+        return by_step(pipeline)
+
+    found = counts()
+    assert (found["Read"], found["At"], found["In"]) == (30, 30, assigned)
+    assert found == counts(without=["shortcuts"])
+
+
+def test_elements_that_only_a_grouping_pairs_with_nothing_are_counted_like_pairs() -> None:
+    pipeline = beam.Pipeline()
+    collect(pipeline | "Read" >> beam.Create(["a", "b", "c", "a"]) | "Distinct" >> beam.Distinct())
+    found = by_step(pipeline)
+    assert found["Read"] == 4
+    pairs, *_, distinct = (count for label, count in found.items() if label.startswith("Distinct/"))
+    assert (pairs, distinct) == (4, 3)
