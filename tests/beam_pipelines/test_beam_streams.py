@@ -89,7 +89,9 @@ def test_beams_sources_without_an_end(tmp_path: Path) -> None:
     now = Timestamp(int(time.time()))
     with beam.Pipeline(runner=BeamRunner(shuffle_partitions=1)) as p:
         polled = Watch(lines_of, 1, output_coder=StrUtf8Coder())
-        matched = fileio.MatchContinuously(f"{files}/*", interval=1, stop_timestamp=time.time() + 3)
+        # Beam's default for the start is the time at which it was imported, and each second since would be a poll.
+        polls = {"start_timestamp": now, "stop_timestamp": now + 3}
+        matched = fileio.MatchContinuously(f"{files}/*", interval=1, **polls)
         found = (
             p | "Sequence" >> beam.Create([(now, now + 3, 1)]) | PeriodicSequence(),
             p | "Log" >> beam.Create([str(log)]) | polled | beam.Values(),

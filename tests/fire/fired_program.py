@@ -82,9 +82,7 @@ def read(pipeline: beam.Pipeline, settings: dict[str, Any]) -> Any:
         case _:
             from penstock.io.postgres_changes import ReadChangesFromPostgres
 
-            changes = ReadChangesFromPostgres(
-                settings["url"], "numbers", slot="fire", publication="numbers", initial_rows=False
-            )
+            changes = ReadChangesFromPostgres(settings["url"], "numbers", slot="fire", publication="numbers")
             stream = changes.as_stream(
                 lambda change: seconds_of(change[1].number), watermark, max_records_per_batch=4_000
             )

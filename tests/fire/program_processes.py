@@ -33,8 +33,9 @@ def processes_of(session: int) -> list[Process]:
     PySpark's daemon makes a process group of its own, so the group of the driver does not have all.
     """
     raw = [found for entry in Path("/proc").iterdir() if (found := _raw(entry, session)) is not None]
-    daemons = {pid for pid, parent, command, _ in raw if _is_daemon(command) and not _is_forked(parent, raw)}
     javas = {pid for pid, _, command, _ in raw if "java" in command.partition(" ")[0]}
+    # Java starts the daemon, which forks the workers; they have its command line, and may outlive it.
+    daemons = {pid for pid, parent, command, _ in raw if _is_daemon(command) and parent in javas}
     # Java forks itself before it starts another program: for a moment, the same memory seems to be there twice.
     forks = {pid for pid, parent, _, _ in raw if pid in javas and parent in javas}
     return [
@@ -63,11 +64,6 @@ def _raw(entry: Path, session: int) -> _Raw | None:
 
 def _is_daemon(command: str) -> bool:
     return "pyspark.daemon" in command
-
-
-def _is_forked(parent: int, raw: list[_Raw]) -> bool:
-    """Whether a process with the daemon's command line is a worker, which the daemon has forked."""
-    return any(pid == parent and _is_daemon(command) for pid, _, command, _ in raw)
 
 
 def _kind(pid: int, command: str, session: int, daemons: set[int], javas: set[int]) -> str:

@@ -41,6 +41,8 @@ def main() -> None:
     print("\n".join(table_of(reports)))
     if given.results:
         given.results.write_text(f"{json.dumps([asdict(report) for report in reports], indent=1)}\n")
+    for verdict in (verdict for report in reports for verdict in report.verdicts if verdict.examples):
+        print(f"{verdict.sink}: not once: {', '.join(map(str, verdict.examples))} ...")
     if not all(report.is_good for report in reports):
         raise SystemExit("something is lost, doubled or wrong: the folders of those rounds are still there")
 

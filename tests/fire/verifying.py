@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 
+_EXAMPLES = 20
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What was found wrong in a sink."""
@@ -18,6 +21,7 @@ class Verdict:
     lost: int
     doubled: int
     wrong: int  # Numbers that nobody put in, and lines that contradict each other.
+    examples: tuple[int, ...] = ()  # The first numbers that are lost or doubled.
 
     @property
     def is_good(self) -> bool:
@@ -41,6 +45,7 @@ def _of_numbers(sink: str, numbers: Iterable[int], count: int, wrong: int = 0) -
         sum(number not in found for number in range(count)),
         sum(times - 1 for number, times in found.items() if times > 1 and 0 <= number < count),
         wrong + sum(times for number, times in found.items() if not 0 <= number < count),
+        tuple(number for number in range(count) if found[number] != 1)[:_EXAMPLES],
     )
 
 
