@@ -31,7 +31,7 @@ from penstock_spark.reports.metrics import (
     take_snapshots,
     watermarks_of,
 )
-from penstock_spark.runs.draining import Backlog
+from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_progress, with_tallies
 from penstock_spark.runs.watching import View, Watch
 
@@ -72,12 +72,15 @@ class Running:
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._batch = -1
+        self._is_any_away = (
+            False  # Whether a source could not be reached when the last micro-batch was planned.
+        )
         self._stopping = threading.Event()
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
         self._backlog: Backlog | None = None
-        self._next_word = 0.0
+        self._next_word = self._begins_at = 0.0
         # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
@@ -105,13 +108,17 @@ class Running:
         if self.state == PipelineState.RUNNING:
             logs = self.checkpoint.spark_place.inside("sources")
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            self._backlog = Backlog(
+            backlog = Backlog(
                 self.query.readings,
                 self.query.first_reading,
                 logs,
                 asked_millis=clock.micros() // 1_000,
-                planned_before=self._last_planned(),
             )
+            self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
+            if not backlog.poll_seconds:
+                backlog.begin(self._last_planned())
+            # The thread that watches takes it from here.
+            self._backlog = backlog
             self.state = PipelineState.DRAINING
 
     def _last_planned(self) -> int:
@@ -221,6 +228,7 @@ class Running:
         before, self._batch = self._batch, batch
         self._fold(batch)
         progress = self.started.lastProgress
+        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
         if before >= 0 and batch > before + 1:
             # Several micro-batches have ended since the last look.
             for earlier in self.started.recentProgress:
@@ -249,6 +257,9 @@ class Running:
 
         A query without groupings receives no commands; it is over if all of its sources are finite.
         """
+        if self._is_any_away or self._last_finished() not in (None, self._batch):
+            # What a source has not told yet is not read; or the last report is still to be seen, which may say so.
+            return False
         if self.state != PipelineState.DRAINING:
             for reading in self.query.readings:
                 # An earlier run may have read the end of a staged source, and died before it noted its own.
@@ -260,6 +271,8 @@ class Running:
         """In a drain, ends all sources once they have been read; returns whether that is the end of the query."""
         if self._backlog is None or self._drains:
             return False
+        if not self._backlog.has_begun and clock.monotonic_seconds() >= self._begins_at:
+            self._backlog.begin(self._last_planned())
         if progress is not None:
             self._backlog.see_progress(progress)
         self._backlog.see_status(is_resting)
@@ -341,6 +354,8 @@ class Running:
             # An earlier run has planned this micro-batch, and something may have arrived since.
             return False
         source = progress["sources"][self.query.first_reading + number]
+        if is_away(source["endOffset"]):
+            return False
         return source["startOffset"] is not None and source["startOffset"] == source["endOffset"]
 
 

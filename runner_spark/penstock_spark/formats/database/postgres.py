@@ -259,7 +259,8 @@ class PostgresWriter:
     create: bool
     driver: str
     stream: str = ""  # Set with the first micro-batch of a stream.
-    _is_tidy: bool = False  # Whether the tasks have certainly left no tables.
+    _is_tidy: bool = False  # Whether the tasks of the last micro-batch have certainly left no tables.
+    _has_left: bool = False  # Whether tables of an earlier one could not be deleted.
     _connection: Any = None
 
     def begin(self, stream: str) -> None:
@@ -282,7 +283,7 @@ class PostgresWriter:
 
     def _connected(self) -> Any:
         if self._connection is None or self._connection.broken or self._connection.closed:
-            self.close()
+            self._disconnect()
             self._connection = connect(self.address)
             self._connection.execute("SET client_min_messages = warning")
             _try_lock(self._connection, self.driver)
@@ -339,18 +340,25 @@ class PostgresWriter:
 
     def tidy(self) -> None:
         """Deletes the tables of tasks that have failed, or of a micro-batch that has; often there are none."""
-        if self._is_tidy:
+        if self._is_tidy and not self._has_left:
             return
         try:
             connection = self._connected()
             _drop_quietly(
                 connection, self.address, _staged_tables(connection, self.address, f"{_STAGED}{self.driver}_")
             )
+            self._has_left = False
         except psycopg.Error:
-            # Another driver will find them: the lock goes with the connection.
-            pass
+            # The next micro-batch tries again, or the end; or another driver will find them: the lock goes with the
+            # connection.
+            self._has_left = True
 
     def close(self) -> None:
+        if self._has_left:
+            self.tidy()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
