@@ -4,7 +4,8 @@ A task with few rows hands them to the driver instead, so that a small micro-bat
 
 The tables of tasks are not logged, so a crash of the server empties them; the driver therefore counts their rows. They
 carry the name of the driver, which holds a lock of that name for as long as it is connected: another driver that finds
-tables without the lock deletes them.
+tables without the lock deletes them. A crash of the server takes the lock, too, so another driver may be quicker; what
+it has deleted counts as lost with the crash, and the tasks make it again.
 """
 
 from __future__ import annotations
@@ -142,11 +143,14 @@ class StagedRows(Encoder):
             self._connection = connect(self.address)
             if self._staged == 0:
                 make_staged(self._connection, self.address, self.layout, table)
-            if (found := count(self._connection, table)) == self.rows:
+            if (found := count_staged(self._connection, self.address, table)) == self.rows:
                 return  # The answer was lost, and not the rows.
             if found != self._staged:
                 raise rows_lost(self.address)
-        copy(self._connection, table, self.layout.staged_names, text)
+        try:
+            copy(self._connection, table, self.layout.staged_names, text)
+        except psycopg.errors.UndefinedTable:
+            raise rows_lost(self.address) from None
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -201,6 +205,14 @@ def names_of(names: Sequence[str]) -> sql.Composed:
 def count(connection: Any, table: sql.Identifier) -> int:
     [[found]] = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchall()
     return int(found)
+
+
+def count_staged(connection: Any, address: Address, table: sql.Identifier) -> int:
+    """The rows in the table of a task; RowsLost if it is gone."""
+    try:
+        return count(connection, table)
+    except psycopg.errors.UndefinedTable:
+        raise rows_lost(address) from None
 
 
 def copy(connection: Any, table: sql.Identifier, names: Sequence[str], text: bytes) -> None:
@@ -332,7 +344,7 @@ class PostgresWriter:
         for page in pages:
             if page.table is not None:
                 table = identifier(self.address, page.table)
-                if count(connection, table) != page.rows:
+                if count_staged(connection, self.address, table) != page.rows:
                     raise rows_lost(self.address)
                 tables.append(table)
         merge(connection, self.address, self.layout, tables, [page.data for page in pages if page.data])
