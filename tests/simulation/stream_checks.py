@@ -468,12 +468,16 @@ def written(simulation: Simulation) -> dict[tuple[str, int], Counter[str]]:
 
 def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> None:
     others = [name for name in simulation.disk.names("/out") if not _NAME.match(name)]
-    # Whoever dies between the last file of a temporary folder and the folder leaves an empty folder without a mark.
+    # Whoever dies between the last file of a temporary folder and the folder leaves an empty folder without a mark, and
+    # whoever dies while it writes the mark, a folder with a mark that says nothing: both stay for a month.
     others = [
         name
         for name in others
         if isinstance(simulation.disk.find(f"/out/{name}"), File)
-        or any(simulation.disk.files_below(f"/out/{name}"))
+        or any(
+            _content(simulation, f"/out/{name}/{file}")
+            for file in simulation.disk.files_below(f"/out/{name}")
+        )
     ]
     machines = {driver.process.machine for driver in simulation.drivers}
     if others and len(machines) == 1 and not simulation.has_stalled:
