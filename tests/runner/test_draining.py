@@ -82,6 +82,15 @@ def test_a_source_that_does_not_know_its_latest_offset_may_know_it_later(tmp_pat
     assert left.labels() == []
 
 
+def test_a_source_that_was_away_before_is_not_read(tmp_path: Path) -> None:
+    reading = Opened(None, SimpleNamespace(origin="Read"), False)  # type: ignore[arg-type]
+    left = Backlog([reading], 1, DiskPlace(tmp_path), ASKED_MILLIS, is_any_away=True)
+    left.begin(100)
+    for now in (0.0, 5.0):
+        left.see_status(True, now)
+    assert left.labels() == ["Read"]
+
+
 def test_what_a_source_has_announced_is_read_in_the_next_micro_batch(tmp_path: Path) -> None:
     announcing = Opened(None, SimpleNamespace(origin="Read"), False, announces=True)  # type: ignore[arg-type]
     left = Backlog([announcing], 1, DiskPlace(tmp_path), ASKED_MILLIS)

@@ -600,6 +600,14 @@ OF_LOGS = (
         seed=2,
     ),
     Mutant(
+        "a drain does not know that a source was away before",
+        Running,
+        "drain",
+        "is_any_away=self._is_any_away",
+        "is_any_away=False",
+        seed=516199,
+    ),
+    Mutant(
         "a drain takes what is announced for read",
         Backlog,
         "_is_read",

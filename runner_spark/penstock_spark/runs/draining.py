@@ -35,6 +35,7 @@ class Backlog:
         first: The number of the first of them among the sources that Spark reports.
         logs: The folder of Spark's logs of files, one for each source.
         asked_millis: When the drain was requested.
+        is_any_away: Whether a source could not be reached at that time.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Backlog:
         first: int,
         logs: Place,
         asked_millis: int,
+        is_any_away: bool = False,
     ) -> None:
         self._readings = readings
         self._first = first
@@ -53,7 +55,7 @@ class Backlog:
         self._goals: dict[int, Any] = {}
         self._seen: Counter[int] = Counter()  # How many micro-batches each has given something to.
         self._resting_since: float | None = None
-        self._is_any_away = False
+        self._is_any_away = is_any_away
 
     @property
     def poll_seconds(self) -> float:

@@ -113,6 +113,7 @@ class Running:
                 self.query.first_reading,
                 logs,
                 asked_millis=clock.micros() // 1_000,
+                is_any_away=self._is_any_away,
             )
             self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
             if not backlog.poll_seconds:
