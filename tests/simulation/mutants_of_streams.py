@@ -495,7 +495,7 @@ OF_TABLES = (
         "if count_staged(connection, self.address, table) != page.rows:",
         "if False:",
         make=a_table,
-        seed=10,
+        seed=31,
     ),
     Mutant(
         "rows that a crash of the server has taken are not made again",

@@ -72,6 +72,7 @@ class Server:
         self.connections: list[Connection] = []
         self._faults, self._left = faults, _FAULTS_MAX
         self._away_until = 0
+        self._crashes_left = 2
 
     def connect(self, address: Any, **more: Any) -> Connection:
         """Stands in for `penstock_spark.formats.database.postgres.connect`."""
@@ -89,7 +90,12 @@ class Server:
         if not self._left or self.random.random() >= chance:
             return ""
         self._left -= 1
-        return self.random.choice(("before", "after", "after", "crash"))
+        fate = self.random.choice(("before", "after", "after", "crash"))
+        if fate == "crash":
+            self._crashes_left -= 1
+            # After the third one, the writer would give up.
+            return fate if self._crashes_left >= 0 else "before"
+        return fate
 
     @property
     def breaks(self) -> int:

@@ -271,8 +271,11 @@ class Driver:
                 self.world.wait(None, lambda: self.simulation.is_fed or is_over())
             else:
                 self.world.wait(life.at, is_over)
+            # A drain that an earlier run has begun goes on: what has come since then came too late.
+            is_first = result.state == PipelineState.RUNNING
             result.drain()
-            self.simulation.drained(self)
+            if is_first:
+                self.simulation.drained(self)
             self._join()
 
     def _join(self) -> None:
