@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, Step, describe
@@ -96,7 +96,15 @@ STREAM_PASSES = (
 @dataclass(frozen=True)
 class Compiled:
     plan: Plan | StreamPlan
-    changes: tuple[str, ...]
+    graph: Graph  # What was compiled,
+    target: Target  # and for what.
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """A line for each pass that changed something; only people ask, so the passes run again for that."""
+        optimised, lines = rewritten(self.graph, PASSES, self.target)
+        more = () if self.target.is_batch else rewritten(optimised, STREAM_PASSES, self.target)[1]
+        return (*lines, *more)
 
     def show(self) -> str:
         return show_stream_plan(self.plan) if isinstance(self.plan, StreamPlan) else show_plan(self.plan)
@@ -104,21 +112,19 @@ class Compiled:
 
 def compiled(graph: Graph, target: Target) -> Compiled:
     """The plan of a graph that `penstock_spark.supported.check` has accepted."""
-    optimised, changes = rewritten(graph, PASSES, target)
+    optimised = optimise(graph, target)
     if target.is_batch:
-        return Compiled(batch_plan(optimised, target), changes)
-    main, more_changes = rewritten(optimised, STREAM_PASSES, target)
+        return Compiled(batch_plan(optimised, target), graph, target)
+    main = optimise(optimised, target, STREAM_PASSES)
     aside = side_views(optimised)
     views = None if aside is None else batch_plan(aside, target)
-    return Compiled(replace(levels(main, target.mode), views=views), (*changes, *more_changes))
+    return Compiled(replace(levels(main, target.mode), views=views), graph, target)
 
 
 def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:
     """The graph after the passes that apply to a target, and a line for each pass that changed something."""
     lines = []
-    for each in passes:
-        if each.switch in target.without or not each.serves(target):
-            continue
+    for each in _serving(passes, target):
         after = each.rewrite(graph, target)
         if changes := _changes(graph, after):
             lines.append(f"{each.name}: {'; '.join(changes)}")
@@ -126,8 +132,14 @@ def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Gra
     return graph, tuple(lines)
 
 
-def optimise(graph: Graph, target: Target = Target()) -> Graph:
-    return rewritten(graph, PASSES, target)[0]
+def optimise(graph: Graph, target: Target = Target(), passes: Iterable[Pass] = PASSES) -> Graph:
+    for each in _serving(passes, target):
+        graph = each.rewrite(graph, target)
+    return graph
+
+
+def _serving(passes: Iterable[Pass], target: Target) -> Iterator[Pass]:
+    return (each for each in passes if each.switch not in target.without and each.serves(target))
 
 
 def batch_plan(graph: Graph, target: Target = Target()) -> Plan:

@@ -208,6 +208,28 @@ def test_a_source_that_is_away_for_a_while(folder: Path) -> None:
     result.cancel()
 
 
+def test_a_finite_stream_does_not_end_while_its_source_is_away(folder: Path) -> None:
+    """A simulated log found it: what was there and not read was lost."""
+    add(folder, "a", "1 a", "2 a", "3 a")
+    into: list[Any] = []
+
+    def take(elements: list[Any], number: int) -> None:
+        into.extend(elements)
+        if elements == [(1, "a")]:
+            (folder / "away").touch()
+
+    pipeline = beam.Pipeline(options=options("streaming"))
+    read = ReadFromSource(Files(folder)).as_stream(max_records_per_batch=1, ends=True)
+    _ = pipeline | read | beam.io.ForEachBatch(take)
+    result = pipeline.run()
+    wait_for((folder / "away").exists, result)
+    result.wait_until_finish(duration=2_000)
+    assert result.state == "RUNNING"
+    (folder / "away").unlink()
+    assert result.wait_until_finish(duration=60_000) == "DONE"
+    assert into == [(1, "a"), (2, "a"), (3, "a")]
+
+
 def test_a_source_that_stays_away(folder: Path) -> None:
     add(folder, "a", "1 a")
     into: list[Any] = []

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.shipping.code_pickler import CodePickler
 from penstock_spark.shipping.user_modules import pickle_by_value_modules
 from penstock_spark.worker.batch import dumps_with_code
@@ -61,6 +62,17 @@ def test_functions_that_workers_can_import_travel_as_names() -> None:
     written = dumps_with_code(of_this_module)
     assert pickle.loads(written) is of_this_module
     assert len(written) < 100
+
+
+def test_class_methods_travel_as_names_of_their_class() -> None:
+    """cloudpickle sends their code, and each time of a program carried it."""
+    written = dumps_with_code([Timestamp(1), Duration(2)])
+    assert pickle.loads(written) == [Timestamp(1), Duration(2)]
+    assert len(written) < 200
+
+
+def test_a_method_of_an_object_travels_with_it() -> None:
+    assert pickle.loads(dumps_with_code(Path("a").joinpath))("b") == Path("a/b")
 
 
 def test_modules_of_cached_functions_are_found() -> None:

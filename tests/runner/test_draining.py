@@ -28,7 +28,9 @@ def backlog(folder: Path, *limited: bool, newest_first: bool = False) -> Backlog
         )  # type: ignore[arg-type]
         for number, each in enumerate(limited)
     ]
-    return Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS, planned_before=100)
+    made = Backlog(readings, 1, DiskPlace(folder), ASKED_MILLIS)
+    made.begin(100)
+    return made
 
 
 def progress(number: int, *sources: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +70,64 @@ def test_a_source_that_names_its_latest_offset_is_read_when_it_has_come_so_far(t
     left.see_progress(progress(102, source(kafka % (2, 2), kafka % (3, 5), kafka % (9, 9))))
     assert left.labels() == ["Read 0"]
     left.see_progress(progress(103, source(kafka % (3, 5), kafka % (4, 6), kafka % (9, 9))))
+    assert left.labels() == []
+
+
+def test_a_source_that_does_not_know_its_latest_offset_may_know_it_later(tmp_path: Path) -> None:
+    left = backlog(tmp_path, True)
+    left.see_progress(progress(101, source("1", "2")))
+    left.see_progress(progress(102, source("2", "3", "4")))
+    assert left.labels() == ["Read 0"]
+    left.see_progress(progress(103, source("3", "4", "9")))
+    assert left.labels() == []
+
+
+def test_a_source_that_was_away_before_is_not_read(tmp_path: Path) -> None:
+    reading = Opened(None, SimpleNamespace(origin="Read"), False)  # type: ignore[arg-type]
+    left = Backlog([reading], 1, DiskPlace(tmp_path), ASKED_MILLIS, is_any_away=True)
+    left.begin(100)
+    for now in (0.0, 5.0):
+        left.see_status(True, now)
+    assert left.labels() == ["Read"]
+
+
+def test_what_a_source_has_announced_is_read_in_the_next_micro_batch(tmp_path: Path) -> None:
+    announcing = Opened(None, SimpleNamespace(origin="Read"), False, announces=True)  # type: ignore[arg-type]
+    left = Backlog([announcing], 1, DiskPlace(tmp_path), ASKED_MILLIS)
+    left.begin(100)
+    left.see_progress(progress(101, source('{"a": 7}', '{"a": 7, "b": 0}')))
+    assert left.labels() == ["Read"]
+    left.see_progress(progress(102, source('{"a": 7, "b": 0}', '{"a": 7, "b": 5}')))
+    assert left.labels() == []
+
+
+def test_what_a_source_has_seen_before_tells_nothing(tmp_path: Path) -> None:
+    polled = Opened(None, SimpleNamespace(origin="Read"), False, poll_seconds=5.0)  # type: ignore[arg-type]
+    left = Backlog([polled], 1, DiskPlace(tmp_path), ASKED_MILLIS)
+    assert left.poll_seconds == 5.0
+    left.see_progress(progress(101, source("1", "1")))
+    for now in (0.0, 4.0):
+        left.see_status(True, now)
+    assert left.labels() == ["Read"]
+    left.begin(102)
+    left.see_progress(progress(102, source("1", "1")))
+    assert left.labels() == ["Read"]
+    left.see_progress(progress(103, source("1", "1")))
+    assert left.labels() == []
+
+
+def test_a_source_that_cannot_be_reached_is_not_read(tmp_path: Path) -> None:
+    left = backlog(tmp_path, True, False)
+    here, away = '{"position": 7}', '{"position": 7, "away": 1}'
+    left.see_progress(progress(101, source(away, away), source(here, away)))
+    for now in (0.0, 5.0):
+        left.see_status(True, now)
+    assert left.labels() == ["Read 0", "Read 1"]
+    left.see_progress(progress(102, source(away, here), source(away, here)))
+    # One without a limit gives everything with that.
+    assert left.labels() == ["Read 0"]
+    for now in (6.0, 8.0):
+        left.see_status(True, now)
     assert left.labels() == []
 
 

@@ -147,6 +147,7 @@ def test_the_last_snapshot_of_a_run_that_failed_says_so_before_anybody_who_waits
     assert made.look() == last
 
 
+AWAY = '{"format": 1, "position": 7, "away": 1}'
 CLOCKED = {"is_finite": True}
 ENDS_WHEN_READ = {"is_finite": True, "ends_when_read": True}
 STAGED = {"is_finite": True, "is_staged": True}
@@ -159,6 +160,7 @@ STAGED = {"is_finite": True, "is_staged": True}
         (ENDS_WHEN_READ, ("1", "1"), True, False),  # Something may have arrived since it was planned.
         (ENDS_WHEN_READ, ("1", "2"), False, False),
         (ENDS_WHEN_READ, (None, "1"), False, False),
+        (ENDS_WHEN_READ, (AWAY, AWAY), False, False),  # It could not be reached.
         (STAGED, ("1", "1"), False, True),  # An earlier run has read its end, and died before it noted that.
         (STAGED, ("1", "1"), True, True),
         (STAGED, ("1", "2"), False, False),

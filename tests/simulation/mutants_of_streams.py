@@ -16,8 +16,14 @@ from unittest import mock
 
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
+from penstock.io.ranges import NumberedSource
 from penstock_spark.checkpoints import folder, lease
 from penstock_spark.files.place import Place
+from penstock_spark.formats.database import errors
+from penstock_spark.formats.database.postgres import PostgresWriter
+from penstock_spark.formats.ranges import reading
+from penstock_spark.formats.ranges.positions import Positions
+from penstock_spark.formats.ranges.stream import Planner
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports import metrics
 from penstock_spark.runs.draining import Backlog
@@ -100,6 +106,25 @@ def a_state(seed: int) -> Program:
     return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("states",)),), lives=(END,))
 
 
+def _changed(seed: int, **changes: Any) -> Program:
+    program = random_program(seed)
+    lives = tuple(replace(life, shape=0) for life in program.lives)
+    return replace(program, shapes=(replace(program.shapes[0], **changes),), lives=lives)
+
+
+def a_table(seed: int) -> Program:
+    return _changed(seed, table_too=True)
+
+
+def a_log(seed: int) -> Program:
+    return _changed(seed, source="log")
+
+
+def a_log_that_is_asked_seldom(seed: int) -> Program:
+    drain = Life("drain", 0.5 * (seed % 12))
+    return replace(_changed(seed, source="log", poll=3.0, ends=False), lives=(drain, END))
+
+
 def a_crash_between_two_names(seed: int) -> Program:
     return Program((Shape(grouping="none"),), AT_ONCE, (Life("crash", 17.0 + seed % 14), END))
 
@@ -175,7 +200,7 @@ KNOWN = (
         "take_lease",
         "if not take_over and _is_held(place, earlier, timing):",
         "if False:",
-        seed=8,
+        seed=28,
     ),
     Mutant(
         "a run that takes over does not wait",
@@ -183,7 +208,7 @@ KNOWN = (
         "take_lease",
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
-        seed=12,
+        seed=32,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -192,7 +217,6 @@ KNOWN = (
         "self._beat()",
         "pass",
         make=a_second_driver_elsewhere,
-        seed=2,
     ),
     Mutant(
         "a drain ends the sources at once",
@@ -200,7 +224,7 @@ KNOWN = (
         "_is_drained",
         "if self._backlog.labels():",
         "if False:",
-        seed=39,
+        seed=22,
     ),
     Mutant(
         "a run that has ended goes on",
@@ -211,13 +235,21 @@ KNOWN = (
         seed=1,
     ),
     Mutant(
+        "a run fails if another one has noted the end",
+        folder.Checkpoint,
+        "note_end",
+        "if ENDED not in self.place.names():",
+        "if True:",
+        seed=503878,
+    ),
+    Mutant(
         "reports count before their micro-batch is written",
         Running,
         "_fold",
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
-        seed=5,
+        seed=11,
         also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
     ),
     Mutant(
@@ -227,7 +259,7 @@ KNOWN = (
         "self.checkpoint.last_begun) + 1",
         "-1)",
         make=input_that_comes_between_two_runs,
-        seed=4,
+        seed=1,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
@@ -236,7 +268,6 @@ KNOWN = (
         "self.query.readings[number].ends_when_read",
         "False",
         make=input_that_comes_between_two_finite_runs,
-        seed=2,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -275,7 +306,7 @@ ORDER = (
         "elif may_be_again:",
         "elif False:",
         make=a_watermark_that_waits_longer,
-        seed=6,
+        seed=5,
     ),
     Mutant(
         "files have no number of the micro-batch",
@@ -290,7 +321,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
-        seed=1,
+        seed=2,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -371,7 +402,7 @@ ORDER = (
         "take_snapshots",
         "held.pop(key)",
         "held[key]",
-        seed=13,
+        seed=2,
     ),
     Mutant(
         "the watermark passes what holds it",
@@ -408,7 +439,7 @@ OF_PARTS = (
         "{window for window in windows if machine.is_gone(window, times)}",
         "set()",
         make=a_side_input,
-        seed=9,
+        seed=1,
     ),
     Mutant(
         "what a key waits for is not stored",
@@ -430,4 +461,170 @@ OF_PARTS = (
 )
 """Breaks of what single parts keep from one micro-batch to the next."""
 
-MUTANTS = (*KNOWN, *ORDER, *OF_PARTS)
+OF_TABLES = (
+    Mutant(
+        "the rows are committed before the number of their micro-batch",
+        PostgresWriter,
+        "commit",
+        "self._merge(connection, pages)",
+        "self._merge(connect(self.address), pages)",
+        make=a_table,
+        seed=1,
+    ),
+    Mutant(
+        "the number of a micro-batch is committed before its rows",
+        PostgresWriter,
+        "_is_next",
+        "if connection.execute(update,",
+        "if connect(self.address).execute(update,",
+        make=a_table,
+    ),
+    Mutant(
+        "a micro-batch that is in the table is written again",
+        PostgresWriter,
+        "_is_next",
+        "return False",
+        "return True",
+        make=a_table,
+        seed=3,
+    ),
+    Mutant(
+        "nobody counts the rows that a crash of the server may have taken",
+        PostgresWriter,
+        "_merge",
+        "if count_staged(connection, self.address, table) != page.rows:",
+        "if False:",
+        make=a_table,
+        seed=31,
+    ),
+    Mutant(
+        "rows that a crash of the server has taken are not made again",
+        errors,
+        "are_rows_lost",
+        "if isinstance(error, RowsLost):",
+        "if False:",
+        make=a_table,
+        seed=10,
+    ),
+    Mutant(
+        "a driver takes the tables of its tasks for dropped",
+        PostgresWriter,
+        "tidy",
+        "if self._is_tidy and not self._has_left:",
+        "if True:",
+        make=a_table,
+        seed=21,
+    ),
+    Mutant(
+        "tables that could not be dropped stay",
+        PostgresWriter,
+        "tidy",
+        "self._has_left = True",
+        "pass",
+        make=a_table,
+        seed=140,
+    ),
+    Mutant(
+        "the tables of a driver that has died stay",
+        PostgresWriter,
+        "_begin",
+        "if other != self.driver and _try_lock(connection, other):",
+        "if False:",
+        make=a_table,
+        seed=117,
+    ),
+)
+"""Breaks of what a table of a database keeps, and in which order."""
+
+OF_LOGS = (
+    Mutant(
+        "a micro-batch that comes again reads what has come since",
+        Positions,
+        "ranges",
+        "self._source.ranges(start, end, self._parallelism)",
+        "self._source.ranges(start, self._source.last_position(end, None), self._parallelism)",
+        make=a_log,
+    ),
+    Mutant(
+        "a new partition is read from where it ends",
+        NumberedSource,
+        "last_position",
+        "partition: first for partition, (first, _) in bounds.items()",
+        "partition: end for partition, (_, end) in bounds.items()",
+        make=a_log,
+        seed=2,
+    ),
+    Mutant(
+        "a range that breaks off gives its first elements again",
+        reading._Reading,
+        "_next_new",
+        "iter(self._source.read(self._piece)), self._given",
+        "iter(self._source.read(self._piece)), 0",
+        make=a_log,
+        seed=15,
+    ),
+    Mutant(
+        "a source that cannot be reached has nothing new",
+        Planner,
+        "latest",
+        "if not self.positions.is_away:",
+        "if True:",
+        make=a_log,
+        seed=49,
+    ),
+    Mutant(
+        "a source that cannot be reached has been read",
+        Running,
+        "_is_read",
+        'if is_away(source["endOffset"]):',
+        "if False:",
+        make=a_log,
+        seed=29,
+        also=(
+            Mutant(
+                "a query rests that waits for a source",
+                Running,
+                "_ends_by_pausing",
+                "if self._is_any_away or self._last_finished() not in (None, self._batch):",
+                "if False:",
+            ),
+        ),
+    ),
+    Mutant(
+        "a drain trusts what a source has seen before",
+        Backlog,
+        "poll_seconds",
+        "max((reading.poll_seconds for reading in self._readings), default=0.0)",
+        "0.0",
+        make=a_log_that_is_asked_seldom,
+        seed=2,
+    ),
+    Mutant(
+        "a drain does not know that a source was away before",
+        Running,
+        "drain",
+        "is_any_away=self._is_any_away",
+        "is_any_away=False",
+        seed=516199,
+    ),
+    Mutant(
+        "a drain takes what is announced for read",
+        Backlog,
+        "_is_read",
+        "return self._seen[number] > self._readings[number].announces",
+        "return True",
+        seed=501560,
+    ),
+    Mutant(
+        "a drain does not wait for a source that cannot be reached",
+        Backlog,
+        "_is_read",
+        "if is_away(end):",
+        "if False:",
+        make=a_log,
+        seed=59,
+    ),
+)
+"""Breaks of how a source that a user has written is read."""
+
+MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS)

@@ -18,9 +18,15 @@ from penstock_spark.files.file_system import LocalFiles
 
 def plain(path: str) -> str:
     """A path without its scheme and host."""
+    return "/" + "/".join(_parts(path))
+
+
+@functools.lru_cache(maxsize=50_000)
+def _parts(path: str) -> tuple[str, ...]:
+    """The names of a path, from the root on."""
     if "://" in path:
         path = "/" + path.partition("://")[2].partition("/")[2]
-    return posixpath.normpath(path)
+    return tuple(name for name in posixpath.normpath(path).split("/") if name)
 
 
 @dataclass(eq=False)
@@ -46,11 +52,7 @@ class Disk:
     # Looks.
 
     def find(self, path: str) -> File | Folder | None:
-        node: File | Folder | None = self.root
-        for name in plain(path).split("/")[1:]:
-            if name:
-                node = node.children.get(name) if isinstance(node, Folder) else None
-        return node
+        return self._found(_parts(path))
 
     def names(self, folder: str) -> list[str]:
         node = self.find(folder)
@@ -69,8 +71,8 @@ class Disk:
     # Changes.
 
     def put(self, path: str, content: bytes, makes_folders: bool = True) -> None:
-        folder, name = posixpath.split(plain(path))
-        node = self._folder(folder) if makes_folders else self.find(folder)
+        *folder, name = _parts(path)
+        node = self._folder(folder) if makes_folders else self._found(folder)
         if not isinstance(node, Folder):
             raise FileNotFoundError(2, "No such file or directory", path)
         if isinstance(node.children.get(name), Folder):
@@ -81,13 +83,13 @@ class Disk:
         self.version += 1
 
     def make(self, path: str) -> None:
-        self._folder(plain(path))
+        self._folder(_parts(path))
 
     def move(self, source: str, target: str, replaces: bool) -> bool:
         """Renames a file or a folder; False if there is none, or if the target exists and may not be replaced."""
         found, there = self.find(source), self.find(target)
-        new_folder, new_name = posixpath.split(plain(target))
-        parent = self.find(new_folder)
+        *new_folder, new_name = _parts(target)
+        parent = self._found(new_folder)
         if found is None or not isinstance(parent, Folder) or (there is not None and not replaces):
             return False
         self.drop(source)
@@ -97,8 +99,8 @@ class Disk:
         return True
 
     def drop(self, path: str) -> None:
-        folder, name = posixpath.split(plain(path))
-        node = self.find(folder)
+        *folder, name = _parts(path)
+        node = self._found(folder)
         if isinstance(node, Folder) and node.children.pop(name, None) is not None:
             node.changed_millis = self.millis()
             self.version += 1
@@ -106,14 +108,21 @@ class Disk:
     def millis(self) -> int:
         return (self.world.now_micros + self.world.set_by_micros) // 1_000
 
-    def _folder(self, path: str) -> Folder:
+    def _found(self, names: Sequence[str]) -> File | Folder | None:
+        node: File | Folder | None = self.root
+        for name in names:
+            node = node.children.get(name) if isinstance(node, Folder) else None
+        return node
+
+    def _folder(self, names: Sequence[str]) -> Folder:
         node = self.root
-        for name in path.split("/")[1:]:
-            if not name:
-                continue
-            child = node.children.setdefault(name, Folder(self.millis()))
+        for name in names:
+            child = node.children.get(name)
+            if child is None:
+                child = node.children[name] = Folder(self.millis())
+                self.version += 1
             if not isinstance(child, Folder):
-                raise NotADirectoryError(20, "Not a directory", path)
+                raise NotADirectoryError(20, "Not a directory", "/" + "/".join(names))
             node = child
         return node
 
@@ -232,7 +241,7 @@ class HadoopPath:
         return Hadoop(self.disk)
 
     def getName(self) -> str:
-        return posixpath.basename(self.text)
+        return self.text.rpartition("/")[2]
 
     def toString(self) -> str:
         return self.text

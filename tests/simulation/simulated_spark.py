@@ -114,6 +114,16 @@ class Source:
         """What each task gets: rows for shards, or records for the function."""
         raise NotImplementedError
 
+    def newest(self) -> Any:
+        """The offset of all that there is, for reports; None if it is unknown."""
+
+    def committed(self, end: Any) -> None:
+        """The query will not read again what is before an offset."""
+
+    def shown(self, offset: Any) -> Any:
+        """An offset in a report."""
+        return offset
+
 
 @dataclass(eq=False)
 class Numbers(Source):
@@ -192,6 +202,7 @@ class Files(Source):
             self._entries.append(entry)
         self._seen = {name for entry in self._entries for name, _ in entry}
         self._looked: tuple[int, ...] = ()
+        self._version = -1  # Of the disk, when somebody last asked for news.
 
     def _entry(self, query: Query, number: int) -> list[tuple[str, int]] | None:
         for name in (str(number), f"{number}.compact"):
@@ -204,7 +215,7 @@ class Files(Source):
     def latest(self, before: Any, query: Query) -> Any:
         chosen, self._unread = self._unread, []
         if not chosen:
-            self._looked = self._state(query)
+            self._looked, self._version = self._state(query), -1
             query.world.look(f"list {self.folder}")
             folder = query.disk.find(self.folder)
             found = sorted(folder.children.items()) if isinstance(folder, Folder) else []
@@ -239,7 +250,10 @@ class Files(Source):
         self._seen.update(name for name, _ in chosen)
 
     def has_news(self, before: Any, query: Query) -> bool:
-        return bool(self._unread) or self._state(query) != self._looked
+        if self._version != query.disk.version:
+            self._version = query.disk.version
+            self._is_changed = self._state(query) != self._looked
+        return bool(self._unread) or self._is_changed
 
     def _state(self, query: Query) -> tuple[int, ...]:
         folder = query.disk.find(self.folder)
@@ -577,6 +591,7 @@ class Query:
             source.begin(self, number)
         self._offsets: tuple[Any, ...] = (None,) * len(self.sources)
         self._number = 0
+        self._newest: tuple[Any, ...] = (None,) * len(self.sources)
         again = self._recovered()
         while not self._stops:
             began_micros = self.world.now_micros + self.world.set_by_micros
@@ -630,6 +645,9 @@ class Query:
         clock_micros = self.now_micros()
         entry = json.dumps({"clock": clock_micros, "offsets": ends}).encode()
         self.log(f"{self.location}/offsets", str(self._number), entry)
+        self._newest = tuple(source.newest() for source in self.sources)
+        for source, before in zip(self.sources, self._offsets, strict=True):
+            source.committed(before)
         return Planned(self._number, clock_micros, self._offsets, ends)
 
     def _rest(self) -> None:
@@ -660,11 +678,13 @@ class Query:
             "sources": [
                 {
                     "description": source.description,
-                    "startOffset": start,
-                    "endOffset": end,
-                    "latestOffset": None,
+                    "startOffset": source.shown(start),
+                    "endOffset": source.shown(end),
+                    "latestOffset": source.shown(newest),
                 }
-                for source, start, end in zip(self.sources, planned.starts, planned.ends, strict=True)
+                for source, start, end, newest in zip(
+                    self.sources, planned.starts, planned.ends, self._newest, strict=True
+                )
             ],
         }
 

@@ -6,6 +6,7 @@ file. Who goes on is a matter of the seed, so a seed repeats everything that hap
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import uuid
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from random import Random
 from typing import Any
 
 from penstock.base.clock import Clock
+from penstock.metrics.execution import set_current
 
 START_MICROS = 1_700_000_000_000_000
 NEVER = 1 << 62
@@ -56,9 +58,10 @@ class Chances:
     straggler: float = 0.02  # The other attempt of a task goes on when the task is long done.
     lost: float = 0.03  # Rows that were kept have to be computed again.
     pause: float = 0.004  # A process stands still for a while.
+    broken: float = 0.03  # A connection to something beside Spark breaks.
 
 
-CALM = Chances(0.0, 0.0, 0.0, 0.0, 0.0)
+CALM = Chances(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(eq=False)
@@ -79,6 +82,38 @@ class Actor:
         if self.process is not None and self.process.is_dead:
             return True
         return self.until_micros <= now_micros or (self.ready is not None and self.ready())
+
+
+class _Thread:
+    """A thread of ours, which is used again for other actors: to start one takes longer than most actors do."""
+
+    _free: list[_Thread] = []
+    _own = threading.local()
+
+    def __init__(self) -> None:
+        self._has_work = threading.Lock()
+        self._has_work.acquire()
+        self._work: Callable[[], None] = lambda: None
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    @classmethod
+    def run_next(cls, work: Callable[[], None]) -> None:
+        thread = cls._free.pop() if cls._free else cls()
+        thread._work = work
+        thread._has_work.release()
+
+    @classmethod
+    def is_free_again(cls) -> None:
+        """Called by the thread itself, while nobody else has the turn."""
+        cls._free.append(cls._own.thread)
+
+    def _follow(self) -> None:
+        self._own.thread = self
+        while True:
+            self._has_work.acquire()
+            # What an earlier actor has left in the thread is not there for the next one.
+            set_current(None)
+            contextvars.Context().run(self._work)
 
 
 class World:
@@ -109,7 +144,7 @@ class World:
     def start(self, name: str, process: Process | None, target: Callable[[], None]) -> Actor:
         actor = Actor(name, process, target)
         self.actors.append(actor)
-        threading.Thread(target=self._run, args=(actor,), daemon=True).start()
+        _Thread.run_next(lambda: self._run(actor))
         return actor
 
     def wait(self, seconds: float | None = None, ready: Callable[[], bool] | None = None) -> None:
@@ -197,7 +232,9 @@ class World:
         finally:
             actor.is_over = True
             self.actors.remove(actor)
-            self._next(actor).turn.release()
+            following = self._next(actor)
+        _Thread.is_free_again()
+        following.turn.release()
 
     def _check(self, me: Actor) -> None:
         if me is self.me:

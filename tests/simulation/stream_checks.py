@@ -13,10 +13,21 @@ from typing import Any
 from simulated_disk import File
 from simulated_drivers import Simulation
 from stream_parts import ORACLES, Moment
-from stream_programs import INPUT, MODES, TRIGGERS, WINDOWS, Shape, event_time, late_line, line_of, parsed
+from stream_programs import (
+    INPUT,
+    MODES,
+    TABLE,
+    TRIGGERS,
+    WINDOWS,
+    Shape,
+    event_time,
+    late_line,
+    line_of,
+    parsed,
+    policy_of,
+)
 
 import penstock as beam
-from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import (
@@ -48,12 +59,18 @@ class Committed:
 
     number: int
     clock_micros: int
-    lines: tuple[str, ...]  # What it read, in order.
-    files: tuple[str, ...]
+    parts: tuple[
+        tuple[str, tuple[str, ...]], ...
+    ]  # What it read, in order, by partition; for files there is one.
+    files: tuple[str, ...]  # The files, or what came to a log at once, if it has read all of it.
     commands: tuple[str, ...]
     has_beat: bool
     shape: Shape  # Of the driver that committed it.
     driver: int  # The number of that driver.
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(line for _, lines in self.parts for line in lines)
 
 
 def check(simulation: Simulation) -> None:
@@ -62,9 +79,12 @@ def check(simulation: Simulation) -> None:
     _ends_are_true(simulation, batches)
     _every_file_is_read_once(simulation, batches)
     _a_drain_reads_everything(simulation, batches)
-    _sinks_have(simulation, batches)
-    _watermarks_and_drops_are_right(simulation, batches)
+    played = list(_played(simulation, batches))
+    _sinks_have(simulation, played)
+    _table_has(simulation, played)
+    _watermarks_and_drops_are_right(simulation, played)
     _nothing_is_left_over(simulation, batches)
+    _no_table_of_a_task_is_left(simulation)
 
 
 # What has happened, as the disk tells.
@@ -88,6 +108,42 @@ def _files_of(simulation: Simulation, source: int, start: Any, end: Any) -> Iter
                 yield entry["path"], entry["timestamp"]
 
 
+def _of_files(simulation: Simulation, source: int, start: Any, end: Any) -> tuple[Any, tuple[str, ...]]:
+    """What a micro-batch has read between two offsets, and the names of the files."""
+    files = list(_files_of(simulation, source, start, end))
+    lines = tuple(
+        line
+        for name, _ in sorted(files, key=lambda file: (file[1], file[0]))
+        for line in _content(simulation, f"{INPUT}/{name}").splitlines()
+    )
+    return ((("", lines),) if lines else ()), tuple(name for name, _ in files)
+
+
+def _of_log(simulation: Simulation, source: int, start: Any, end: Any) -> tuple[Any, tuple[str, ...]]:
+    """The same for a log, whose records do not change; each partition counts, also one without new records."""
+    before, after = (_position(each) for each in (start, end))
+    asks_once = simulation.program.shapes[0].asks_once
+    if start == end or (start is None and asks_once):
+        # The first micro-batch of a stream that keeps where it begins reads nothing.
+        return (), ()
+    # Each partition begins with its first record, also one that is new.
+    parts = []
+    for name, last in sorted(after.items()):
+        first = before.get(name, 0)
+        parts.append((name, tuple(simulation.log.partitions[name].records[first:last])))
+    names = tuple(
+        name
+        for name, (partition, last) in simulation.appended.items()
+        if before.get(partition, 0) < last <= after.get(partition, 0)
+    )
+    return tuple(parts), names
+
+
+def _position(offset: Any) -> dict[str, int]:
+    position = None if offset is None else offset["position"]
+    return position if isinstance(position, dict) else {}
+
+
 def committed(simulation: Simulation) -> Iterator[Committed]:
     commits = {int(name) for name in simulation.disk.names(f"{SPARK}/commits") if name.isdecimal()}
     before: list[Any] = []
@@ -101,12 +157,8 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
         shape = simulation.program.shapes[shape_number]
         has_commands = shape.grouping != "none"
         reading = len(ends) - 1
-        files = list(_files_of(simulation, reading, before[reading], ends[reading]))
-        lines = [
-            line
-            for name, _ in sorted(files, key=lambda file: (file[1], file[0]))
-            for line in _content(simulation, f"{INPUT}/{name}").splitlines()
-        ]
+        read = _of_log if shape.source == "log" else _of_files
+        parts, names_read = read(simulation, reading, before[reading], ends[reading])
         commands = []
         if has_commands:
             at = len(ends) - 2
@@ -119,8 +171,8 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
         yield Committed(
             number,
             entry["clock"],
-            tuple(lines),
-            tuple(name for name, _ in files),
+            parts,
+            names_read,
             tuple(commands),
             beat >= 0 and has_commands and (ends[beat] or 0) > (before[beat] or 0),
             shape,
@@ -153,7 +205,7 @@ class Oracle:
 
     def play(self, batch: Committed) -> dict[str, Counter[str]]:
         """The lines of each sink: panes, late elements, and those of the parts."""
-        if not (batch.lines or batch.commands or batch.has_beat):
+        if not (batch.parts or batch.commands or batch.has_beat):
             return {}
         clock_micros = self._clock_micros = max(self._clock_micros, batch.clock_micros)
         before_micros = self.watermark_micros
@@ -194,13 +246,12 @@ class Oracle:
         return sum((part.dropped for part in self._parts.values()), self._dropped)
 
     def _watermark(self, batch: Committed) -> int:
-        policy: Any = BoundedDisorder(batch.shape.delay)
-        if batch.shape.idle is not None:
-            policy = IdleTimeout(policy, batch.shape.idle)
-        estimator = Estimator(policy)
+        estimator = Estimator(policy_of(batch.shape))
         before = self._state or estimator.start()
-        times = [event_time(line) * 1_000_000 for line in batch.lines]
-        news = estimator.observe(estimator.empty_summary, "", times, self._clock_micros) if times else None
+        news = estimator.empty_summary if batch.parts else None
+        for partition, lines in batch.parts:
+            times = [event_time(line) * 1_000_000 for line in lines]
+            news = estimator.observe(news, partition, times, self._clock_micros)
         if any(name in ("end", "drain") for name in batch.commands):
             news = estimator.end(news or estimator.empty_summary)
         reached = estimator.advance(before, news, self._clock_micros)
@@ -213,6 +264,27 @@ class Oracle:
         """The watermark of the output."""
         hold_micros = self._player.hold_micros
         return self.watermark_micros if hold_micros is None else min(self.watermark_micros, hold_micros)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a micro-batch has to give."""
+
+    batch: Committed
+    sinks: dict[str, Counter[str]]  # The lines of each.
+    dropped: Counter[DropReason]
+    output_micros: int  # The watermark of the output afterwards.
+
+
+def _played(simulation: Simulation, batches: list[Committed]) -> Iterator[Expected]:
+    oracle = Oracle(simulation.program.shapes[0])
+    for batch in batches:
+        before = oracle.dropped.copy()
+        found = oracle.play(batch) if batch.shape.grouping != "none" else {}
+        sinks = {"panes": Counter(), "late": Counter(), "lines": Counter(), **found}
+        if batch.shape.lines_too or batch.shape.grouping == "none":
+            sinks["lines"] = Counter(batch.lines)
+        yield Expected(batch, sinks, oracle.dropped - before, oracle.output_micros)
 
 
 # What has to be so.
@@ -230,7 +302,8 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
         failure = driver.result._running.failure if driver.result is not None else None
         is_broken = driver.life.fate == "full disk" and not driver.is_rival
         # A run that has stood still between its look at the lease and what it does then, may disturb the other one.
-        is_disturbed = isinstance(failure, FileNotFoundError) or "Concurrent update" in str(failure)
+        words = ("Concurrent update", "another run has taken over this stream")
+        is_disturbed = isinstance(failure, FileNotFoundError) or any(each in str(failure) for each in words)
         is_broken = is_broken or (simulation.has_stalled and is_disturbed)
         if (
             driver.outcome == PipelineState.FAILED
@@ -238,7 +311,8 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
             and not isinstance(failure, CheckpointTaken)
         ):
             raise Fault(f"{driver.process.name} fails: {failure!r}")
-    if not ended or (has_groupings and len(ended) > 1):
+    # One that stood still when its windows had fired may come to its end as well as the one that took over.
+    if not ended or (has_groupings and len(ended) > 1 and not simulation.has_stalled):
         outcomes = [(driver.life.fate, driver.outcome, driver.refusal) for driver in simulation.drivers]
         raise Fault(f"not one run has come to its end: {outcomes}")
     if has_groupings != simulation.has_ended:
@@ -272,15 +346,10 @@ def _a_drain_reads_everything(simulation: Simulation, batches: list[Committed]) 
                     raise Fault(f"at the {command} of the sources, {name} was not read")
 
 
-def _sinks_have(simulation: Simulation, batches: list[Committed]) -> None:
+def _sinks_have(simulation: Simulation, played: list[Expected]) -> None:
     """Every exact sink has what each micro-batch gives, once."""
     found = written(simulation)
-    oracle = Oracle(simulation.program.shapes[0])
-    for batch in batches:
-        expected = oracle.play(batch) if batch.shape.grouping != "none" else {}
-        expected = {"panes": Counter(), "late": Counter(), "lines": Counter(), **expected}
-        if batch.shape.lines_too or batch.shape.grouping == "none":
-            expected["lines"] = Counter(batch.lines)
+    for batch, expected in ((each.batch, each.sinks) for each in played):
         for sink, lines in expected.items():
             there = found.pop((sink, batch.number), Counter())
             if not _has_sink(batch.shape, sink) and _was_tried_with(simulation, batch.number, sink):
@@ -300,29 +369,67 @@ def _sinks_have(simulation: Simulation, batches: list[Committed]) -> None:
         raise Fault(f"files of micro-batches that were not committed: {sorted(found)}")
 
 
-def _watermarks_and_drops_are_right(simulation: Simulation, batches: list[Committed]) -> None:
+def _table_has(simulation: Simulation, played: list[Expected]) -> None:
+    """The table has what all micro-batches give, once."""
+    shape = simulation.program.shapes[0]
+    if not shape.table_too:
+        return
+    table = simulation.database.tables.get(TABLE)
+    rows = [] if table is None else table.rows
+    if shape.grouping == "none":
+        # The next run would go on, and not write this micro-batch again.
+        rows = [(number, line) for number, line in rows if number is None or number < len(played)]
+    there = Counter(line for _, line in rows)
+    of = "lines" if shape.grouping == "none" else "panes"
+    expected = sum((each.sinks[of] for each in played), Counter[str]())
+    if there != expected:
+        raise Fault(
+            f"the table: too much {sorted((there - expected).elements())}, "
+            f"too little {sorted((expected - there).elements())}"
+        )
+
+
+def _no_table_of_a_task_is_left(simulation: Simulation) -> None:
+    """A driver drops the tables of its tasks, and those of the drivers that were dead when it began.
+
+    If the database breaks off twice then, the next driver that writes there does.
+    """
+    good = (PipelineState.DONE, PipelineState.DRAINED)
+    number, last = [pair for pair in enumerate(simulation.drivers) if pair[1].result is not None][-1]
+    has_written = any(driver == number for tries in simulation.tried.values() for _, driver in tries)
+    if last.outcome not in good or not has_written:
+        return
+    one_by_one = not simulation.has_stalled and not any(life.rival for life in simulation.program.lives)
+    database = simulation.database
+    for name, table in database.tables.items():
+        is_dropped = one_by_one or table.maker is last.process
+        is_excused = table.is_of_straggler or database.breaks >= table.breaks_before + 2
+        if name != TABLE and is_dropped and not is_excused:
+            raise Fault("the table of a task is left over")
+
+
+def _watermarks_and_drops_are_right(simulation: Simulation, played: list[Expected]) -> None:
     """The watermark of the output is where the oracle has it, and each driver counts what was dropped in its tries."""
     shape = simulation.program.shapes[0]
     if shape.grouping == "none":
         return
-    oracle, dropped = Oracle(shape), {}
-    for batch in batches:
-        before = oracle.dropped.copy()
-        oracle.play(batch)
-        dropped[batch.number] = oracle.dropped - before
+    dropped = {each.batch.number: each.dropped for each in played}
+    for batch, output_micros in ((each.batch, each.output_micros) for each in played):
         told = simulation.told.get((batch.number, batch.driver), ())
         if told and shape.mode == "streaming":
             leaving = {each.leaving_micros for each in told}
-            if min(leaving) != oracle.output_micros:
+            if min(leaving) != output_micros:
                 raise Fault(
-                    f"the output's watermark is {min(leaving)} and not {oracle.output_micros} "
+                    f"the output's watermark is {min(leaving)} and not {output_micros} "
                     f"after the micro-batch {batch.number}"
                 )
     for number, driver in enumerate(simulation.drivers):
         if driver.outcome not in (PipelineState.DONE, PipelineState.DRAINED):
             continue
         tried = [
-            batch.number for batch in batches if (driver.life.shape, number) in simulation.tried[batch.number]
+            each.batch.number
+            for each in played
+            if (driver.life.shape, number) in simulation.tried[each.batch.number]
         ]
         counts = driver.result._running.snapshot()
         for reason, name in DROPPED.items():
@@ -361,12 +468,16 @@ def written(simulation: Simulation) -> dict[tuple[str, int], Counter[str]]:
 
 def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> None:
     others = [name for name in simulation.disk.names("/out") if not _NAME.match(name)]
-    # Whoever dies between the last file of a temporary folder and the folder leaves an empty folder without a mark.
+    # Whoever dies between the last file of a temporary folder and the folder leaves an empty folder without a mark, and
+    # whoever dies while it writes the mark, a folder with a mark that says nothing: both stay for a month.
     others = [
         name
         for name in others
         if isinstance(simulation.disk.find(f"/out/{name}"), File)
-        or any(simulation.disk.files_below(f"/out/{name}"))
+        or any(
+            _content(simulation, f"/out/{name}/{file}")
+            for file in simulation.disk.files_below(f"/out/{name}")
+        )
     ]
     machines = {driver.process.machine for driver in simulation.drivers}
     if others and len(machines) == 1 and not simulation.has_stalled:

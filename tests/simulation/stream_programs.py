@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
+from simulated_database import URL
+from simulated_log import Records
 from simulated_world import START_MICROS
 from stream_parts import ORACLES, lines_of
 
 import penstock as beam
-from penstock.io import ForEachBatch
+from penstock.io import ForEachBatch, ReadFromSource
+from penstock.io.database import WriteToDatabase
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
@@ -27,6 +30,7 @@ from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, Sl
 from penstock_spark.runner import SparkRunner
 
 START = START_MICROS // 1_000_000
+TABLE = "lines"
 INPUT, OUTPUT, CHECKPOINT = "/in", "/out", "sim://disk/checkpoint"
 
 WINDOWS = {
@@ -60,7 +64,12 @@ class Shape:
     parts: tuple[str, ...] = ()  # What else it does: see `stream_parts`.
     delay: int = 3  # Of the watermark, in seconds.
     idle: int | None = None  # After how many seconds without input the watermark follows the clock.
-    files_per_batch: int | None = None
+    files_per_batch: int | None = None  # For a log, the records.
+    source: str = "files"  # Or ``log``, with partitions that appear one after the other.
+    by_partition: bool = False  # Whether the watermark of a log waits for each partition.
+    asks_once: bool = False  # Whether the stream keeps where a log begins before it reads it.
+    poll: float = 0.1  # How many seconds pass before a log is asked again that had nothing new.
+    table_too: bool = False  # Whether a table of a database gets the panes, or the lines if there are none.
     shards: int = 2
     files_per_write: int | None = None
     ends: bool = True
@@ -116,6 +125,23 @@ class Program:
         return "\n".join([*lines, f"clock set by {self.clock_step}"])
 
 
+def partition_of(name: str) -> str:
+    """The partition of a log that gets the lines of a file with a name."""
+    return f"p{int(name[:2]) % 3}"
+
+
+def policy_of(shape: Shape) -> Any:
+    """Of the watermark of the source."""
+    policy: Any = BoundedDisorder(shape.delay, per_partition=shape.by_partition)
+    return policy if shape.idle is None else IdleTimeout(policy, shape.idle)
+
+
+class Line(NamedTuple):
+    """A row of the table."""
+
+    line: str
+
+
 def event_time(line: str) -> int:
     return START + int(line.split(",")[2])
 
@@ -154,17 +180,23 @@ class Calls:
 
 def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     pipeline = beam.Pipeline()
-    policy: Any = BoundedDisorder(shape.delay)
-    if shape.idle is not None:
-        policy = IdleTimeout(policy, shape.idle)
-    read = beam.io.ReadFromText(f"{INPUT}/*.txt", validate=False).as_stream(
-        event_time, policy, ends=shape.ends, max_files_per_batch=shape.files_per_batch
-    )
+    read: Any
+    if shape.source == "log":
+        read = ReadFromSource(Records(shape.asks_once, shape.poll)).as_stream(
+            event_time, policy_of(shape), ends=shape.ends, max_records_per_batch=shape.files_per_batch
+        )
+    else:
+        read = beam.io.ReadFromText(f"{INPUT}/*.txt", validate=False).as_stream(
+            event_time, policy_of(shape), ends=shape.ends, max_files_per_batch=shape.files_per_batch
+        )
     lines = pipeline | "Read" >> read
     write_lines = beam.io.WriteToText(f"{OUTPUT}/lines", num_shards=shape.files_per_write or 0)
     if shape.lines_too or shape.grouping == "none":
         _ = lines | "WriteLines" >> write_lines
+    write_table = "WriteTable" >> WriteToDatabase(URL, TABLE, create=True)
     if shape.grouping == "none":
+        if shape.table_too:
+            _ = lines | "Row" >> beam.Map(Line).with_output_types(Line) | write_table
         return pipeline
     window = beam.WindowInto(
         WINDOWS[shape.windows],
@@ -186,6 +218,8 @@ def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     for part in shape.parts:
         write = beam.io.WriteToText(f"{OUTPUT}/{part}", num_shards=shape.files_per_write or 0)
         _ = lines_of(part, parsed_lines, panes) | f"Write {part}" >> write
+    if shape.table_too:
+        _ = shown_panes | "Row" >> beam.Map(Line).with_output_types(Line) | write_table
     if shape.calls_too:
         _ = shown_panes | "Call" >> ForEachBatch(calls)
     return pipeline
@@ -203,9 +237,16 @@ def random_shape(at: Random) -> Shape:
     grouping = at.choice(("sum", "sum", "list", "none"))
     windows = at.choice(tuple(WINDOWS))
     mode = at.choice(("streaming", "streaming", "streaming", "micro_batch"))
-    # Another part changes no other choice of a seed.
-    of_parts = Random(at.random())
+    # Another part, or another end, changes no other choice of a seed.
+    seed = at.random()
+    of_parts, of_ends = Random(seed), Random(f"ends {seed}")
+    source = of_ends.choice(("files", "files", "log"))
     return Shape(
+        source=source,
+        by_partition=source == "log" and of_ends.random() < 0.5,
+        asks_once=source == "log" and of_ends.random() < 0.5,
+        poll=of_ends.choice((0.1, 0.1, 3.0)) if source == "log" else 0.1,
+        table_too=of_ends.random() < 0.3,
         windows=windows,
         # Global windows without an end of the input need a trigger.
         trigger=at.choice(tuple(TRIGGERS)[windows == "global" :]),
@@ -245,7 +286,8 @@ def changed(at: Random, shape: Shape) -> Shape:
             return replace(shape, lines_too=not shape.lines_too)
         case "call":
             return replace(shape, calls_too=not shape.calls_too)
-        case "delay":
+        # A table keeps what the first try has written, and what another delay gives in the second one may differ.
+        case "delay" if not shape.table_too:
             return replace(shape, delay=shape.delay + 2)
         case "files":
             return replace(shape, files_per_write=at.choice((None, 1, 2, 3)))

@@ -104,7 +104,12 @@ class Checkpoint:
     def note_end(self, state: str) -> None:
         """Notes that all windows have fired, so that no later run drops new elements as late."""
         at = clock.utc_text()
-        self.place.write(ENDED, json.dumps({"format": END.number, "state": state, "at": at}).encode())
+        try:
+            self.place.write(ENDED, json.dumps({"format": END.number, "state": state, "at": at}).encode())
+        except OSError:
+            # A run that stood still while this one took over may have noted its end nevertheless.
+            if ENDED not in self.place.names():
+                raise
 
     def check(self) -> None:
         """Raises CheckpointTaken if this run may no longer write; called before each commit."""

@@ -119,11 +119,24 @@ class HadoopFiles:
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
         if not beginnings:
-            return sorted(self.changed_millis(folder)) if self.exists(folder) else []
+            return self.names_in(folder) or []
         # Hadoop looks through the folder itself: telling each file to Python would take a thousand times longer.
         patterns = [f"{escaped(folder.rstrip('/'))}/{escaped(beginning)}*" for beginning in beginnings]
         found = [str(each.getPath().getName()) for pattern in patterns for each in self._glob(pattern)]
         return sorted(found)
+
+    def names_in(self, folder: str) -> list[str] | None:
+        """The sorted names in a folder, none if it does not exist; None if it is a file.
+
+        A run asks before each commit, and each call of Java's takes its time, so this makes few of them.
+        """
+        path = self._path(folder)
+        if not self._system.exists(path):
+            return []
+        names = sorted(str(each.getPath().getName()) for each in self._system.listStatus(path))
+        # A file lists itself.
+        is_file = names == [folder.rstrip("/").rpartition("/")[2]] and not self.is_folder(folder)
+        return None if is_file else names
 
     def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
         levels = "/".join(f"{escaped(beginning)}*" for beginning in beginnings)

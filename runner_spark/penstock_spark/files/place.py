@@ -38,10 +38,11 @@ class Place:
 
     def names(self) -> list[str]:
         """The sorted names in it; none if it does not exist."""
-        if self._files.exists(self.location) and not self._files.is_folder(self.location):
+        names = self._files.names_in(self.location)
+        if names is None:
             what = f"{self.location} is a file"
             raise refusal(ValueError, what, hint="name a folder, or a path that does not exist yet")
-        return self._files.names(self.location)
+        return names
 
     def make(self) -> None:
         self._files.make(self.location)

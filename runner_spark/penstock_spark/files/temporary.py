@@ -37,14 +37,15 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
 
     >>> is_abandoned(new_name(), this_process().to_json(), 1e9), is_abandoned(new_name(), None, 1e9)
     (False, True)
-    >>> is_abandoned("_penstock-temp-notes", None, 1e9)
-    False
+    >>> is_abandoned("_penstock-temp-notes", None, 1e9), is_abandoned("_penstock-temp-a-stream", b"", 1e9)
+    (False, True)
     """
     owner = None if mark is None else Process.from_json(mark)
     has_ended = None if owner is None else owner.has_ended()
     if has_ended is None:
-        # A folder without a mark is ours only if nobody else could have given it its name.
-        is_ours = owner is not None or bool(_RANDOM.match(name))
+        # A mark that says nothing is one whose process has died while it wrote it. A folder without a mark is ours only
+        # if nobody else could have given it its name.
+        is_ours = mark is not None or bool(_RANDOM.match(name))
         return is_ours and idle_seconds > ABANDONED_SECONDS
     return has_ended
 

@@ -40,6 +40,10 @@ class Opened:
     is_limited: bool = False  # Whether a micro-batch may read only a part of the available data.
     is_newest_first: bool = False  # Whether it does not read files in the order in which they changed.
     may_be_files: bool = False  # Whether it may read files while they arrive.
+    poll_seconds: float = 0.0  # For how long it may answer that there is nothing new without looking again.
+    announces: bool = (
+        False  # Whether a micro-batch may only note that something is there, and the next one reads it.
+    )
 
 
 def ends_soon(part: Level) -> bool:
@@ -64,6 +68,8 @@ def open_reading(part: Level, context: Context, checkpoint: Checkpoint) -> Opene
             is_limited=not _LIMITS.isdisjoint(options),
             is_newest_first=str(options.get("latestfirst", "false")).lower() == "true",
             may_be_files=True,
+            poll_seconds=scan.poll_seconds,
+            announces=scan.announces,
         )
     if isinstance(source, _Clocked):
         eras = checkpoint.seconds_of(step.label).eras

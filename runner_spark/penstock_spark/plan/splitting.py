@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.functions.signature import signature_of
 from penstock.graph import ParDo, Primitive, StatefulParDo
 
 
@@ -29,4 +28,7 @@ def keeps_restrictions(primitive: Any) -> bool:
 
 
 def asks_for_restriction(dofn: Any) -> bool:
-    return signature_of(dofn).is_splittable
+    own = dofn.own_signature()
+    # The signature of all methods takes longer, and each of several passes asks for each step.
+    process = dofn.process_signature() if own is None else own.process
+    return bool(process.asking_for("RestrictionParam"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.base import clock
 from penstock_spark.files.place import Place
+from penstock_spark.formats.ranges.positions import AWAY
 from penstock_spark.lowering.readings import Opened
 
 _REST_SECONDS = 1.0
@@ -21,16 +23,19 @@ class Backlog:
     """The data that existed when a drain was requested, and that is not read yet.
 
     A source is read up to that time when one of these holds in a micro-batch that was planned later: the source had
-    nothing new; it has no limit, and so returned everything; it has reached the offset that it named as its latest;
-    or it has returned a file that changed long after that time, because files are read in the order in which they
-    changed.
+    nothing new; it has no limit, and so returned everything, if need be in two micro-batches; it has reached the offset
+    that it named as its latest; or it has returned a file that changed long after that time, because files are read in
+    the order in which they changed.
+
+    A source that looks only now and then may answer for a while what it has seen before that time. `begin` is called
+    afterwards.
 
     Args:
         readings: The sources.
         first: The number of the first of them among the sources that Spark reports.
         logs: The folder of Spark's logs of files, one for each source.
         asked_millis: When the drain was requested.
-        planned_before: The number of the last micro-batch that may have been planned before that.
+        is_any_away: Whether a source could not be reached at that time.
     """
 
     def __init__(
@@ -39,16 +44,31 @@ class Backlog:
         first: int,
         logs: Place,
         asked_millis: int,
-        planned_before: int,
+        is_any_away: bool = False,
     ) -> None:
         self._readings = readings
         self._first = first
         self._logs = logs
         self._asked_millis = asked_millis
-        self._planned_before = planned_before
+        self._planned_before: int | None = None
         self._behind = set(range(len(readings)))
         self._goals: dict[int, Any] = {}
+        self._seen: Counter[int] = Counter()  # How many micro-batches each has given something to.
         self._resting_since: float | None = None
+        self._is_any_away = is_any_away
+
+    @property
+    def poll_seconds(self) -> float:
+        """For how long the answers of sources may be from before the request."""
+        return max((reading.poll_seconds for reading in self._readings), default=0.0)
+
+    @property
+    def has_begun(self) -> bool:
+        return self._planned_before is not None
+
+    def begin(self, planned_before: int) -> None:
+        """From now on, sources tell what is new; the last micro-batch that may have been planned has a number."""
+        self._planned_before = planned_before
 
     def labels(self) -> list[str]:
         return sorted(self._readings[number].spec.origin for number in self._behind)
@@ -56,7 +76,8 @@ class Backlog:
     def see_progress(self, progress: Mapping[str, Any]) -> None:
         """Takes Spark's report of a finished micro-batch."""
         self._resting_since = None
-        if progress["batchId"] <= self._planned_before:
+        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
+        if self._planned_before is None or progress["batchId"] <= self._planned_before:
             return
         for number in sorted(self._behind):
             if self._is_read(number, progress["sources"][self._first + number]):
@@ -65,7 +86,7 @@ class Backlog:
     def see_status(self, is_resting: bool, now: float | None = None) -> None:
         """Takes whether Spark waits for new data; called repeatedly."""
         now = clock.monotonic_seconds() if now is None else now
-        if not is_resting:
+        if not is_resting or self._is_any_away or not self.has_begun:
             return
         if self._resting_since is None:
             self._resting_since = now
@@ -74,13 +95,21 @@ class Backlog:
 
     def _is_read(self, number: int, source: Mapping[str, Any]) -> bool:
         end = source["endOffset"]
-        if not self._readings[number].is_limited or source["startOffset"] == end:
+        if is_away(end):
+            return False
+        if source["startOffset"] == end:
             return True
+        if not self._readings[number].is_limited:
+            # What was only announced in the first is read in the second.
+            self._seen[number] += 1
+            return self._seen[number] > self._readings[number].announces
         if source["description"].startswith("FileStreamSource"):
             newest_millis = self._newest_millis(number, end)
             return newest_millis is not None and newest_millis > self._asked_millis + _CLOCKS_MILLIS
-        goal = self._goals.setdefault(number, _plain(source["latestOffset"]))
-        return reaches(_plain(end), goal)
+        if self._goals.get(number) is None:
+            # A source that does not know it now may know it with the next micro-batch.
+            self._goals[number] = _plain(source["latestOffset"])
+        return reaches(_plain(end), self._goals[number])
 
     def _newest_millis(self, number: int, offset: Any) -> int | None:
         """When the newest file of a source's last micro-batch changed; None if that is unknown."""
@@ -91,6 +120,16 @@ class Backlog:
             return None
         lines = log.read(names[0]).decode().splitlines()[1:]
         return max((int(json.loads(line)["timestamp"]) for line in lines), default=None)
+
+
+def is_away(offset: Any) -> bool:
+    """Whether a source could not be reached when it was asked for its end.
+
+    >>> is_away('{"format": 1, "position": 7, "away": 1}'), is_away({"away": {"0": 12}}), is_away(None)
+    (True, False, False)
+    """
+    plain = _plain(offset)
+    return isinstance(plain, Mapping) and isinstance(plain.get(AWAY), int)
 
 
 def reaches(offset: Any, goal: Any) -> bool:

@@ -31,7 +31,7 @@ from penstock_spark.reports.metrics import (
     take_snapshots,
     watermarks_of,
 )
-from penstock_spark.runs.draining import Backlog
+from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.looking import (
     About,
     Seen,
@@ -79,12 +79,15 @@ class Running:
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._batch = -1
+        self._is_any_away = (
+            False  # Whether a source could not be reached when the last micro-batch was planned.
+        )
         self._stopping = threading.Event()
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
         self._backlog: Backlog | None = None
-        self._next_word = 0.0
+        self._next_word = self._begins_at = 0.0
         # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
@@ -112,13 +115,18 @@ class Running:
         if self.state == PipelineState.RUNNING:
             logs = self.checkpoint.spark_place.inside("sources")
             self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            self._backlog = Backlog(
+            backlog = Backlog(
                 self.query.readings,
                 self.query.first_reading,
                 logs,
                 asked_millis=clock.micros() // 1_000,
-                planned_before=self._last_planned(),
+                is_any_away=self._is_any_away,
             )
+            self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
+            if not backlog.poll_seconds:
+                backlog.begin(self._last_planned())
+            # The thread that watches takes it from here.
+            self._backlog = backlog
             self.state = PipelineState.DRAINING
 
     def _last_planned(self) -> int:
@@ -228,6 +236,7 @@ class Running:
         before, self._batch = self._batch, batch
         self._fold(batch)
         progress = self.started.lastProgress
+        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
         if before >= 0 and batch > before + 1:
             # Several micro-batches have ended since the last look.
             for earlier in self.started.recentProgress:
@@ -256,6 +265,9 @@ class Running:
 
         A query without groupings receives no commands; it is over if all of its sources are finite.
         """
+        if self._is_any_away or self._last_finished() not in (None, self._batch):
+            # What a source has not told yet is not read; or the last report is still to be seen, which may say so.
+            return False
         if self.state != PipelineState.DRAINING:
             for reading in self.query.readings:
                 # An earlier run may have read the end of a staged source, and died before it noted its own.
@@ -267,6 +279,8 @@ class Running:
         """In a drain, ends all sources once they have been read; returns whether that is the end of the query."""
         if self._backlog is None or self._drains:
             return False
+        if not self._backlog.has_begun and clock.monotonic_seconds() >= self._begins_at:
+            self._backlog.begin(self._last_planned())
         if progress is not None:
             self._backlog.see_progress(progress)
         self._backlog.see_status(is_resting)
@@ -359,7 +373,8 @@ def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_b
         source: What Spark reports of it.
         is_planned_before: Whether an earlier run has planned the micro-batch, and something may have arrived since.
     """
-    if source["startOffset"] is None or source["startOffset"] != source["endOffset"]:
+    start, end = source["startOffset"], source["endOffset"]
+    if start is None or start != end or is_away(end):
         return False
     # Only its tasks know when a source is over that follows the clock: its next second may not have passed yet.
     return reading.is_staged or (reading.ends_when_read and not is_planned_before)

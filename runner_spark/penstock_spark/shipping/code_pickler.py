@@ -6,6 +6,9 @@ say which line of the user's program failed.
 cloudpickle sends a function with ``functools.cache`` or ``lru_cache`` as a name to import, which does not exist in a
 worker if the function is one of the main program, or of a module that travels by value. Here it travels whole, with an
 empty cache. A ``cached_property`` has a lock in Python 3.11, which stays behind.
+
+cloudpickle sends a class method with the code of its function, since that has no name of its own: every Timestamp and
+Duration would carry it. Here it travels as a name of its class.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections import ChainMap
-from types import CodeType
+from types import CodeType, MethodType
 from typing import Any
 
 import cloudpickle
+
+_OWN = ("penstock.", "penstock_spark.")
 
 CachedFunction: Any = functools._lru_cache_wrapper
 
@@ -85,6 +90,12 @@ def _code(constructor: type[CodeType], arguments: tuple[Any, ...], file: str) ->
     return constructor(*arguments).replace(co_filename=file)
 
 
+def _reduced_method(method: MethodType) -> Any:
+    if isinstance(method.__self__, type):
+        return getattr, (method.__self__, method.__name__)
+    return MethodType, (method.__func__, method.__self__)
+
+
 class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Sends functions and classes that a worker cannot import along."""
 
@@ -92,7 +103,20 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
         {
             CachedFunction: _reduced,
             CodeType: _reduced_code,
+            MethodType: _reduced_method,
             functools.cached_property: _reduced_property,
         },
         cloudpickle.Pickler.dispatch_table,
     )
+
+    def reducer_override(self, value: Any) -> Any:
+        """Most of what a program holds are objects of our classes, and cloudpickle looks for each class anew."""
+        if isinstance(value, type) and value.__module__.startswith(_OWN) and _is_at_the_top(value):
+            return NotImplemented
+        return super().reducer_override(value)
+
+
+@functools.cache
+def _is_at_the_top(own: type) -> bool:
+    """Whether a worker can import one of our classes."""
+    return getattr(sys.modules.get(own.__module__), own.__qualname__, None) is own

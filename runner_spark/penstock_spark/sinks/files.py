@@ -133,9 +133,7 @@ class _Writing:
 
     def by_tasks(self) -> SinkPlan:
         """On a disk that all workers share."""
-        return self._by_tasks(
-            LocalFiles(), os.path.abspath(self.files.names.folder), lambda open_file: open_file
-        )
+        return self._by_tasks(LocalFiles(), os.path.abspath(self.files.names.folder), _as_it_is)
 
     def by_tasks_on_store(self) -> SinkPlan:
         """As on a local disk, but the files are copied to their names: such stores do not rename."""
@@ -148,11 +146,11 @@ class _Writing:
         temporary = os.path.join(folder, self.temporary)
         open_shard, partitions = opening(self.files.open_shard), self.files.partitions
         local = system if isinstance(system, LocalFiles) else None
-
-        def make_encoder() -> Encoder:
-            if partitions is None:
-                return _FileEncoder(temporary, open_shard, local)
-            return _PartitionEncoder(temporary, partitions, opening(partitions.open_file), local)
+        # Neither is a function made here: that would travel to the tasks of each micro-batch with its code.
+        make_encoder: Callable[[], Encoder] = functools.partial(_FileEncoder, temporary, open_shard, local)
+        if partitions is not None:
+            open_file = opening(partitions.open_file)
+            make_encoder = functools.partial(_PartitionEncoder, temporary, partitions, open_file, local)
 
         def write(frame: DataFrame) -> list[_Written]:
             return [_written(row.file, temporary) for row in frame.collect()]
@@ -275,6 +273,10 @@ class _Writing:
                 files.append(_Written("", f"{temporary}/empty-{identifier()}"))
                 make_empty(files[-1].path)
         return written
+
+
+def _as_it_is(open_file: Callable[[str], Any]) -> Callable[[str], Any]:
+    return open_file
 
 
 class _Written(NamedTuple):

@@ -65,6 +65,10 @@ class StreamScan:
     frame: DataFrame  # Only the decoder knows its columns, whose names differ.
     # Called once in each task, which reads batches in the order of the partition.
     make_decoder: Callable[[], StreamDecoder]
+    # For how long it may answer that there is nothing new without looking again.
+    poll_seconds: float = 0.0
+    # Whether a micro-batch may only note that something is there, such as a new partition, and the next one reads it.
+    announces: bool = False
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,9 @@ class Stage:
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
         primitive: Any = spec.primitive
-        spec = replace(spec, primitive=replace(primitive, dofn=self._own(primitive.dofn)))
+        own = self._own(primitive.dofn)
+        if own is not primitive.dofn:
+            spec = replace(spec, primitive=replace(primitive, dofn=own))
         metrics = self.container(spec.label)
         by_tag = {tag: self.tee(edge) for tag, edge in spec.outputs}
         kinds = primitive.dofn.output_kinds

@@ -63,7 +63,13 @@ def _with_coders(pickler: Any) -> Any:
     own = getattr(pickler, "dispatch_table", None)
     # The standard library's pickler has only a slot for one.
     others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
-    return type("PicklerWithCoders", (pickler,), {"dispatch_table": ChainMap(coder_table(), others)})
+    table = ChainMap(coder_table(), *_flat(others))
+    return type("PicklerWithCoders", (pickler,), {"dispatch_table": table})
+
+
+def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
+    """The maps in a map of maps: a pickler looks up the class of each object."""
+    return [each for part in table.maps for each in _flat(part)] if isinstance(table, ChainMap) else [table]
 
 
 def _encoded(value: Any) -> tuple[Any, ...]:

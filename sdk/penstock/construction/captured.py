@@ -16,6 +16,7 @@ from penstock.construction.applied import AppliedPTransform
 from penstock.construction.ptransform import PTransform
 from penstock.error import SideInputError
 from penstock.typehints.decorators import WithTypeHints
+from penstock.typehints.io_hints import IOTypeHints
 
 _NO_VALUES = (pvalue.PValue, pvalue.DoOutputsTuple, pvalue.AsSideInput)
 _USER_CODE = (WithTypeHints, graph.Source, graph.Sink)
@@ -64,7 +65,7 @@ def _inside(holder: str, name: str, value: Any, seen: set[int]) -> Iterator[tupl
     if isinstance(value, _NO_VALUES):
         yield holder, name
         return
-    if id(value) in seen:
+    if id(value) in seen or isinstance(value, IOTypeHints):
         return
     seen.add(id(value))
     match value:
@@ -97,6 +98,8 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
     named = dict(zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True))
     for name, value in {**named, **(function.__kwdefaults__ or {})}.items():
         yield from _inside(holder, name, value, seen)
+    if _is_own(function.__module__):
+        return
     variables = function.__globals__
     if not any(map(_is_or_holds_pcollection, variables.values())):
         return  # Only modules of the user have such variables; the functions of others need no search.

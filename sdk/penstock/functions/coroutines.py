@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from types import FunctionType, MethodType
 from typing import Any
 
 
@@ -17,9 +18,11 @@ def is_asynchronous(function: Any) -> bool:
     """
     while isinstance(function, functools.partial):
         function = function.func
-    return _is_async_def(function) or (
-        not isinstance(function, type) and _is_async_def(getattr(type(function), "__call__", None))  # noqa: B004
-    )
+    if _is_async_def(function):
+        return True
+    # How plain functions and classes are called tells nothing, and it takes long to find out.
+    is_plain = isinstance(function, FunctionType | MethodType | type)
+    return not is_plain and _is_async_def(getattr(type(function), "__call__", None))  # noqa: B004
 
 
 def gives_asynchronously(function: Any) -> bool:

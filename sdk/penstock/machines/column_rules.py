@@ -70,10 +70,13 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
     >>> column_rule(Windowing(Sessions(60)), None, False) is None
     True
     """
+    # What is quick to see comes first: a grouping that needs a machine for each key prepares it with that.
+    if windowing.windowfn.is_merging() or input_retracts:
+        return None
     program = program_of(windowing, combine, input_retracts)
     loses = DataLossReason.MAY_FINISH in windowing.triggerfn.may_lose_data(windowing)
     is_together = program.output_times.together is not None
-    if program.merges or program.retracts or input_retracts or is_together or loses:
+    if program.retracts or is_together or loses:
         return None
     found = _early_and_late(program.trigger)
     if found is None:

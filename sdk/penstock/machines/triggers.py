@@ -81,12 +81,13 @@ def _pickled_bytes(value: Any) -> int:
     return len(dumps(value))
 
 
+_LOOKING = (descriptions.AfterDelta, CustomTrigger)
+
+
 def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
     """Whether a trigger, or a part of it, may ask what the last pane held.
 
     >>> looks_at_last_pane(descriptions.AfterCount(3))
     False
     """
-    return any(
-        isinstance(part, descriptions.AfterDelta | CustomTrigger) for part in descriptions.every_part(trigger)
-    )
+    return any(isinstance(part, _LOOKING) for part in descriptions.every_part(trigger))

@@ -4,7 +4,8 @@ A task with few rows hands them to the driver instead, so that a small micro-bat
 
 The tables of tasks are not logged, so a crash of the server empties them; the driver therefore counts their rows. They
 carry the name of the driver, which holds a lock of that name for as long as it is connected: another driver that finds
-tables without the lock deletes them.
+tables without the lock deletes them. A crash of the server takes the lock, too, so another driver may be quicker; what
+it has deleted counts as lost with the crash, and the tasks make it again.
 """
 
 from __future__ import annotations
@@ -142,11 +143,14 @@ class StagedRows(Encoder):
             self._connection = connect(self.address)
             if self._staged == 0:
                 make_staged(self._connection, self.address, self.layout, table)
-            if (found := count(self._connection, table)) == self.rows:
+            if (found := count_staged(self._connection, self.address, table)) == self.rows:
                 return  # The answer was lost, and not the rows.
             if found != self._staged:
                 raise rows_lost(self.address)
-        copy(self._connection, table, self.layout.staged_names, text)
+        try:
+            copy(self._connection, table, self.layout.staged_names, text)
+        except psycopg.errors.UndefinedTable:
+            raise rows_lost(self.address) from None
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -201,6 +205,14 @@ def names_of(names: Sequence[str]) -> sql.Composed:
 def count(connection: Any, table: sql.Identifier) -> int:
     [[found]] = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchall()
     return int(found)
+
+
+def count_staged(connection: Any, address: Address, table: sql.Identifier) -> int:
+    """The rows in the table of a task; RowsLost if it is gone."""
+    try:
+        return count(connection, table)
+    except psycopg.errors.UndefinedTable:
+        raise rows_lost(address) from None
 
 
 def copy(connection: Any, table: sql.Identifier, names: Sequence[str], text: bytes) -> None:
@@ -259,7 +271,8 @@ class PostgresWriter:
     create: bool
     driver: str
     stream: str = ""  # Set with the first micro-batch of a stream.
-    _is_tidy: bool = False  # Whether the tasks have certainly left no tables.
+    _is_tidy: bool = False  # Whether the tasks of the last micro-batch have certainly left no tables.
+    _has_left: bool = False  # Whether tables of an earlier one could not be deleted.
     _connection: Any = None
 
     def begin(self, stream: str) -> None:
@@ -282,7 +295,7 @@ class PostgresWriter:
 
     def _connected(self) -> Any:
         if self._connection is None or self._connection.broken or self._connection.closed:
-            self.close()
+            self._disconnect()
             self._connection = connect(self.address)
             self._connection.execute("SET client_min_messages = warning")
             _try_lock(self._connection, self.driver)
@@ -331,7 +344,7 @@ class PostgresWriter:
         for page in pages:
             if page.table is not None:
                 table = identifier(self.address, page.table)
-                if count(connection, table) != page.rows:
+                if count_staged(connection, self.address, table) != page.rows:
                     raise rows_lost(self.address)
                 tables.append(table)
         merge(connection, self.address, self.layout, tables, [page.data for page in pages if page.data])
@@ -339,18 +352,25 @@ class PostgresWriter:
 
     def tidy(self) -> None:
         """Deletes the tables of tasks that have failed, or of a micro-batch that has; often there are none."""
-        if self._is_tidy:
+        if self._is_tidy and not self._has_left:
             return
         try:
             connection = self._connected()
             _drop_quietly(
                 connection, self.address, _staged_tables(connection, self.address, f"{_STAGED}{self.driver}_")
             )
+            self._has_left = False
         except psycopg.Error:
-            # Another driver will find them: the lock goes with the connection.
-            pass
+            # The next micro-batch tries again, or the end; or another driver will find them: the lock goes with the
+            # connection.
+            self._has_left = True
 
     def close(self) -> None:
+        if self._has_left:
+            self.tidy()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -16,6 +16,12 @@ _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
 _WAIT_SECONDS = 0.5
 
+AWAY = "away"
+"""What Spark keeps beside a position while the source cannot be reached: a number, so that it can be told again.
+
+The driver must not take that for a source with nothing new: it would end the source before all is read.
+"""
+
 _BEFORE_FIRST = "before the first position"
 """Where a stream stands whose source is asked only once where it begins."""
 
@@ -105,6 +111,7 @@ class Positions:
         self._parallelism = parallelism
         self._where = where
         self._patience = Patience(source, where)
+        self.is_away = False  # Whether the source could not be reached when it was last asked.
         # Until when there is no use in asking what lies beyond a position.
         self._rests_at: Any = None
         self._rests_until = 0.0
@@ -145,8 +152,10 @@ class Positions:
                 end = self._source.last_position(start, limit)
             except self._source.connection_errors as error:
                 self._patience.failed(error)
+                self.is_away = True
                 return start
             self._patience.succeeded()
+            self.is_away = False
             return end
 
         return position_of(last_position, self._where)

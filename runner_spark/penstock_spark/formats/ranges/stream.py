@@ -11,6 +11,7 @@ import hashlib
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from penstock.error import UnsupportedByRunner
 from penstock.io.ranges import RangesOfSource, RangeSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
-from penstock_spark.formats.ranges.positions import Positions
+from penstock_spark.formats.ranges.positions import AWAY, Positions
 from penstock_spark.formats.ranges.reading import StreamDecoder, shared_out
 from penstock_spark.process.written_formats import POSITION
 from penstock_spark.reports.failure import step_failed
@@ -62,7 +63,8 @@ def open_range_stream(
     with workers_python():
         spark.dataSource.register(_data_source(name, planning, driver_sys_path()))
     frame = spark.readStream.format(name).load()
-    return StreamScan(frame, lambda: StreamDecoder(source, stream.has_rejects, where))
+    decoder = partial(StreamDecoder, source, stream.has_rejects, where)
+    return StreamScan(frame, decoder, source.poll_seconds, announces=True)
 
 
 def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[DataSource]:
@@ -92,7 +94,7 @@ def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
             is_limited = type(limit).__name__ == "ReadMaxRows"
             planned = self._planned()
-            return dict(planned.written(planned.last(planned.position(start), is_limited)))
+            return dict(planned.latest(start, is_limited))
 
         def reportLatestOffset(self) -> dict[str, Any] | None:
             newest = self._planned().newest()
@@ -137,6 +139,7 @@ class Planner:
         report_with(planned.reporting)
         self._planned = planned
         self._last: Any = None
+        self._has_told_away = False
         self.positions = Positions(planned.source, planned.limit, planned.parallelism, planned.where)
 
     def written(self, position: Any) -> dict[str, Any]:
@@ -155,9 +158,16 @@ class Planner:
 
         return ReadAllAvailable() if self._planned.limit is None else ReadMaxRows(self._planned.limit)
 
-    def last(self, start: Any, is_limited: bool) -> Any:
-        self._last = self.positions.last(start, is_limited)
-        return self._last
+    def latest(self, start: dict[str, Any], is_limited: bool) -> dict[str, Any]:
+        """The end of the next micro-batch. If the source goes away, or comes back, there is one without elements."""
+        self._last = self.positions.last(self.position(start), is_limited)
+        written, before = self.written(self._last), start.get(AWAY, 0)
+        if not self.positions.is_away:
+            self._has_told_away = False
+            return written
+        # A driver sees its own micro-batches only, so it is told again what an earlier one may have been told.
+        is_told, self._has_told_away = self._has_told_away and before > 0, True
+        return {**written, AWAY: before if is_told else before + 1}
 
     def newest(self) -> Any:
         """The end of all that exists, for Spark's reports of progress; None if it is unknown."""

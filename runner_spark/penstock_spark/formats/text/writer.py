@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +33,8 @@ def text_files(sink: TextSink, where: str) -> FileSink:
         TemplateNames(sink.shards),
         sink.shards.count,
         0 if sink.skip_if_empty else max(sink.shards.count, 1),
-        lambda path: _TextShard(path, compression, sink),
+        # A class and not a function made here: that would travel to each task with its code.
+        partial(_TextShard, compression=compression, sink=sink),
         by_spark,
         limits=tuple(limit for limit in _LIMITS if getattr(sink, limit)),
     )

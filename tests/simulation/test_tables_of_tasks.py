@@ -1,0 +1,50 @@
+"""What becomes of the table of a task that somebody else has dropped, on the simulated server."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("psycopg")
+pytest.importorskip("sqlalchemy")
+import pyarrow as pa
+from simulated_database import URL, Server
+from simulated_world import CALM, World
+
+from penstock_spark.formats.database import postgres
+from penstock_spark.formats.database.address import Address
+from penstock_spark.formats.database.errors import RowsLost
+from penstock_spark.formats.database.layout import Layout
+from penstock_spark.formats.database.pages import Page
+from penstock_spark.sinks.plan import MicroBatch
+
+ADDRESS = Address(URL, "lines", URL, "at step 'Write'")
+LAYOUT = Layout(pa.schema([("line", pa.string())]), (), "insert", "rows", "at step 'Write'")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    made = Server(World(1, CALM), 1, 0.0)
+    monkeypatch.setattr(postgres, "connect", made.connect)
+    return made
+
+
+def test_the_driver_takes_it_for_lost(server: Server) -> None:
+    """A crash takes the lock of its driver, and another driver drops what nobody has locked."""
+    writer = postgres.PostgresWriter(ADDRESS, LAYOUT, True, "0123456789ab")
+    writer.begin("a stream")
+    with pytest.raises(RowsLost):
+        writer.commit([Page(2, table="penstock_staged_0123456789ab_1")], MicroBatch(0, "a stream"))
+    # Nothing of the transaction was written: the rows may come again.
+    writer.commit([Page(1, b"a\n")], MicroBatch(0, "a stream"))
+    assert server.tables["lines"].rows == [(0, "a")]
+
+
+def test_its_task_takes_it_for_lost(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "INLINE_BYTES", 1)
+    monkeypatch.setattr(postgres, "CHUNK_BYTES", 1)
+    rows = postgres.StagedRows(ADDRESS, LAYOUT, "0123456789ab")
+    rows.encode([{"line": "a"}])
+    [name] = server.tables
+    del server.tables[name]
+    with pytest.raises(RowsLost):
+        rows.encode([{"line": "b"}])
