@@ -25,6 +25,7 @@ ABANDONED_SECONDS = 30 * 24 * 3600.0
 BEGINNINGS = (PREFIX, "penstock-temp-")
 """What the names begin with, also those of earlier versions."""
 _RANDOM = re.compile(r"_?penstock-temp-[0-9a-f]{32}\Z")
+_MARK_BEGINS = b'{"format": '
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -37,15 +38,17 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
 
     >>> is_abandoned(new_name(), this_process().to_json(), 1e9), is_abandoned(new_name(), None, 1e9)
     (False, True)
-    >>> is_abandoned("_penstock-temp-notes", None, 1e9), is_abandoned("_penstock-temp-a-stream", b"", 1e9)
-    (False, True)
+    >>> half = this_process().to_json()[:40]
+    >>> [is_abandoned("_penstock-temp-a-stream", mark, 1e9) for mark in (None, b"my own", b"", half)]
+    [False, False, True, True]
     """
     owner = None if mark is None else Process.from_json(mark)
     has_ended = None if owner is None else owner.has_ended()
     if has_ended is None:
-        # A mark that says nothing is one whose process has died while it wrote it. A folder without a mark is ours only
-        # if nobody else could have given it its name.
-        is_ours = mark is not None or bool(_RANDOM.match(name))
+        # A process may have died while it wrote the mark. A folder without a mark is ours only if nobody else could
+        # have given it its name.
+        is_begun = mark is not None and _MARK_BEGINS.startswith(mark[: len(_MARK_BEGINS)])
+        is_ours = owner is not None or is_begun or bool(_RANDOM.match(name))
         return is_ours and idle_seconds > ABANDONED_SECONDS
     return has_ended
 
