@@ -132,10 +132,17 @@ class Ranges(Source):
         self._reader = self.made({}).streamReader(None)
         self._limit = self._reader.getDefaultReadLimit()
         self._asked_at = -1
+        self._first: Any = None
 
     def start(self, before: Any) -> Any:
         """Spark asks for the first offset each time until there is one in its log."""
-        return self._reader.initialOffset() if before is None else before
+        if before is not None:
+            return before
+        asked = self._reader.initialOffset()
+        # A query that has stood still may ask when records that another one has read are removed; its micro-batch was
+        # planned before.
+        self._first = asked if self._first is None else self._first
+        return self._first
 
     def latest(self, before: Any, query: Query) -> Any:
         self._asked_at = query.world.now_micros
