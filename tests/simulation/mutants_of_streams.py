@@ -17,7 +17,7 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
-from penstock_spark.checkpoints import folder, lease
+from penstock_spark.checkpoints import eras, folder, lease
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors
 from penstock_spark.formats.database.postgres import PostgresWriter
@@ -26,6 +26,7 @@ from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.formats.ranges.stream import Planner
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports import metrics
+from penstock_spark.runs import running
 from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
@@ -259,15 +260,23 @@ KNOWN = (
         "self.checkpoint.last_begun) + 1",
         "-1)",
         make=input_that_comes_between_two_runs,
-        seed=1,
+        seed=7,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
-        Running,
-        "_is_read",
-        "self.query.readings[number].ends_when_read",
-        "False",
+        running,
+        "nothing_comes_after",
+        " and not is_planned_before",
+        "",
         make=input_that_comes_between_two_finite_runs,
+    ),
+    Mutant(
+        "a stream does not go on after the clock was set back",
+        eras,
+        "_eras_from_now_on",
+        "if now_millis >= start_millis + planned * 1_000:",
+        "if True:",
+        seed=147,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -504,7 +513,7 @@ OF_TABLES = (
         "if isinstance(error, RowsLost):",
         "if False:",
         make=a_table,
-        seed=10,
+        seed=31,
     ),
     Mutant(
         "a driver takes the tables of its tasks for dropped",
@@ -574,10 +583,10 @@ OF_LOGS = (
     ),
     Mutant(
         "a source that cannot be reached has been read",
-        Running,
-        "_is_read",
-        'if is_away(source["endOffset"]):',
-        "if False:",
+        running,
+        "nothing_comes_after",
+        " or is_away(end)",
+        "",
         make=a_log,
         seed=29,
         also=(
@@ -598,14 +607,6 @@ OF_LOGS = (
         "0.0",
         make=a_log_that_is_asked_seldom,
         seed=2,
-    ),
-    Mutant(
-        "a drain does not know that a source was away before",
-        Running,
-        "drain",
-        "is_any_away=self._is_any_away",
-        "is_any_away=False",
-        seed=516199,
     ),
     Mutant(
         "a drain takes what is announced for read",

@@ -104,7 +104,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
     """Replaces the operating system, and the few calls of the runner that go to Java."""
 
     def beats(plan: Any, context: Any, checkpoint: Any, heartbeat: str, keys: Any) -> Any:
-        return sim.beats(plan, context, heartbeat, keys, plan.clock is Clock.LIVE)
+        return sim.beats(plan, context, checkpoint, heartbeat, keys, plan.clock is Clock.LIVE)
 
     local = DisksOfMachines(disk)
     threads = Threading(world)

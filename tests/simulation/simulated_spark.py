@@ -25,6 +25,7 @@ import pyspark
 from simulated_disk import Disk, File, Folder, HadoopPath, plain
 from simulated_world import Process, World
 
+from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
 
@@ -143,38 +144,48 @@ class Numbers(Source):
         return [[pa.RecordBatch.from_pydict({"value": [end - 1]})]]
 
 
+def logged_offsets(content: str) -> tuple[int, tuple[Any, ...]]:
+    """The time of a micro-batch in an entry of the log of offsets, and how far it reads each source."""
+    _, about, *told = content.split("\n")
+    return json.loads(about)["clock"], tuple(None if end == "-" else json.loads(end) for end in told)
+
+
 @dataclass(eq=False)
 class Seconds(Source):
     """A row for each second since the query first began, by the clock of its machine."""
 
     to_rows: Callable[[int], list[Row]] = lambda clock_micros: []
     began_micros: int = 0
+    last_micros: int = 0  # The latest time that the clock has shown since the query began.
 
     def begin(self, query: Query, number: int) -> None:
         log = f"{query.location}/sources/{number}"
         found = query.disk.find(f"{log}/0")
         if isinstance(found, File):
-            self.began_micros = int(found.content)
-            return
-        self.began_micros = query.now_micros()
-        query.log(log, "0", b"%d" % self.began_micros)
+            self.began_micros = int(found.content.split(b"\n")[1]) * 1_000
+        else:
+            self.began_micros = query.now_micros()
+            query.log(log, "0", b"v1\n%d" % (self.began_micros // 1_000))
+        self.last_micros = self.began_micros
 
     def latest(self, before: Any, query: Query) -> Any:
-        return max(before or 0, (query.now_micros() - self.began_micros) // SECOND_MICROS)
+        self.last_micros = max(self.last_micros, query.now_micros())
+        return (self.last_micros - self.began_micros) // SECOND_MICROS
 
     def has_news(self, before: Any, query: Query) -> bool:
-        return bool(self.latest(before, query) > (before or 0))
+        return bool(self.latest(before, query) != (before or 0))
 
     def wakes_in(self, before: Any, query: Query) -> float | None:
         due = self.began_micros + ((before or 0) + 1) * SECOND_MICROS
         return max(0.0, (due - query.now_micros()) / 1e6)
 
     def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
-        first = max(start or 0, end - 10)
-        if self.function is None:
-            return [self.to_rows(clock_micros) * (end - first)] if end > first else []
+        if (start or 0) > end:
+            raise RuntimeError(f"assertion failed: startSeconds({start}) > endSeconds({end})")
         numbers = list(range(start or 0, end))
         times = [self.began_micros + number * SECOND_MICROS for number in numbers]
+        if self.function is None:
+            return [self.to_rows(clock_micros) * min(10, len(numbers))] if numbers else []
         columns = {"value": numbers, "timestamp_micros": times, "clock": [clock_micros] * len(numbers)}
         return [[pa.RecordBatch.from_pydict(columns)]] if numbers else []
 
@@ -456,7 +467,9 @@ def rows_inside(frame: Rows, plan: Any) -> Rows:
     return frame.then(lambda parts: [[(cast(row[2]),) for row in part] for part in parts], name)
 
 
-def beats(plan: Any, context: Any, heartbeat: str, keys: tuple[int, ...], is_live: bool) -> list[Stream]:
+def beats(
+    plan: Any, context: Any, checkpoint: Any, heartbeat: str, keys: tuple[int, ...], is_live: bool
+) -> list[Stream]:
     levels = [level.number for level in plan.levels[:1]]
 
     def rows(clock_micros: int) -> list[Row]:
@@ -468,6 +481,7 @@ def beats(plan: Any, context: Any, heartbeat: str, keys: tuple[int, ...], is_liv
         case "numbers":
             return [Stream(context.spark, (Numbers(to_rows=rows if is_live else lambda clock_micros: []),))]
         case _:
+            checkpoint.seconds_of(HEARTBEAT_SLOT)
             return [Stream(context.spark, (Seconds(to_rows=rows),))]
 
 
@@ -631,10 +645,10 @@ class Query:
     def _logged(self, number: int) -> Planned:
         found = self.disk.find(f"{self.location}/offsets/{number}")
         assert isinstance(found, File)
-        entry = json.loads(found.content)
+        clock_micros, ends = logged_offsets(found.content.decode())
         # A new source begins where a query begins: there is none in this simulation.
-        assert len(entry["offsets"]) == len(self.sources)
-        return Planned(number, entry["clock"], (), tuple(entry["offsets"]))
+        assert len(ends) == len(self.sources)
+        return Planned(number, clock_micros, (), ends)
 
     def _next(self) -> Planned | None:
         ends = tuple(
@@ -643,8 +657,9 @@ class Query:
         if ends == self._offsets:
             return None
         clock_micros = self.now_micros()
-        entry = json.dumps({"clock": clock_micros, "offsets": ends}).encode()
-        self.log(f"{self.location}/offsets", str(self._number), entry)
+        told = ["-" if end is None else json.dumps(end) for end in ends]
+        entry = "\n".join(["v1", json.dumps({"clock": clock_micros}), *told])
+        self.log(f"{self.location}/offsets", str(self._number), entry.encode())
         self._newest = tuple(source.newest() for source in self.sources)
         for source, before in zip(self.sources, self._offsets, strict=True):
             source.committed(before)

@@ -12,6 +12,7 @@ from typing import Any
 
 from simulated_disk import File
 from simulated_drivers import Simulation
+from simulated_spark import logged_offsets
 from stream_parts import ORACLES, Moment
 from stream_programs import (
     INPUT,
@@ -150,8 +151,7 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
     for number in range(max(commits, default=-1) + 1):
         if number not in commits:
             raise Fault(f"the micro-batch {number} was left out")
-        entry = json.loads(_content(simulation, f"{SPARK}/offsets/{number}"))
-        ends = entry["offsets"]
+        clock_micros, ends = logged_offsets(_content(simulation, f"{SPARK}/offsets/{number}"))
         before = before or [None] * len(ends)
         shape_number, driver = simulation.tried[number][-1]
         shape = simulation.program.shapes[shape_number]
@@ -170,7 +170,7 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
         beat = reading - has_commands - 1
         yield Committed(
             number,
-            entry["clock"],
+            clock_micros,
             parts,
             names_read,
             tuple(commands),
