@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from penstock.utils.timestamp import Duration, Timestamp
@@ -69,6 +70,33 @@ def test_class_methods_travel_as_names_of_their_class() -> None:
     written = dumps_with_code([Timestamp(1), Duration(2)])
     assert pickle.loads(written) == [Timestamp(1), Duration(2)]
     assert len(written) < 200
+
+
+def doubling(function: Callable[..., int]) -> Callable[..., int]:
+    def made(*arguments: int) -> int:
+        return 2 * function(*arguments)
+
+    return made
+
+
+class Named:
+    made = 7  # Not the class method, whose function has this name.
+
+    @classmethod
+    @doubling
+    def number(cls) -> int:
+        return 4
+
+    @classmethod
+    def __hidden(cls) -> int:
+        return 5
+
+    methods = staticmethod(lambda: (Named.number, Named.__hidden))
+
+
+def test_class_methods_whose_functions_have_other_names_travel_whole() -> None:
+    number, hidden = pickle.loads(dumps_with_code(Named.methods()))
+    assert (number(), hidden()) == (8, 5)
 
 
 def test_a_method_of_an_object_travels_with_it() -> None:

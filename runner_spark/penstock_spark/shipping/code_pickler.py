@@ -91,7 +91,8 @@ def _code(constructor: type[CodeType], arguments: tuple[Any, ...], file: str) ->
 
 
 def _reduced_method(method: MethodType) -> Any:
-    if isinstance(method.__self__, type):
+    # A decorator may have given the function another name than the one that it has in its class.
+    if isinstance(method.__self__, type) and getattr(method.__self__, method.__name__, None) == method:
         return getattr, (method.__self__, method.__name__)
     return MethodType, (method.__func__, method.__self__)
 
