@@ -25,6 +25,7 @@ import pyspark
 from simulated_disk import Disk, File, Folder, HadoopPath, plain
 from simulated_world import Process, World
 
+from penstock.base import clock
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
@@ -156,7 +157,7 @@ class Seconds(Source):
 
     to_rows: Callable[[int], list[Row]] = lambda clock_micros: []
     began_micros: int = 0
-    last_micros: int = 0  # The latest time that the clock has shown since the query began.
+    last_micros: int = 0  # The latest time that the clock has shown since the runner last looked at it.
 
     def begin(self, query: Query, number: int) -> None:
         log = f"{query.location}/sources/{number}"
@@ -166,7 +167,7 @@ class Seconds(Source):
         else:
             self.began_micros = query.now_micros()
             query.log(log, "0", b"v1\n%d" % (self.began_micros // 1_000))
-        self.last_micros = self.began_micros
+        self.last_micros = max(self.began_micros, self.last_micros)
 
     def latest(self, before: Any, query: Query) -> Any:
         self.last_micros = max(self.last_micros, query.now_micros())
@@ -482,7 +483,8 @@ def beats(
             return [Stream(context.spark, (Numbers(to_rows=rows if is_live else lambda clock_micros: []),))]
         case _:
             checkpoint.seconds_of(HEARTBEAT_SLOT)
-            return [Stream(context.spark, (Seconds(to_rows=rows),))]
+            # A clock that is set back between this look and Spark's first one is not simulated: see docs/trust.md.
+            return [Stream(context.spark, (Seconds(to_rows=rows, last_micros=clock.micros()),))]
 
 
 def commands(plan: Any, context: Any, checkpoint: Any, keys: tuple[int, ...]) -> list[Stream]:
