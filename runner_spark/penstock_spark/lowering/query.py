@@ -151,8 +151,8 @@ def _beats(
             planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
             # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
             # after the clock was set back has its last second, too, as it had before.
-            is_late = F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS")
-            heartbeats = seconds.where(is_late | (F.col("value") == planned - 1))
+            is_recent = F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS")
+            heartbeats = seconds.where(is_recent | (F.col("value") == planned - 1))
     clock = F.unix_micros(_now()).cast("string")
     return [
         _to_shards(
