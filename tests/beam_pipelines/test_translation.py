@@ -36,7 +36,9 @@ from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import HostedDoFn, dofn_of
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import options_of, use_options, workers_options
+from penstock_spark.beam.quick_times import make_whole_seconds_quickly
 from penstock_spark.beam.values import (
+    OUTPUT_KINDS,
     HostedWindow,
     argument_of,
     beams_window_of,
@@ -45,6 +47,7 @@ from penstock_spark.beam.values import (
     window_of,
 )
 from penstock_spark.beam.windowing import HostedWindowFn, trigger_of, windowfn_of, windowing_of
+from penstock_spark.worker.outputs import Timed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -88,6 +91,70 @@ def test_what_a_dofn_gives_keeps_its_time_its_windows_and_its_tag() -> None:
     assert given.value.pane_info == pane_of(pane)
     assert output_of({"plain": 1}) == {"plain": 1}
     assert argument_of(Timestamp(5)) == beam.utils.timestamp.Timestamp(5)
+
+
+@pytest.fixture
+def quick_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the workers do; the fixture gives Beam its own function back."""
+    monkeypatch.setattr(beam.utils.timestamp.Timestamp, "of", beam.utils.timestamp.Timestamp.of)
+    make_whole_seconds_quickly.__wrapped__()
+
+
+@pytest.mark.usefixtures("quick_times")
+def test_quick_times_are_beams_times() -> None:
+    beams_time = beam.utils.timestamp.Timestamp
+    for seconds in (0, 5, -5, 10**9, 10**15, -(10**15), 2.5, -0.1, True):
+        made, usual = beams_time.of(seconds), beams_time(seconds)
+        assert made == usual
+        assert vars(made) == vars(usual)
+        assert (hash(made), repr(made)) == (hash(usual), repr(usual))
+        assert pickle.loads(pickle.dumps(made)) == usual
+    assert beams_window.TimestampedValue("a", 5).timestamp + 1 == beams_time(6)
+    assert beams_time.of(usual) is usual
+    with pytest.raises(TypeError, match="Cannot interpret"):
+        beams_time.of("5")
+
+
+def test_a_beam_that_keeps_its_times_otherwise_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    beams_time = beam.utils.timestamp.Timestamp
+    before = beams_time.of
+    init = beams_time.__init__
+
+    def init_of_another_beam(self: Any, *arguments: Any, **options: Any) -> None:
+        init(self, *arguments, **options)
+        self._zone = "UTC"
+
+    monkeypatch.setattr(beams_time, "__init__", init_of_another_beam)
+    make_whole_seconds_quickly.__wrapped__()
+    assert beams_time.of is before
+
+
+class TimeOfAnotherBeam:
+    """A time that keeps its microseconds where Beam 2.77 does not."""
+
+    micros = 7
+
+
+def test_the_times_of_many_outputs_are_those_of_each() -> None:
+    beams_time = beam.utils.timestamp.Timestamp
+    times = [
+        *(beams_time(seconds) for seconds in (0, 5, -5, 2.5, -2.5, 10**9)),
+        *(beams_time(micros=micros) for micros in (1, -1, 1_500_000)),
+        *(beams_time(5, 123, precision) for precision in (0, 3, 6)),
+        beam.utils.timestamp.MIN_TIMESTAMP,
+        beam.utils.timestamp.MAX_TIMESTAMP,
+    ]
+    outputs = [beams_window.TimestampedValue("a", time) for time in times]
+    kind = OUTPUT_KINDS[beams_window.TimestampedValue]
+    assert isinstance(kind, Timed)
+    assert kind.times_micros(outputs) == [time.micros for time in times]
+    assert kind.times_micros([]) == []
+
+    outputs[0].timestamp = TimeOfAnotherBeam()
+    assert kind.times_micros(outputs)[:2] == [7, 5_000_000]
+    too_exact = beams_window.TimestampedValue("a", beams_time(0, 1, 9))
+    with pytest.raises(ValueError, match="precision"):
+        kind.times_micros([too_exact])
 
 
 def test_window_functions_of_beam_are_translated_and_others_are_hosted() -> None:

@@ -12,6 +12,7 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import options_of, use_options, workers_options
+from penstock_spark.beam.quick_times import make_whole_seconds_quickly
 from penstock_spark.beam.result import BeamResult
 from penstock_spark.runner import SparkRunner
 from penstock_spark.shipping.registrations import prepared_by
@@ -39,7 +40,7 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         register_beams_coders()
         own = options_of(options)
         mode = self._runner.arguments.get("mode", own.view_as(SparkOptions).mode)
-        with prepared_by(use_options, workers_options(options)):
+        with prepared_by(use_options, workers_options(options)), prepared_by(make_whole_seconds_quickly):
             return BeamResult(self._runner.run_pipeline(_Translated(pipeline, mode), own))
 
 
