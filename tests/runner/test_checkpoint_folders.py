@@ -16,6 +16,7 @@ from penstock.base import clock
 from penstock.transforms.trigger import AfterCount
 from penstock_spark.checkpoints import folder
 from penstock_spark.checkpoints.folder import Checkpoint, open_at
+from penstock_spark.checkpoints.lease import CheckpointTaken
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -168,6 +169,105 @@ def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
             assert not open_at(place, new).is_new
             own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "planned": None}
             assert open_at(place, new).plan == {**new, **own}
+            cuts += 1
+            continue
+        break
+    assert cuts > 4
+
+
+SPARKS_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
+
+
+def begin(place: DiskPlace, batch: int, before: bytes | None = SPARKS_COMMIT) -> None:
+    """Leaves what a driver leaves that dies in a micro-batch: it was planned, and the one before it was finished."""
+    finish(place, *range(batch))
+    if batch and before is not None:
+        (place.path / "spark" / "commits" / str(batch - 1)).write_bytes(before)
+    (place.path / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
+    (place.path / "spark" / "offsets" / str(batch)).touch()
+
+
+def commits(place: DiskPlace) -> list[str]:
+    return place.inside("spark").inside("commits").names()
+
+
+@pytest.mark.parametrize("batch", [0, 1, 12])
+def test_a_micro_batch_that_is_in_the_sinks_counts_as_finished(tmp_path: Path, batch: int) -> None:
+    place = DiskPlace(tmp_path)
+    before = open_at(place, BASE.signature()).plan
+    begin(place, batch)
+    asked: list[Any] = []
+    changed = open_at(place, CHANGED.signature(), is_written=lambda *args: asked.append(args) or True)
+    assert asked == [(before, batch)]
+    assert place.inside("spark").inside("commits").read(str(batch)) == SPARKS_COMMIT
+    assert (changed.last_begun, changed.last_commit(), changed.plan["since"]) == (batch, batch, batch + 1)
+    # There is nothing to ask about any more.
+    open_at(place, CHANGED.signature(), is_written=lambda plan, number: pytest.fail("asked again"))
+
+
+def test_the_plan_that_has_written_a_micro_batch_is_in_force_then(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    finish(place, 0)
+    update = open_at(place, replace(BASE, more=grouped("More")).signature()).plan
+    begin(place, 1)
+    # The update has state now, which the plan before has not: it cannot be taken back.
+    with pytest.raises(ValueError, match="'More'"):
+        open_at(place, BASE.signature(), is_written=lambda plan, number: plan == update)
+
+
+@pytest.mark.parametrize("why", ["not written", "everything is finished", "Spark notes more"])
+def test_other_micro_batches_run_again(tmp_path: Path, why: str) -> None:
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    if why == "everything is finished":
+        finish(place, 0)
+    else:
+        begin(place, 1, b'v2\n{"stateUniqueIds":{}}' if why == "Spark notes more" else SPARKS_COMMIT)
+    before = commits(place)
+    open_at(place, BASE.signature(), is_written=lambda plan, number: why != "not written")
+    assert commits(place) == before
+
+
+def test_a_table_that_cannot_be_asked_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    def is_away(plan: Any, number: int) -> bool:
+        raise ConnectionError("the database is away")
+
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    begin(place, 1)
+    before = contents(tmp_path)
+    with pytest.raises(ConnectionError):
+        open_at(place, CHANGED.signature(), is_written=is_away)
+    assert contents(tmp_path) == before
+
+
+def test_a_run_that_stood_still_while_it_asked_notes_nothing(tmp_path: Path) -> None:
+    class LostLease:
+        number = 1
+
+        def check(self) -> None:
+            raise CheckpointTaken("another run has it")
+
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    begin(place, 1)
+    with pytest.raises(CheckpointTaken):
+        open_at(place, BASE.signature(), lease=LostLease(), is_written=lambda plan, number: True)
+    assert commits(place) == ["0"]
+
+
+def test_wherever_a_micro_batch_is_noted_too_late_it_can_be_done_again(tmp_path: Path) -> None:
+    cuts = 0
+    while True:
+        place = DiskPlace(tmp_path / str(cuts))
+        open_at(place, BASE.signature())
+        begin(place, 3)
+        try:
+            open_at(DiskPlace(place.path, [cuts]), CHANGED.signature(), is_written=lambda plan, number: True)
+        except InterruptedError:
+            last = open_at(place, CHANGED.signature(), is_written=lambda plan, number: True)
+            assert (last.last_commit(), last.plan["since"]) == (3, 4)
             cuts += 1
             continue
         break

@@ -19,11 +19,12 @@ from stream_programs import Arriving, Life, Program, Shape, random_program
 from penstock.io.ranges import NumberedSource
 from penstock_spark.checkpoints import eras, folder, lease
 from penstock_spark.files.place import Place
-from penstock_spark.formats.database import errors
+from penstock_spark.formats.database import errors, postgres
 from penstock_spark.formats.database.postgres import PostgresWriter
 from penstock_spark.formats.ranges import reading
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.formats.ranges.stream import Planner
+from penstock_spark.lowering import batch_writer
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports import metrics
 from penstock_spark.runs import running
@@ -91,6 +92,21 @@ def a_watermark_that_waits_longer(seed: int) -> Program:
         Shape(lines_too=True, files_per_batch=1, delay=30),
     )
     return Program(shapes, AT_ONCE, (Life("crash", 24.0 + seed % 40), Life(shape=1)))
+
+
+def a_table_and_another_watermark(seed: int) -> Program:
+    """A crash, and then a watermark that waits longer or less long; a table keeps what it has."""
+    shapes = a_watermark_that_waits_longer(0).shapes
+    shapes = tuple(replace(shape, table_too=True, lines_too=seed % 3 == 0) for shape in shapes)
+    if seed % 2:
+        shapes = shapes[::-1]
+    return Program(shapes, AT_ONCE, (Life("crash", 24.0 + seed // 2 % 80), Life(shape=1)))
+
+
+def a_table_and_a_driver_that_stands_still(seed: int) -> Program:
+    shape = Shape(files_per_batch=1, table_too=True, ends=False)
+    stall = Life("stall", 20.0 + seed % 60, rival="takes over", rival_at=0.5, rival_machine="second")
+    return Program((shape,), FILES, (stall, END))
 
 
 def a_change_that_is_cut_off(seed: int) -> Program:
@@ -209,7 +225,7 @@ KNOWN = (
         "take_lease",
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
-        seed=32,
+        seed=38,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -241,7 +257,7 @@ KNOWN = (
         "note_end",
         "if ENDED not in self.place.names():",
         "if True:",
-        seed=503878,
+        seed=501282,
     ),
     Mutant(
         "reports count before their micro-batch is written",
@@ -250,7 +266,7 @@ KNOWN = (
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
-        seed=11,
+        seed=44,
         also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
     ),
     Mutant(
@@ -260,7 +276,7 @@ KNOWN = (
         "self.checkpoint.last_begun) + 1",
         "-1)",
         make=input_that_comes_between_two_runs,
-        seed=7,
+        seed=2,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
@@ -330,7 +346,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
-        seed=2,
+        seed=12,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -487,6 +503,7 @@ OF_TABLES = (
         "if connection.execute(update,",
         "if connect(self.address).execute(update,",
         make=a_table,
+        seed=2,
     ),
     Mutant(
         "a micro-batch that is in the table is written again",
@@ -504,7 +521,7 @@ OF_TABLES = (
         "if count_staged(connection, self.address, table) != page.rows:",
         "if False:",
         make=a_table,
-        seed=31,
+        seed=4,
     ),
     Mutant(
         "rows that a crash of the server has taken are not made again",
@@ -513,7 +530,7 @@ OF_TABLES = (
         "if isinstance(error, RowsLost):",
         "if False:",
         make=a_table,
-        seed=31,
+        seed=4,
     ),
     Mutant(
         "a driver takes the tables of its tasks for dropped",
@@ -522,7 +539,7 @@ OF_TABLES = (
         "if self._is_tidy and not self._has_left:",
         "if True:",
         make=a_table,
-        seed=21,
+        seed=3,
     ),
     Mutant(
         "tables that could not be dropped stay",
@@ -531,7 +548,7 @@ OF_TABLES = (
         "self._has_left = True",
         "pass",
         make=a_table,
-        seed=140,
+        seed=2457,
     ),
     Mutant(
         "the tables of a driver that has died stay",
@@ -540,7 +557,34 @@ OF_TABLES = (
         "if other != self.driver and _try_lock(connection, other):",
         "if False:",
         make=a_table,
-        seed=117,
+        seed=234,
+    ),
+    Mutant(
+        "a micro-batch that is in the table runs again for a changed program",
+        folder,
+        "_finish_written",
+        "if begun <= finished or not is_written(latest, begun):",
+        "if True:",
+        make=a_table_and_another_watermark,
+        seed=25,
+    ),
+    Mutant(
+        "tables are written before files",
+        batch_writer,
+        "_in_order",
+        "return tuple(sorted(sinks, key=place))",
+        "return tuple(sorted(sinks, key=place, reverse=True))",
+        make=a_table,
+        seed=8,
+    ),
+    Mutant(
+        "a driver that stood still takes over a table from the run in its place",
+        postgres,
+        "claim",
+        '" WHERE known.claim <= excluded.claim"',
+        '""',
+        make=a_table_and_a_driver_that_stands_still,
+        seed=7,
     ),
 )
 """Breaks of what a table of a database keeps, and in which order."""
@@ -588,7 +632,7 @@ OF_LOGS = (
         " or is_away(end)",
         "",
         make=a_log,
-        seed=29,
+        seed=49,
         also=(
             Mutant(
                 "a query rests that waits for a source",

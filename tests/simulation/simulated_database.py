@@ -49,6 +49,7 @@ class Committed:
 
     batch: int
     driver: str
+    claim: int
 
 
 class Result:
@@ -332,16 +333,21 @@ class Connection:
 
         self._change(make)
 
-    def _claim(self, found: re.Match[str], parameters: Sequence[Any]) -> None:
-        stream, driver, _ = parameters
+    def _claim(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
+        stream, driver, number, _ = parameters
         self._known()
         self._lock(stream)
         known = self._known()
+        row = known.get(stream)
+        if row is not None and row.claim > number and "known.claim <= excluded.claim" in found.string:
+            return Result()
 
         def claim() -> None:
-            known.setdefault(stream, Committed(-1, driver)).driver = driver
+            row = known.setdefault(stream, Committed(-1, driver, number))
+            row.driver, row.claim = driver, number
 
         self._change(claim)
+        return Result(rowcount=1)
 
     def _note(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
         number, stream, driver, before = parameters
@@ -362,6 +368,10 @@ class Connection:
     def _driver(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
         row = self._known().get(parameters[0])
         return Result([] if row is None else [(row.driver,)])
+
+    def _batch_of(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
+        row = self._known().get(parameters[0])
+        return Result([] if row is None else [(row.batch,)])
 
     def _insert(self, found: re.Match[str], parameters: Sequence[Any]) -> None:
         self._put(found[1], [line for _, line in self._table(found[2]).rows])
@@ -404,6 +414,7 @@ _STATEMENTS: dict[str, Callable[[Connection, re.Match[str], Sequence[Any]], Resu
     r'INSERT INTO "penstock_commits"': Connection._claim,
     r'UPDATE "penstock_commits" SET batch': Connection._note,
     r'SELECT driver FROM "penstock_commits"': Connection._driver,
+    r'SELECT batch FROM "penstock_commits"': Connection._batch_of,
     rf"INSERT INTO {_NAME} \(.*\) SELECT .* FROM {_NAME}": Connection._insert,
     r"DROP TABLE (IF EXISTS )?(.*)": Connection._drop,
 }

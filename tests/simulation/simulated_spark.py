@@ -684,7 +684,7 @@ class Query:
         rows = Rows(self, lambda: self._computed(planned), ("level", "shard", "payload"))
         self._function(rows, planned.number)
         self._interruptible()
-        self.log(f"{self.location}/commits", str(planned.number), b"v1\n{}")
+        self.log(f"{self.location}/commits", str(planned.number), b'v1\n{"nextBatchWatermarkMs":0}')
         self._offsets, self._number = planned.ends, planned.number + 1
 
     def _tell(self, planned: Planned, began_micros: int) -> None:

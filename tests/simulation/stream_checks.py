@@ -302,9 +302,11 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
         failure = driver.result._running.failure if driver.result is not None else None
         is_broken = driver.life.fate == "full disk" and not driver.is_rival
         # A run that has stood still between its look at the lease and what it does then, may disturb the other one.
-        words = ("Concurrent update", "another run has taken over this stream")
-        is_disturbed = isinstance(failure, FileNotFoundError) or any(each in str(failure) for each in words)
+        is_disturbed = isinstance(failure, FileNotFoundError) or "Concurrent update" in str(failure)
         is_broken = is_broken or (simulation.has_stalled and is_disturbed)
+        # A table lets the later run win.
+        is_shut_out = "another run has taken over this stream" in str(failure)
+        is_broken = is_broken or (driver.process.has_stalled and is_shut_out)
         if (
             driver.outcome == PipelineState.FAILED
             and not is_broken

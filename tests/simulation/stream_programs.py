@@ -286,8 +286,7 @@ def changed(at: Random, shape: Shape) -> Shape:
             return replace(shape, lines_too=not shape.lines_too)
         case "call":
             return replace(shape, calls_too=not shape.calls_too)
-        # A table keeps what the first try has written, and what another delay gives in the second one may differ.
-        case "delay" if not shape.table_too:
+        case "delay":
             return replace(shape, delay=shape.delay + 2)
         case "files":
             return replace(shape, files_per_write=at.choice((None, 1, 2, 3)))

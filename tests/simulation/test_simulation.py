@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 # A table is written by penstock's own code for PostgreSQL, and only the server is simulated.
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
-from mutants_of_streams import KNOWN, MUTANTS, ORDER, Mutant, a_watermark_that_waits_longer
+from mutants_of_streams import (
+    KNOWN,
+    MUTANTS,
+    ORDER,
+    Mutant,
+    a_table_and_a_driver_that_stands_still,
+    a_table_and_another_watermark,
+)
 from shrinking import Failure, failure_of, shrunk
 from simulated_drivers import Simulation
 from stream_programs import random_program
@@ -66,14 +73,10 @@ def test_a_break_is_found_without_knowing_the_seed(mutant: Mutant) -> None:
         assert any(failure_of(seed, mutant.make(seed)) is not None for seed in range(BOUND))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a table keeps what the first try has given, and the second one gives less"
-)
-def test_a_table_has_each_row_once_if_the_watermark_is_changed_after_a_crash() -> None:
-    program = a_watermark_that_waits_longer(27)
-    shapes = tuple(replace(shape, table_too=True) for shape in program.shapes)
-    failure = failure_of(27, replace(program, shapes=shapes))
-    assert failure is None, f"\n{failure}"
+@pytest.mark.parametrize("make", [a_table_and_another_watermark, a_table_and_a_driver_that_stands_still])
+def test_a_table_has_each_row_once_wherever_a_program_is_cut_off_and_changed(make: Any) -> None:
+    failures = [failure for seed in range(160) if (failure := failure_of(seed, make(seed))) is not None]
+    assert not failures, f"\n{failures[0]}"
 
 
 def test_there_are_breaks_of_the_order_of_commits_and_of_each_known_fix() -> None:

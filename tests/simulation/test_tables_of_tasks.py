@@ -31,7 +31,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 def test_the_driver_takes_it_for_lost(server: Server) -> None:
     """A crash takes the lock of its driver, and another driver drops what nobody has locked."""
     writer = postgres.PostgresWriter(ADDRESS, LAYOUT, True, "0123456789ab")
-    writer.begin("a stream")
+    writer.begin("a stream", 1)
     with pytest.raises(RowsLost):
         writer.commit([Page(2, table="penstock_staged_0123456789ab_1")], MicroBatch(0, "a stream"))
     # Nothing of the transaction was written: the rows may come again.

@@ -55,6 +55,9 @@ _PARTS = {"sources": dict, "levels": dict, "steps": str, "sinks": str, "dropped"
 _NOT_A_PLAN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What comes of reading a file that is not a plan as one."""
 _DIGITS = 20
+_FIRST_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
+"""What Spark notes of a finished micro-batch if it keeps no watermark of its own."""
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -117,6 +120,11 @@ class Checkpoint:
             self.lease.check()
 
     @property
+    def claim(self) -> int:
+        """The number of the run's claim, which is higher than that of any run before; 0 without one."""
+        return 0 if self.lease is None else self.lease.number
+
+    @property
     def lost(self) -> CheckpointTaken | None:
         """Why the run may not write any more, if that is known; None while it may."""
         return None if self.lease is None else self.lease.lost
@@ -142,6 +150,9 @@ class Checkpoint:
 
 
 Prepare = Callable[[Checkpoint], None]
+IsWritten = Callable[[Signature, int], bool]
+"""Whether a micro-batch is in all sinks of a plan that leave it as it is when it comes again."""
+
 Rewrite = Callable[[Checkpoint, Signature], None]
 """Writes Spark's part of a checkpoint anew, from the folder of an old plan to that of the checkpoint's plan."""
 
@@ -154,6 +165,7 @@ def open_checkpoint(
     prepare: Prepare = lambda checkpoint: None,
     run: str | None = None,
     take_over: bool = False,
+    is_written: IsWritten = lambda plan, number: False,
 ) -> Checkpoint:
     """Makes a checkpoint, or opens one for a pipeline that fits it.
 
@@ -165,10 +177,12 @@ def open_checkpoint(
         prepare: Called with the checkpoint before the pipeline's plan is written.
         run: The name under which the run holds the checkpoint; None if no other run can know the folder.
         take_over: Whether to wait until another run that holds the checkpoint has stopped.
+        is_written: Called with the latest plan and the number of a micro-batch that an earlier run has not noted as
+            finished; if it is in the sinks, it counts as finished.
 
     Raises:
         ValueError: The pipeline does not fit, its run has ended, or the folder holds something else. Then nothing in it
-            has changed except its holder.
+            has changed except its holder, and that a written micro-batch counts as finished.
         CheckpointTaken: Another run holds it.
         Exception: What `prepare` raises.
     """
@@ -184,13 +198,13 @@ def open_checkpoint(
         Rewriting(spark, old, opened.plan, source.location, target, last).run()
 
     if run is None:
-        return open_at(place, signature, drop_state, prepare, rewrite=rewrite)
+        return open_at(place, signature, drop_state, prepare, rewrite=rewrite, is_written=is_written)
     _refuse_strangers(place)
     java: Any = spark._jvm
     me = this_holder(run, int(java.java.lang.ProcessHandle.current().pid()))
     lease = take_lease(place, me, take_over)
     try:
-        return open_at(place, signature, drop_state, prepare, lease, rewrite)
+        return open_at(place, signature, drop_state, prepare, lease, rewrite, is_written)
     except BaseException:
         lease.release()
         raise
@@ -221,6 +235,7 @@ def open_at(
     prepare: Prepare = lambda checkpoint: None,
     lease: Lease | None = None,
     rewrite: Rewrite = lambda checkpoint, old: None,
+    is_written: IsWritten = lambda plan, number: False,
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
     # Reads the plans once, after the claim: until then, the previous run may change them.
@@ -229,6 +244,9 @@ def open_at(
         _refuse_strangers(place)
     if ENDED in place.names():
         raise _ended(place)
+    if plans and _finish_written(place, plans[0], is_written, lease):
+        # The plan that has written it is the one in force by that.
+        plans = _plans(place)
     if plans and _has_begun(place, plans[-1]["folder"]):
         opened = _continued(place, plans, signature, drop_state)
         opened = replace(opened, lease=lease, last_begun=_last(place, opened.plan["folder"], "offsets"))
@@ -251,6 +269,32 @@ def open_at(
     for name in (opened.plan["folder"], _CONTROL, _INPUTS):
         place.inside(name).make()
     return opened
+
+
+def _finish_written(place: Place, latest: Signature, is_written: IsWritten, lease: Lease | None) -> bool:
+    """Notes the last micro-batch as finished if it is in the sinks, which Spark would have done next.
+
+    Else it would run again. A table leaves out what it has already; but a changed program may come to other results,
+    and then the state would not belong to what the table has. Returns whether it was noted.
+    """
+    folder = latest["folder"]
+    begun, finished = _last(place, folder, "offsets"), _last(place, folder, "commits")
+    if begun <= finished or not is_written(latest, begun):
+        return False
+    commits = place.inside(folder).inside("commits")
+    content = _FIRST_COMMIT if finished < 0 else commits.read(str(finished))
+    if content.split() != _FIRST_COMMIT.split():
+        # A setting of Spark's has it note more, such as names of files of the state. So it has to run again.
+        return False
+    if lease is not None:
+        # This process may have stood still, and another run have gone on in its place.
+        lease.check()
+    commits.make()
+    commits.write(str(begun), content)
+    _LOGGER.warning(
+        "the checkpoint %s: the micro-batch %d is in the sinks, and counts as finished", place.location, begun
+    )
+    return True
 
 
 def _refuse_strangers(place: Place) -> None:

@@ -48,7 +48,7 @@ class Lease:
     def __init__(self, place: Place, number: int, timing: Timing) -> None:
         self._place = place.inside(HOLDERS)
         self._location = place.location
-        self._number = number
+        self.number = number
         self._timing = timing
         self._beats = 0
         # Why this run no longer holds the checkpoint, if that is known; None while it does.
@@ -61,7 +61,7 @@ class Lease:
         """Raises CheckpointTaken if this run no longer holds the checkpoint; called before each commit."""
         names = self._place.names()
         latest = max(_claims(names), default=0)
-        if latest != self._number and self.lost is None:
+        if latest != self.number and self.lost is None:
             holder = _holder(self._place, names, latest)
             self.lost = _displaced(self._location, holder) if latest else _deleted(self._location)
         if self.lost is not None:
@@ -74,10 +74,10 @@ class Lease:
         self._released.set()
         self._thread.join()
         try:
-            self._place.write(_name(self._number, "over"), b"")
+            self._place.write(_name(self.number, "over"), b"")
         except Exception:
             # The next run finds that the process has ended, or that the heartbeat has stopped.
-            _LOGGER.debug("%s: cannot release the claim %d", self._location, self._number, exc_info=True)
+            _LOGGER.debug("%s: cannot release the claim %d", self._location, self.number, exc_info=True)
 
     def _keep(self) -> None:
         while not self._released.wait(self._timing.beat_seconds):
@@ -91,8 +91,8 @@ class Lease:
                 _LOGGER.debug("%s: cannot write a heartbeat", self._location, exc_info=True)
 
     def _beat(self) -> None:
-        self._place.write(_name(self._number, f"beat.{self._beats + 1}"), b"")
-        self._place.delete(_name(self._number, f"beat.{self._beats}"))
+        self._place.write(_name(self.number, f"beat.{self._beats + 1}"), b"")
+        self._place.delete(_name(self.number, f"beat.{self._beats}"))
         self._beats += 1
 
 

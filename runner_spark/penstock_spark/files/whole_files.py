@@ -30,6 +30,11 @@ class WholeFiles:
         self._spark = spark
         self._places = dict(places)
 
+    @property
+    def may_be_short(self) -> bool:
+        """Whether there is a source that has to be looked at."""
+        return bool(self._places)
+
     def check(self, frame: DataFrame) -> None:
         """Raises a step's marked failure if a file of a micro-batch that was read has become shorter or
         disappeared.

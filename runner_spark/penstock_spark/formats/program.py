@@ -79,15 +79,19 @@ def plan_list(sink: DriverList, is_stream: bool, where: str) -> SinkPlan:
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         elements = _elements_of(frame) if first is None else _first_of(frame, first)
+        batch.check()
         last = _last_appended(batch.stream, sink.into) if batch.stream else _Appended("", sink.into)
         if elements and batch.number > last.number:
             sink.into.extend(elements)
             last.number = batch.number
         return []
 
+    def holds(batch: MicroBatch) -> bool:
+        return batch.number <= _last_appended(batch.stream, sink.into).number
+
     if first is None:
-        return SinkPlan(_PICKLED, PickledRows, None, commit)
-    return SinkPlan(_PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False)
+        return SinkPlan(_PICKLED, PickledRows, None, commit, holds=holds)
+    return SinkPlan(_PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False, holds=holds)
 
 
 def _last_appended(stream: str, into: list[Any]) -> _Appended:
@@ -109,6 +113,7 @@ def plan_console(sink: ConsoleSink, is_stream: bool, where: str) -> SinkPlan:
         for some, left_out in _pickled_rows(frame):
             lines += some
             more += left_out
+        batch.check()
         shown = lines[: sink.limit]
         more += len(lines) - len(shown)
         if more:
@@ -141,6 +146,7 @@ def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         elements = _elements_of(frame)
+        batch.check()
         if elements:
             try:
                 sink.function(elements, batch.number)

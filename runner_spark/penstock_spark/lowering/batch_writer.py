@@ -51,7 +51,7 @@ class BatchWriter:
 
     Rows have the columns ``level``, ``shard`` and ``payload``. A payload is a page of elements, or for the
     levels in `inside` a row of the sink. `app` names the checkpoint, after a restart too. `check` raises if
-    another run holds it.
+    another run holds it, and `claim` is the number by which this run holds it.
     """
 
     def __init__(
@@ -63,9 +63,11 @@ class BatchWriter:
         check: Callable[[], None],
         location: str | None = None,
         graph: Graph | None = None,
+        claim: int = 0,
     ) -> None:
         self._check = check
-        self._sinks = tuple(sinks)
+        self._claim = claim
+        self._sinks = _in_order(sinks)
         self._inside = frozenset(inside)
         self._context = context
         self._streams = _streams(self._sinks, app)
@@ -115,8 +117,8 @@ class BatchWriter:
         with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
                 self._write(frame, batch_id, may_be_again)
-                if self.files is not None:
-                    self.files.check(frame)
+                # Not every sink has asked.
+                self._check_files(frame)
             except Exception as error:
                 if _is_stop(str(error)):
                     raise QueryStopped(_SPARKS_WORDS) from None
@@ -126,8 +128,10 @@ class BatchWriter:
         match self._sinks:
             case ():
                 frame.write.format("noop").mode("overwrite").save()
-            case (sink,) if sink.plan.is_one_job:
-                batch = self._batch(sink, batch_id, may_be_again)
+            case (sink,) if sink.plan.is_one_job and not (
+                sink.plan.commits_in_tasks and self._may_be_short()
+            ):
+                batch = self._batch(sink, batch_id, may_be_again, frame)
                 if sink.level in self._inside:
                     self._commit(sink, batch, rows_inside(frame, sink.plan))
                     return
@@ -145,6 +149,8 @@ class BatchWriter:
 
     def _write_each(self, kept: DataFrame, batch_id: int, may_be_again: bool) -> None:
         tasks = _tasks_by_level(kept)
+        # Everything has been read, and nothing is written yet.
+        self._check_files(kept)
         for sink in self._sinks:
             rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
             with self._described(batch_id, sink.step.label):
@@ -154,8 +160,28 @@ class BatchWriter:
                     # An earlier try may have left something that has to go.
                     self._encode(sink, batch, rows.limit(0))
 
-    def _batch(self, sink: StreamSink, batch_id: int, may_be_again: bool) -> MicroBatch:
-        return MicroBatch(batch_id, self._streams[sink.level], may_be_again, self._check)
+    def _batch(
+        self, sink: StreamSink, batch_id: int, may_be_again: bool, read: DataFrame | None = None
+    ) -> MicroBatch:
+        """The micro-batch for a sink, which checks the files of `read` before it commits."""
+
+        def check() -> None:
+            self._check()
+            if read is not None:
+                self._check_files(read)
+
+        return MicroBatch(batch_id, self._streams[sink.level], self._claim, may_be_again, check)
+
+    def _may_be_short(self) -> bool:
+        return self.files is not None and self.files.may_be_short
+
+    def _check_files(self, frame: DataFrame) -> None:
+        """Raises if a file was shorter when it was read than when Spark found it.
+
+        Once lines are missing in a table, they would stay away: a later try leaves out what the table has.
+        """
+        if self.files is not None:
+            self.files.check(frame)
 
     def _encode(self, sink: StreamSink, batch: MicroBatch, pages: DataFrame) -> None:
         self._commit(sink, batch, sink_rows(sink.level, sink.step, sink.plan, pages, self._context))
@@ -181,6 +207,35 @@ class BatchWriter:
             step_failed(unwritable(error, where), where)
         known = Surroundings(graph=self._graph, places=places or (where,), checkpoint=self._location)
         step_failed(translated(error, known), where)
+
+
+def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
+    """The sinks in the order in which they are written: those come last that a later try leaves as they are.
+
+    So if one of these has a micro-batch, all others have it too.
+    """
+
+    def place(sink: StreamSink) -> int:
+        plan = sink.plan
+        return 2 if plan.holds is not None else int(plan.commits_in_tasks)
+
+    return tuple(sorted(sinks, key=place))
+
+
+def is_written(sinks: Sequence[StreamSink], app: str, number: int, labels: Collection[str]) -> bool:
+    """Whether a micro-batch is certainly in all sinks with some labels; `app` names the checkpoint."""
+    ordered = _in_order(sinks)
+    streams = _streams(ordered, app)
+    asked = [sink for sink in ordered if sink.plan.holds is not None and sink.step.label in labels]
+    return bool(asked) and all(_holds(sink, MicroBatch(number, streams[sink.level])) for sink in asked)
+
+
+def _holds(sink: StreamSink, batch: MicroBatch) -> bool:
+    assert sink.plan.holds is not None
+    try:
+        return sink.plan.holds(batch)
+    except Exception as error:
+        step_failed(error, sink.step.where)
 
 
 def _is_stop(text: str) -> bool:

@@ -317,9 +317,10 @@ class Running:
                 self.checkpoint.note_end(ending)
             except Exception as error:
                 self.failure = self._displacement() or self.translate(error)
-        self.checkpoint.release()
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
+        # From here on, another run may have begun.
+        self.checkpoint.release()
         self._tell_end(ending)
         self.state = state_at_end(state, self.failure)
 

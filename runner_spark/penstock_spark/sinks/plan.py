@@ -41,9 +41,10 @@ class MicroBatch:
     # Names the stream and the sink: the same name after a restart, and another one for another checkpoint; ""
     # in batch mode.
     stream: str = ""
+    claim: int = 0  # The number of the run's claim to the checkpoint; a later run has a higher one.
     may_be_again: bool = True  # Whether an earlier try may have left something.
-    # Raises if another run may write the stream by now. A sink whose target does not shut out an earlier writer asks
-    # when its rows are written, and only quick work is left.
+    # Raises if another run may write the stream by now, or if what the tasks have read is not whole. The driver asks
+    # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
 
     @property
@@ -63,6 +64,10 @@ class SinkPlan:
     # touches no others. If the job fails, nothing is left behind.
     commit: Callable[[DataFrame, MicroBatch], list[Any]]
     is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
+    commits_in_tasks: bool = False  # Whether the tasks commit, so that nothing can be checked in between.
+    # Whether a micro-batch is in the target as a whole, so that a later try leaves it as it is. None for a sink whose
+    # later tries replace what an earlier one has left, or add to it.
+    holds: Callable[[MicroBatch], bool] | None = None
     # How to write, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None
     # Closes what the commits keep open, when the run is over.

@@ -275,15 +275,15 @@ class PostgresWriter:
     _has_left: bool = False  # Whether tables of an earlier one could not be deleted.
     _connection: Any = None
 
-    def begin(self, stream: str) -> None:
+    def begin(self, stream: str, number: int) -> None:
         """Connects, and takes over the stream from an earlier driver, before any task writes."""
         self._is_tidy = False
         if self._connection is not None and stream == self.stream:
             return
         self.stream = stream
-        persisting(self.address, self._begin, is_lost)
+        persisting(self.address, lambda: self._begin(number), is_lost)
 
-    def _begin(self) -> None:
+    def _begin(self, number: int) -> None:
         connection = self._connected()
         for name in _staged_tables(connection, self.address, _STAGED):
             other = name.removeprefix(_STAGED).partition("_")[0]
@@ -291,7 +291,7 @@ class PostgresWriter:
                 _drop_quietly(connection, self.address, [name])
                 connection.execute("SELECT pg_advisory_unlock(%s)", [_lock(other)])
         if self.stream:
-            claim(connection, self.address, self.stream, self.driver)
+            claim(connection, self.address, self.stream, self.driver, number)
 
     def _connected(self) -> Any:
         if self._connection is None or self._connection.broken or self._connection.closed:
@@ -350,6 +350,18 @@ class PostgresWriter:
         merge(connection, self.address, self.layout, tables, [page.data for page in pages if page.data])
         _drop(connection, tables)
 
+    def holds(self, batch: MicroBatch) -> bool:
+        """Whether the micro-batch of a stream, or a later one, is in the table."""
+        return persisting(self.address, lambda: self._last(batch.stream) >= batch.number, is_lost)
+
+    def _last(self, stream: str) -> int:
+        query = sql.SQL("SELECT batch FROM {} WHERE stream = %s").format(identifier(self.address, COMMITS))
+        try:
+            found = self._connected().execute(query, [digest(stream)]).fetchall()
+        except psycopg.errors.UndefinedTable:
+            return -1
+        return max((int(batch) for (batch,) in found), default=-1)
+
     def tidy(self) -> None:
         """Deletes the tables of tasks that have failed, or of a micro-batch that has; often there are none."""
         if self._is_tidy and not self._has_left:
@@ -376,23 +388,26 @@ class PostgresWriter:
             self._connection = None
 
 
-def claim(connection: Any, address: Address, stream: str, driver: str) -> None:
-    """Makes a driver the only one that may commit a stream."""
+def claim(connection: Any, address: Address, stream: str, driver: str, number: int) -> None:
+    """Makes a driver the only one that may commit a stream, unless one with a higher number has it by now."""
     commits = identifier(address, COMMITS)
     statement = sql.SQL(
-        "INSERT INTO {} AS known (stream, batch, driver, target) VALUES (%s, -1, %s, %s)"
-        " ON CONFLICT (stream) DO UPDATE SET driver = excluded.driver"
+        "INSERT INTO {} AS known (stream, batch, driver, claim, target) VALUES (%s, -1, %s, %s, %s)"
+        " ON CONFLICT (stream) DO UPDATE SET driver = excluded.driver, claim = excluded.claim"
+        " WHERE known.claim <= excluded.claim"
     ).format(commits)
-    values = [digest(stream), driver, address.table]
+    values = [digest(stream), driver, number, address.table]
     try:
-        connection.execute(statement, values)
+        found = connection.execute(statement, values)
     except psycopg.errors.UndefinedTable:
         make = sql.SQL(
             "CREATE TABLE IF NOT EXISTS {} (stream text PRIMARY KEY, batch bigint NOT NULL, driver text NOT NULL,"
-            " target text NOT NULL, written timestamptz)"
+            " claim bigint NOT NULL, target text NOT NULL, written timestamptz)"
         ).format(commits)
         _made_once(connection, make)
-        connection.execute(statement, values)
+        found = connection.execute(statement, values)
+    if not found.rowcount:
+        raise displaced(address, True)
 
 
 def _made_once(connection: Any, statement: Any) -> None:

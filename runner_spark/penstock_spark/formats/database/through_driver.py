@@ -61,9 +61,10 @@ class DriverWriter:
     driver: str
     stream: str | None = None
 
-    def begin(self, stream: str) -> None:
+    def begin(self, stream: str, number: int) -> None:
+        """Takes over the stream from an earlier driver, before any task writes."""
         if stream != self.stream and stream:
-            self._persisting(lambda connection: self._claim(connection, stream), is_safe=lambda: True)
+            self._persisting(lambda connection: self._claim(connection, stream, number), is_safe=lambda: True)
         self.stream = stream
 
     def commit(self, pages: list[Page], batch: MicroBatch) -> None:
@@ -77,6 +78,18 @@ class DriverWriter:
 
         # Whether the last words of a batch were heard, nobody knows; a stream looks for its number.
         self._persisting(work, is_safe=lambda: bool(batch.stream) or not is_sent[0])
+
+    def holds(self, batch: MicroBatch) -> bool:
+        """Whether the micro-batch of a stream, or a later one, is in the table."""
+        commits, found = self._commits(), [-1]
+
+        def look(connection: Connection) -> None:
+            if sa.inspect(connection).has_table(commits.name, commits.schema):
+                of_stream = commits.c.stream == digest(batch.stream)
+                found.extend(connection.execute(sa.select(commits.c.batch).where(of_stream)).scalars())
+
+        self._persisting(look, is_safe=lambda: True)
+        return max(found) >= batch.number
 
     def tidy(self) -> None:
         """Tasks leave nothing behind."""
@@ -110,20 +123,25 @@ class DriverWriter:
             sa.Column("stream", sa.String(64), primary_key=True),
             sa.Column("batch", sa.BigInteger, nullable=False),
             sa.Column("driver", sa.String(32), nullable=False),
+            sa.Column("claim", sa.BigInteger, nullable=False),
             sa.Column("target", sa.String(255), nullable=False),
             sa.Column("written", sa.DateTime),
             schema=schema,
         )
 
-    def _claim(self, connection: Connection, stream: str) -> None:
+    def _claim(self, connection: Connection, stream: str, number: int) -> None:
         commits = self._commits()
         commits.create(connection, checkfirst=True)
-        mine = sa.update(commits).where(commits.c.stream == digest(stream)).values(driver=self.driver)
-        if not connection.execute(mine).rowcount:
+        of_stream = commits.c.stream == digest(stream)
+        mine = sa.update(commits).where(of_stream, commits.c.claim <= number)
+        if not connection.execute(mine.values(driver=self.driver, claim=number)).rowcount:
+            if connection.execute(sa.select(commits.c.claim).where(of_stream)).all():
+                raise displaced(self.address, True)
             first = {
                 "stream": digest(stream),
                 "batch": -1,
                 "driver": self.driver,
+                "claim": number,
                 "target": self.address.table,
             }
             connection.execute(sa.insert(commits), first)

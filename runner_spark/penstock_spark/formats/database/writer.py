@@ -91,10 +91,12 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         writer = writers.get()
         try:
-            writer.begin(batch.stream)
+            writer.begin(batch.stream, batch.claim)
             for attempt in range(_ATTEMPTS):
                 try:
-                    writer.commit(pages_of(frame), batch)
+                    pages = pages_of(frame)
+                    batch.check()
+                    writer.commit(pages, batch)
                     break
                 except Exception as error:
                     # The tasks have to make the rows again.
@@ -108,4 +110,11 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
                 writers.close()
         return []
 
-    return SinkPlan(SCHEMA, _Encoders(address, layout, driver), None, commit, close=writers.close)
+    def holds(batch: MicroBatch) -> bool:
+        try:
+            return writers.get().holds(batch)
+        finally:
+            writers.close()
+
+    make_encoder = _Encoders(address, layout, driver)
+    return SinkPlan(SCHEMA, make_encoder, None, commit, holds=holds, close=writers.close)

@@ -61,7 +61,8 @@ def plan_delta(sink: DeltaSink, is_stream: bool, where: str) -> SinkPlan:
     make: Callable[[], Encoder] = partial(DataFiles, sink.place, columns, parts, where)
     if sink.key:
         make = partial(changes.ChangeFiles, sink, columns, where)
-    return SinkPlan(ROWS_SCHEMA, make, None, _Commit(sink, columns, parts, where))
+    commit = _Commit(sink, columns, parts, where)
+    return SinkPlan(ROWS_SCHEMA, make, None, commit, holds=commit.holds)
 
 
 def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -119,6 +120,7 @@ class _Commit:
             # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
             written = [json.loads(row.file) for row in frame.collect()]
             self._check_shared(written)
+            self._check_batch(batch, written)
             if self._commit(written, batch) or sink.key:
                 self._delete(written)
         except (ValueError, TypeError, OSError, RuntimeError) as error:
@@ -127,6 +129,18 @@ class _Commit:
             step_failed(error, where)
         return []
 
+    def holds(self, batch: MicroBatch) -> bool:
+        """Whether the table has a commit of the micro-batch, or of a later one."""
+        table = find_table(self._sink.place, self._where)
+        return table is not None and _has(table, batch)
+
+    def _check_batch(self, batch: MicroBatch, written: Sequence[dict[str, Any]]) -> None:
+        try:
+            batch.check()
+        except BaseException:
+            self._delete(written)
+            raise
+
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
         """Commits the files; whether the table certainly names none of them."""
         sink, where = self._sink, self._where
@@ -134,11 +148,9 @@ class _Commit:
         reason = ""
         for attempt in range(_ATTEMPTS):
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
-            if batch.stream:
-                last = table.transaction_version(app_of(batch.stream))
-                if last is not None and last >= batch.number:
-                    # A commit that seemed to fail may have succeeded.
-                    return attempt == 0
+            if batch.stream and _has(table, batch):
+                # A commit that seemed to fail may have succeeded.
+                return attempt == 0
             if table is None:
                 if self._made(written):
                     return False
@@ -204,6 +216,11 @@ class _Commit:
             files = files_of(self._sink.place, self._where)
             for each in written:
                 files.delete_file(each["path"])
+
+
+def _has(table: Any, batch: MicroBatch) -> bool:
+    last = table.transaction_version(app_of(batch.stream))
+    return last is not None and last >= batch.number
 
 
 def _actions(written: Sequence[dict[str, Any]]) -> list[Any]:

@@ -61,7 +61,8 @@ def plan_iceberg(sink: IcebergSink, is_stream: bool, where: str) -> SinkPlan:
     make: Callable[[], Encoder] = partial(DataFiles, target, where)
     if sink.key:
         make = partial(ChangeRows, sink, target.columns, where)
-    return SinkPlan(ROWS_SCHEMA, make, None, _Commit(sink, target, where))
+    commit = _Commit(sink, target, where)
+    return SinkPlan(ROWS_SCHEMA, make, None, commit, holds=commit.holds)
 
 
 def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -113,6 +114,7 @@ class _Commit:
         try:
             # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
             written = [bytes(row.written) for row in frame.collect()]
+            self._check_batch(batch, written)
             with catalog_of(sink.place, where) as catalog:
                 if batch.stream:
                     open_table(catalog, sink.place, where)
@@ -123,6 +125,20 @@ class _Commit:
                 raise
             step_failed(error, where)
         return []
+
+    def holds(self, batch: MicroBatch) -> bool:
+        """Whether the table has a commit of the micro-batch, or of a later one."""
+        with catalog_of(self._sink.place, self._where) as catalog:
+            table = find_table(catalog, self._sink.place, self._where)
+            return table is not None and _last(table, batch.stream) >= batch.number
+
+    def _check_batch(self, batch: MicroBatch, written: Sequence[bytes]) -> None:
+        try:
+            batch.check()
+        except BaseException:
+            if not self._sink.key:
+                self._delete(map(pickle.loads, written))
+            raise
 
     def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""

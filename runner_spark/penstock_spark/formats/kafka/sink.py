@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -57,8 +58,9 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
         return []
 
     if sink.is_exactly_once:
-        return SinkPlan("part int, value binary", lambda: Parts(sink, where), None, commit)
-    return SinkPlan("value binary", lambda: Records(sink, where), None, commit)
+        make: Callable[[], Encoder] = partial(Parts, sink, where)
+        return SinkPlan("part int, value binary", make, None, commit, commits_in_tasks=True)
+    return SinkPlan("value binary", partial(Records, sink, where), None, commit, commits_in_tasks=True)
 
 
 def prepare_topic(sink: KafkaSink, spark: SparkSession, where: str, stream: str) -> None:

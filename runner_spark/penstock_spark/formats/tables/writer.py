@@ -53,8 +53,15 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
             _save(rows, replace(sink, mode="append", options=(*sink.options, *added)))
         return []
 
-    # Nobody knows how many jobs a format of somebody else's runs.
-    plan = SinkPlan(schema, lambda: RecordRows(columns, where), None, commit, is_one_job=_is_of_files(sink))
+    # Nobody knows how many jobs a format of somebody else's runs, and when it commits.
+    plan = SinkPlan(
+        schema,
+        lambda: RecordRows(columns, where),
+        None,
+        commit,
+        is_one_job=_is_of_files(sink),
+        commits_in_tasks=not _is_of_files(sink),
+    )
     return plan if is_stream else replace(plan, columns=plan)
 
 
