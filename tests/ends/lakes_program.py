@@ -1,8 +1,8 @@
 """A program that a test kills and starts again: streams of scores into files and tables of several formats at once.
 
 Arguments: a folder that has the input ``in``, and gets an output and a checkpoint for each format. If the program shall
-die: also the name, a number and a moment for each format, which mean what they mean to the program of that format alone.
-It dies when all these streams are at their moments.
+die: also the name of each format with a number and a moment, which mean what they mean to the program of that format
+alone. It dies when all these streams are at their moments.
 """
 
 from __future__ import annotations
