@@ -356,16 +356,6 @@ def test_a_producer_with_a_fatal_error_is_replaced(tansu: Tansu) -> None:
     assert len(tansu.consume(topic, 1)) == 4
 
 
-def test_exactly_once_in_a_stream(tansu: Tansu, mock: Mock, topic: str) -> None:
-    mock.produce(topic, numbers(200))
-    target = tansu.make("sums", 3)
-    with beam.Pipeline(options=options("streaming")) as pipeline:
-        read = ReadFromKafka(mock.config, [topic]).as_stream(max_records_per_batch=100, ends=True)
-        _ = pipeline | read | WriteToKafka(tansu.config, target, exactly_once=True, transactions=2)
-    found = tansu.consume(target, 3)
-    assert sorted(record.key() for record in found) == sorted(key for _, key, _ in numbers(200))
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("kills", [30])
 def test_a_copy_that_is_killed_has_each_record_once(
