@@ -155,7 +155,7 @@ READS = {
 # What goes wrong.
 
 
-@pytest.mark.parametrize("format", ["text", "parquet"])
+@pytest.mark.parametrize("format", ["text", pytest.param("parquet", marks=pytest.mark.soak)])
 def test_an_empty_match_a_server_that_is_away_and_one_that_denies_are_told_before_anything_runs(
     format: str, place: str
 ) -> None:
@@ -200,7 +200,10 @@ def test_a_url_with_credentials_is_refused_and_they_are_not_shown() -> None:
         assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("format", ["text", "parquet", "json", "tfrecord"])
+@pytest.mark.parametrize(
+    "format",
+    ["text", "parquet", *(pytest.param(name, marks=pytest.mark.soak) for name in ("json", "tfrecord"))],
+)
 def test_a_file_that_disappears_or_becomes_shorter_fails_the_run(
     format: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,13 +124,21 @@ DAMAGED = {
 def test_a_damaged_file_is_named_with_the_byte_and_its_content_is_not_shown(
     name: str, tmp_path: Path
 ) -> None:
+    """A pipeline reads two of them; all readers of records are the same below it."""
+    from penstock_spark.formats.tfrecord.scan import records_of_file
+
     data, offset, words = DAMAGED[name]
-    (tmp_path / "a").write_bytes(WHOLE)
-    (tmp_path / "b").write_bytes(data)
-    what, _, hint = refused(read_it(tmp_path / "*"), ValueError)
-    about = f"{tmp_path}/b is not a TFRecord file, or it is damaged"
-    assert what == f"{about}: the record at byte {offset} {words}"
-    assert ("compression_type" in hint) is (offset == 0)
+    about = f"{tmp_path}/b is not a TFRecord file, or it is damaged: the record at byte {offset} {words}"
+    with pytest.raises(ValueError, match="hint: ") as caught:
+        list(records_of_file(io.BytesIO(data), f"{tmp_path}/b", "uncompressed"))
+    told = [str(caught.value).split("\n  ")]
+    if name in ("wrong data", "another file"):
+        (tmp_path / "a").write_bytes(WHOLE)
+        (tmp_path / "b").write_bytes(data)
+        told.append(refused(read_it(tmp_path / "*"), ValueError))
+    for what, *_, hint in told:
+        assert what == about
+        assert ("compression_type" in hint) is (offset == 0)
 
 
 def test_every_way_of_reading_names_a_damaged_file(tmp_path: Path) -> None:
@@ -303,7 +311,10 @@ def test_beam_and_penstock_write_the_same_bytes_and_read_what_the_other_writes(t
     check(ReadFromTFRecord(str(tmp_path / "theirs")), records)
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize(
+    "compression",
+    ["gzip", "zstd", *(pytest.param(name, marks=pytest.mark.soak) for name in ("bzip2", "deflate", "lzma"))],
+)
 def test_compressed_files_are_written_and_read(compression: str, tmp_path: Path) -> None:
     suffix, pack, unpack = COMPRESSIONS[compression]
     records = some_records(300)
