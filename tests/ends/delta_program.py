@@ -7,14 +7,14 @@ before that one.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any
 
+import power_cuts
 from scores import HIGHEST, highest_of, pipeline_of, scores_of
 
+import penstock as beam
 from penstock.io.delta import WriteToDelta
 from penstock_spark.formats.delta import writer
 
@@ -27,10 +27,10 @@ def kill_at(moment: str, commits: int) -> None:
         def wrapped(*arguments: Any) -> Any:
             left[0] -= 1
             if left[0] < 0 and moment == "before":
-                os.killpg(0, signal.SIGKILL)
+                power_cuts.die()
             result = commit(*arguments)
             if left[0] < 0:
-                os.killpg(0, signal.SIGKILL)
+                power_cuts.die()
             return result
 
         return wrapped
@@ -38,17 +38,18 @@ def kill_at(moment: str, commits: int) -> None:
     writer._Commit._add = dying(writer._Commit._add)  # type: ignore[method-assign]
 
 
-def run(how: str, source: str, target: str, checkpoint: str) -> None:
-    """Runs the pipeline to its end, or until it dies."""
-    with pipeline_of(checkpoint, "--fast_start") as pipeline:
-        scores = scores_of(pipeline, source)
-        if how == "append":
-            _ = scores | WriteToDelta(target, partition_by="team")
-        else:
-            _ = highest_of(scores) | WriteToDelta(target, key="team", value="highest", schema=HIGHEST)
+def build(how: str, source: str, target: str, checkpoint: str) -> beam.Pipeline:
+    """The pipeline, which has an end."""
+    pipeline = pipeline_of(checkpoint, "--fast_start")
+    scores = scores_of(pipeline, source)
+    if how == "append":
+        _ = scores | WriteToDelta(target, partition_by="team")
+    else:
+        _ = highest_of(scores) | WriteToDelta(target, key="team", value="highest", schema=HIGHEST)
+    return pipeline
 
 
 if __name__ == "__main__":
     if sys.argv[5:]:
         kill_at(sys.argv[5], int(sys.argv[6]))
-    run(*sys.argv[1:5])
+    build(*sys.argv[1:5]).run().wait_until_finish()

@@ -7,15 +7,15 @@ started.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from typing import Any
 
+import power_cuts
 from iceberg_tables import TABLE, properties
 from pyiceberg.table import Transaction
 from scores import HIGHEST, highest_of, pipeline_of, scores_of
 
+import penstock as beam
 from penstock.io.iceberg import WriteToIceberg
 from penstock_spark.formats.iceberg import writer
 
@@ -32,28 +32,29 @@ def kill_at(number: int, moment: str) -> None:
 
     def dying(self: Any) -> Any:
         if now[0] == number and moment == "before":
-            os.killpg(0, signal.SIGKILL)
+            power_cuts.die()
         result = commit(self)
         if now[0] == number and moment == "after":
-            os.killpg(0, signal.SIGKILL)
+            power_cuts.die()
         return result
 
     writer._Commit._transaction = noting  # type: ignore[method-assign]
     Transaction.commit_transaction = dying  # type: ignore[method-assign]
 
 
-def run(how: str, source: str, target: str, checkpoint: str) -> None:
-    """Runs the pipeline to its end, or until it dies."""
-    with pipeline_of(checkpoint, "--fast_start") as pipeline:
-        scores = scores_of(pipeline, source)
-        if how == "append":
-            _ = scores | WriteToIceberg(TABLE, properties(target), partition_by="team")
-        else:
-            _ = highest_of(scores) | WriteToIceberg(
-                TABLE, properties(target), key="team", value="highest", schema=HIGHEST
-            )
+def build(how: str, source: str, target: str, checkpoint: str) -> beam.Pipeline:
+    """The pipeline, which has an end."""
+    pipeline = pipeline_of(checkpoint, "--fast_start")
+    scores = scores_of(pipeline, source)
+    if how == "append":
+        _ = scores | WriteToIceberg(TABLE, properties(target), partition_by="team")
+    else:
+        _ = highest_of(scores) | WriteToIceberg(
+            TABLE, properties(target), key="team", value="highest", schema=HIGHEST
+        )
+    return pipeline
 
 
 if __name__ == "__main__":
     kill_at(int(sys.argv[5]), sys.argv[6])
-    run(*sys.argv[1:5])
+    build(*sys.argv[1:5]).run().wait_until_finish()

@@ -29,6 +29,8 @@ class Files(NumberedSource[Any]):
 
     def bounds(self) -> dict[str, tuple[int, int]]:
         if os.path.exists(f"{self.folder}/away"):
+            with open(f"{self.folder}/asked", "a") as asked:
+                asked.write(".")
             raise ConnectionError("the folder is away")
         names = sorted(name for name in os.listdir(self.folder) if name.endswith(".log"))
         return {name: (self._removed(name), len(self._lines(name))) for name in names}
@@ -66,6 +68,12 @@ class Files(NumberedSource[Any]):
 def add(folder: Path, name: str, *lines: str) -> None:
     with open(folder / f"{name}.log", "a") as file:
         file.write("".join(f"{line}\n" for line in lines))
+
+
+def has_been_away(folder: Path, times: int = 3) -> bool:
+    """Whether a source has been asked that often while its folder is away."""
+    asked = folder / "asked"
+    return asked.exists() and asked.stat().st_size >= times
 
 
 def wait_for(condition: Any, result: Any, seconds: float = 60) -> None:

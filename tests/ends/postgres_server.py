@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -86,23 +88,11 @@ def postgres(*settings: str) -> Iterator[Server]:
     """A server with an empty database, and further settings."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-postgres-"))
     try:
-        programs = binaries()
-        assert programs is not None
-        words = folder / "password"
-        words.write_text(PASSWORD)
         user = _as_user()
         if user:
             os.chown(folder, user["user"], user["group"])
-        made = [
-            str(programs / "initdb"),
-            "-D",
-            str(folder / "data"),
-            "-U",
-            "postgres",
-            "--auth=scram-sha-256",
-        ]
-        made += [f"--pwfile={words}", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        subprocess.run(made, check=True, capture_output=True, **user)
+        copied = ["cp", "-a", str(_template()), str(folder / "data")]
+        subprocess.run(copied, check=True, capture_output=True, **user)
         server = Server(folder, free_port(), (*FAST, *settings))
         try:
             server.start()
@@ -111,6 +101,23 @@ def postgres(*settings: str) -> Iterator[Server]:
             server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def _template() -> Path:
+    """The data of a server that has never run, made once in a process: a copy takes a quarter of the time."""
+    programs, user = binaries(), _as_user()
+    assert programs is not None
+    folder = Path(tempfile.mkdtemp(prefix="penstock-postgres-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    words = folder / "password"
+    words.write_text(PASSWORD)
+    if user:
+        os.chown(folder, user["user"], user["group"])
+    made = [str(programs / "initdb"), "-D", str(folder / "data"), "-U", "postgres", "--auth=scram-sha-256"]
+    made += [f"--pwfile={words}", "--encoding=UTF8", "--locale=C", "--no-sync"]
+    subprocess.run(made, check=True, capture_output=True, **user)
+    return folder / "data"
 
 
 def _as_user() -> dict[str, Any]:

@@ -6,6 +6,7 @@ Arguments: the URL of the database, the folder of the input, and that of the che
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import penstock as beam
@@ -35,25 +36,30 @@ def score(line: str) -> Score:
     return Score(team, int(number))
 
 
-def keep(pipeline: beam.Pipeline, url: str, source: str, are_rows_kept: bool = True) -> None:
-    """All lines in the table ``scores``, if they are kept, and the sum of each team in the table ``totals``."""
+def keep(pipeline: beam.Pipeline, urls: Sequence[str], source: str, are_rows_kept: bool = True) -> None:
+    """All lines in the table ``scores``, if they are kept, and the sum of each team in the table ``totals``.
+
+    Each database has both tables.
+    """
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1, ends=True)
     scores = lines | beam.Map(score).with_output_types(Score)
-    if are_rows_kept:
-        _ = scores | "WriteScores" >> WriteToDatabase(url, "scores", create=True)
+    for number, url in enumerate(urls if are_rows_kept else ()):
+        _ = scores | f"WriteScores{number}" >> WriteToDatabase(url, "scores", create=True)
     panes = beam.WindowInto(
         beam.window.GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING
     )
     totals = scores | panes | beam.Map(lambda each: (each.team, each.number)) | beam.CombinePerKey(sum)
-    write = WriteToDatabase(url, "totals", mode="upsert", key="team", create=True, schema=Total)
-    _ = totals | Upserts() | "WriteTotals" >> write
+    changes = totals | Upserts()
+    for number, url in enumerate(urls):
+        write = WriteToDatabase(url, "totals", mode="upsert", key="team", create=True, schema=Total)
+        _ = changes | f"WriteTotals{number}" >> write
 
 
 def main(url: str, source: str, checkpoint: str, *further: str) -> None:
     """Runs the pipeline to its end."""
     flags = [f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2", *further]
     with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
-        keep(pipeline, url, source)
+        keep(pipeline, [url], source)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kafka, windows and PostgreSQL in one pipeline, whose program is killed at any time."""
+"""Kafka, windows, PostgreSQL and Kafka again in one pipeline, whose program is killed at any time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import postgres_server
 import pytest
-from brokers import Mock
+from brokers import Mock, Tansu
 from killed import micro_batches, started, wait_until
 from visits import DISORDER_SECONDS, GAP_SECONDS, RECORDS_PER_BATCH, WINDOW_SECONDS, main
 
@@ -65,10 +65,13 @@ def at(seconds: int) -> datetime:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("kills", [1, pytest.param(30, marks=pytest.mark.soak)])
-def test_each_window_is_written_once(
-    server: postgres_server.Server, mock: Mock, tmp_path: Path, kills: int
+def test_each_window_and_each_copy_is_written_once(
+    server: postgres_server.Server, mock: Mock, tansu: Tansu, tmp_path: Path, kills: int
 ) -> None:
-    """Triggers of the tables make commits slow, so that half of the kills meet one; the others come at any time."""
+    """Triggers of the tables make commits slow, so that half of the kills meet one; the others come at any time.
+
+    A kill that meets one comes behind the commit of the copies, and the stream does not know of either.
+    """
     server.ask("drop schema public cascade; create schema public")
     for table, key in ("minutes", ""), ("sessions", ', primary key ("user", started, ended)'):
         server.ask(
@@ -81,13 +84,14 @@ def test_each_window_is_written_once(
         event = f"after insert or update or delete on {table} for each statement"
         server.ask(f"create trigger slow {event} execute function slow_{table}()")
     random, log, checkpoint = Random(kills), tmp_path / "log", tmp_path / "checkpoint"
-    # A kill costs two micro-batches at most, and the last run needs some, too.
-    visits = visits_of(random, RECORDS_PER_BATCH * (2 * kills + 2))
-    topic = mock.make(f"visits-{kills}")
+    # A kill costs two micro-batches at most, and the last run needs one, too.
+    visits = visits_of(random, RECORDS_PER_BATCH * (2 * kills + 1))
+    topic, copied = mock.make(f"visits-{kills}"), tansu.make(f"copied-visits-{kills}", PARTITIONS)
     for user, moment, seconds in visits:
         record = moment % PARTITIONS, user.encode(), b"%d" % seconds
         mock.produce(topic, [record], timestamp=1000 * moment)
-    arguments = [mock.servers, topic, server.url, str(checkpoint), "--fast_start", "--take_over"]
+    arguments = [mock.servers, topic, tansu.servers, copied, server.url, str(checkpoint)]
+    arguments += ["--fast_start", "--take_over"]
     met = 0
     with server.connect() as connection:
 
@@ -106,8 +110,12 @@ def test_each_window_is_written_once(
                 time.sleep(random.uniform(0, 0.25))
                 met += is_in_a_commit()
                 assert process.poll() is None, log.read_text()
+    for table in ("minutes", "sessions"):
+        server.ask(f"drop trigger slow on {table}")
     # The last run saves a start of Spark.
     main(*arguments)
     assert met > 0, "no kill met a commit"
     assert sorted(server.ask("select * from minutes")) == minutes_of(visits)
     assert sorted(server.ask("select * from sessions")) == sessions_of(visits)
+    copies = Counter((record.key(), record.value()) for record in tansu.consume(copied, PARTITIONS))
+    assert copies == Counter((user.encode(), b"%d" % seconds) for user, _, seconds in visits)

@@ -45,7 +45,7 @@ def test_a_database_follows_a_delta_table(spark: object, tmp_path: Path) -> None
     start = pa.table({"team": ["a", "b"], "points": pa.array([1, None], pa.int64())})
     deltalake.write_deltalake(str(path), start, configuration={"delta.enableChangeDataFeed": "true"})
     random = Random(7)
-    for commits in (0, 8, 8):
+    for commits in (0, 5, 5):
         change(path, random, commits)
         flags = ["--mode=streaming", "--shuffle_partitions=2", f"--checkpoint_location={tmp_path}/checkpoint"]
         with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numbered_files
 import pytest
-from numbered_files import Files, add, wait_for
+from numbered_files import Files, add, has_been_away, wait_for
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -117,8 +117,11 @@ def test_the_watermark_waits_for_the_slowest_partition(folder: Path) -> None:
     _ = words | beam.CombinePerKey(sum) | WriteToMemory(into)
     result = pipeline.run()
     wait_for(lambda: (folder / "committed").exists(), result)
-    add(folder, "b", "20 b")
-    result.wait_until_finish(duration=3_000)
+    for records in (4, 5):
+        # Of these micro-batches, the second one has the watermark that the first one may have moved.
+        add(folder, "b", "20 b")
+        wait_for(lambda: (folder / "committed").read_text() == str(records), result)
+    result.wait_until_finish(duration=500)
     assert into == [], "partition c may still have earlier elements"
     add(folder, "c", "15 c")
     wait_for(lambda: sorted(into) == [("a", 1), ("b", 1)], result)
@@ -202,7 +205,7 @@ def test_a_source_that_is_away_for_a_while(folder: Path) -> None:
     wait_for(lambda: len(into) == 1, result)
     (folder / "away").touch()
     add(folder, "a", "2 a")
-    result.wait_until_finish(duration=1_000)
+    wait_for(lambda: has_been_away(folder), result)
     (folder / "away").unlink()
     wait_for(lambda: len(into) == 2, result)
     result.cancel()
@@ -222,8 +225,8 @@ def test_a_finite_stream_does_not_end_while_its_source_is_away(folder: Path) -> 
     read = ReadFromSource(Files(folder)).as_stream(max_records_per_batch=1, ends=True)
     _ = pipeline | read | beam.io.ForEachBatch(take)
     result = pipeline.run()
-    wait_for((folder / "away").exists, result)
-    result.wait_until_finish(duration=2_000)
+    wait_for(lambda: has_been_away(folder), result)
+    result.wait_until_finish(duration=500)
     assert result.state == "RUNNING"
     (folder / "away").unlink()
     assert result.wait_until_finish(duration=60_000) == "DONE"

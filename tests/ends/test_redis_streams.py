@@ -112,7 +112,7 @@ def test_the_server_goes_away_and_streams_begin_later(
     stream = stream_of(server, into, checkpoint, limit=4)
     wait_for(lambda: len(into) == 10, stream)
     server.kill()
-    stream.wait_until_finish(duration=1_000)
+    stream.wait_until_finish(duration=300)
     server.start()
     add(redis, "visits:a", ["10"], second=10)
     add(redis, "visits:b", [f"b{number}" for number in range(10)])

@@ -1,6 +1,7 @@
-"""A program that tests kill: visits in a topic of Kafka, summed by window into tables of a database.
+"""A program that tests kill: visits in a topic of Kafka, copied, and summed by window into tables of a database.
 
-Arguments: the brokers, the topic, the URL of the database, and the checkpoint.
+Arguments: the brokers and the topic to read, the brokers and the topic of the copy, the URL of the database, and the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import penstock as beam
 from penstock.io.database import WriteToDatabase
-from penstock.io.kafka import ReadFromKafka
+from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
@@ -37,8 +38,16 @@ def sum_of(user: str, seconds: int, window: beam.window.IntervalWindow = beam.Do
     return Sum(user, window.start, window.end, seconds)
 
 
-def keep(pipeline: beam.Pipeline, servers: str, topic: str, url: str) -> None:
-    """Sums of minutes, each written once, and sums of sessions, which change until they are complete."""
+def bytes_of(user: str, seconds: int) -> tuple[bytes, bytes]:
+    """A visit as a record of Kafka."""
+    return user.encode(), b"%d" % seconds
+
+
+def keep(pipeline: beam.Pipeline, servers: str, topic: str, target: str, copied: str, url: str) -> None:
+    """Sums of minutes, each written once, and sums of sessions, which change until they are complete.
+
+    The copy of a micro-batch is committed before its sums.
+    """
     brokers, string = (
         {"bootstrap.servers": servers},
         "org.apache.kafka.common.serialization.StringDeserializer",
@@ -47,6 +56,8 @@ def keep(pipeline: beam.Pipeline, servers: str, topic: str, url: str) -> None:
     watermark = BoundedDisorder(DISORDER_SECONDS, per_partition=True)
     stream = read.as_stream(watermark=watermark, max_records_per_batch=RECORDS_PER_BATCH, ends=True)
     visits = pipeline | stream.with_output_types(tuple[str, int])
+    copies = visits | beam.MapTuple(bytes_of)
+    _ = copies | WriteToKafka({"bootstrap.servers": target}, copied, exactly_once=True, transactions=2)
     minutes = (
         visits | beam.WindowInto(FixedWindows(WINDOW_SECONDS)) | "SumOfMinutes" >> beam.CombinePerKey(sum)
     )
@@ -63,11 +74,11 @@ def keep(pipeline: beam.Pipeline, servers: str, topic: str, url: str) -> None:
     _ = sums | beam.Upserts(by_window=True) | "WriteSessions" >> write
 
 
-def main(servers: str, topic: str, url: str, checkpoint: str, *flags: str) -> None:
+def main(servers: str, topic: str, target: str, copied: str, url: str, checkpoint: str, *flags: str) -> None:
     """Reads the topic up to its present end."""
     flags = (f"--checkpoint_location={checkpoint}", "--mode=streaming", "--shuffle_partitions=2", *flags)
     with beam.Pipeline(options=PipelineOptions(list(flags))) as pipeline:
-        keep(pipeline, servers, topic, url)
+        keep(pipeline, servers, topic, target, copied, url)
 
 
 if __name__ == "__main__":

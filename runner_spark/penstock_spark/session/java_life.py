@@ -35,7 +35,9 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
     kinds = {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "py4j.protocol"}
     if "Py4JJavaError" in kinds:
         return None  # Java answered.
-    status = _ended(_WAIT_SECONDS if kinds or isinstance(error, ConnectionError) else 0.0)
+    # A connection that the system has cut has a number; that a service is away, others say without one.
+    is_cut = isinstance(error, ConnectionError) and error.errno is not None
+    status = _ended(_WAIT_SECONDS if kinds or is_cut else 0.0)
     if status is not None:
         _forget_java(status)
     elif kinds and _deaths:
