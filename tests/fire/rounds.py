@@ -140,9 +140,7 @@ def fire(
 
 def _faults_of(spec: Round) -> tuple[Fault, ...]:
     if spec.is_on_cluster:
-        # A second driver would wait for the cores of the cluster, which the first one holds.
-        alone = (fault for fault in faults.ALWAYS if not isinstance(fault, faults.TakeOver))
-        return (*alone, *faults.commits(list(spec.points)), *faults.CLUSTER)
+        return (*faults.ALWAYS, *faults.commits(list(spec.points)), *faults.CLUSTER)
     return (*faults.ALWAYS, *faults.LOCAL, *faults.SERVERS, *faults.commits(list(spec.points)))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,32 @@ def test_only_one_process_at_a_time_writes(cache: Path, jars: Path) -> None:
     assert archive_arguments(java, jars) == ()
     assert archive_arguments(java, jars) != ()
     assert archive_arguments(java, jars) == ()
+
+
+def _started_and_killed(jars: Path) -> str:
+    """Another program's start, which is killed before it can write; what it was to write."""
+    program = (
+        "import os, pathlib, sys; from penstock_spark.session.class_archive import archive_arguments;"
+        "from penstock_spark.session.java import Java;"
+        "print(archive_arguments(Java('java', '17'), pathlib.Path(sys.argv[1])), flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, jars], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -9, done.stderr
+    return done.stdout
+
+
+def test_a_start_that_was_killed_does_not_keep_the_next_one_from_writing(cache: Path, jars: Path) -> None:
+    java = Java("java", "17")
+    assert archive_arguments(java, jars) == ()
+    assert "ArchiveClassesAtExit" in _started_and_killed(jars)
+    assert "ArchiveClassesAtExit" in _started_and_killed(jars)
+    _written(archive_arguments(java, jars))
+    # This process lives; and who fails again and again, waits.
+    assert archive_arguments(java, jars) == ()
+    assert _started_and_killed(jars) == "()\n"
+    for file in cache.glob("*.writing"):
+        os.utime(file, (0, 0))
+    _written(archive_arguments(java, jars))
 
 
 def test_a_file_without_its_head_is_one_that_java_still_writes(

@@ -36,6 +36,7 @@ from penstock_spark.runs.running import Running
 from penstock_spark.runs.watching import NO_VIEWS, Kept, Views
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import checkpoint_file_manager
+from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.sinks.plan import Encoder
 from penstock_spark.worker.unwritable import unwritable
 
@@ -53,7 +54,8 @@ _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 def start(
     plan: StreamPlan, settings: SparkOptions, views: Views = NO_VIEWS, local_only: bool = False
 ) -> StreamResult:
-    opened = Opened(settings, local_only)
+    # The run in whose place this one goes on may have all cores of a cluster.
+    opened = Opened(settings, local_only, asks_workers=not settings.take_over)
     if settings.checkpoint_location and settings.shuffle_partitions is None:
         # Another machine, with other processors, continues as the first one began.
         opened.kept_shards = kept_shards(opened.spark, settings.checkpoint_location)
@@ -102,6 +104,8 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
     except OSError as error:
         raise unwritable(error, f"in the checkpoint {location}") from None
     try:
+        # Nothing new if the workers were asked before.
+        check_workers_python(context.spark.sparkContext, is_local_session(context.spark))
         return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0], views)
     except BaseException:
         checkpoint.release()

@@ -38,8 +38,11 @@ _SQL_CONF = {
 }
 
 
-def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
-    """The session that a pipeline's options ask for; with `local_only`, a cluster is an error."""
+def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = True) -> SparkSession:
+    """The session that a pipeline's options ask for; with `local_only`, a cluster is an error.
+
+    Without `asks_workers`, nothing waits for a core of a cluster, and the caller asks the workers for their Python.
+    """
     master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(
         SessionOptions(
@@ -58,7 +61,8 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
             "the program names one of Beam's local runners, but the Spark session belongs to a cluster",
             hint="name the SparkRunner, or leave out the runner",
         )
-    check_workers_python(spark.sparkContext, local)
+    if local or asks_workers:
+        check_workers_python(spark.sparkContext, local)
     hand_settings(spark)
     return spark
 
@@ -66,16 +70,17 @@ def open_session(settings: SparkOptions, local_only: bool) -> SparkSession:
 class Opened:
     """A session and open sources, each made when it is first needed."""
 
-    def __init__(self, settings: SparkOptions, local_only: bool) -> None:
+    def __init__(self, settings: SparkOptions, local_only: bool, asks_workers: bool = True) -> None:
         self._settings = settings
         self._local_only = local_only
+        self._asks_workers = asks_workers
         self.scans: dict[str, Scan] = {}
         # The number of shards of the checkpoint that a stream continues from, if there is one.
         self.kept_shards: int | None = None
 
     @functools.cached_property
     def spark(self) -> SparkSession:
-        return open_session(self._settings, self._local_only)
+        return open_session(self._settings, self._local_only, self._asks_workers)
 
     @functools.cached_property
     def partitions(self) -> int:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from penstock.base import clock
 from penstock.base.identifiers import identifier
+from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.user_cache import kept_folder
 from penstock_spark.session.java import Java
 
@@ -33,6 +34,7 @@ _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 _UNUSED_SECONDS_MAX = 30 * 86_400
 _WRITING_SECONDS_MAX = 3_600
+_TRIES_MAX = 3
 
 
 def has_base_archive(java: Java) -> bool:
@@ -76,19 +78,37 @@ def _key(java: Java, jars: Path) -> str:
 
 
 def _may_write(folder: Path, key: str, write_now: bool) -> bool:
-    """Whether this start writes: it is not the first, and no other start of the last hour is writing."""
+    """Whether this start writes: it is not the first, and no other start is writing.
+
+    One whose process has ended was killed, or could not write. After a few of these, the next one waits for an hour.
+    """
     seen = folder / f"{key}.seen"
-    writing = folder / f"{key}.writing"
     if not seen.exists() and not write_now:
         seen.touch()
         return False
-    if writing.exists() and _age_seconds(writing) > _WRITING_SECONDS_MAX:
-        writing.unlink(missing_ok=True)
+    for number in range(_TRIES_MAX):
+        writing = folder / f"{key}-{number}.writing"
+        if writing.exists() and _age_seconds(writing) > _WRITING_SECONDS_MAX:
+            writing.unlink(missing_ok=True)
+        try:
+            file = os.open(writing, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            if _has_writer(writing):
+                return False
+            continue
+        with os.fdopen(file, "wb") as owner:
+            owner.write(this_process().to_json())
+        return True
+    return False
+
+
+def _has_writer(writing: Path) -> bool:
+    """Whether the process that made the file may still be writing."""
     try:
-        os.close(os.open(writing, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        return False
-    return True
+        process = Process.from_json(writing.read_bytes())
+    except FileNotFoundError:
+        return True  # Another start has just taken it away.
+    return process is None or not process.has_ended()
 
 
 def _publish(folder: Path, key: str) -> None:
