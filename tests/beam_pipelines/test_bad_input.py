@@ -111,17 +111,30 @@ def all_of(tracker: Any) -> Iterator[int]:
         position += 1
 
 
-@pytest.mark.parametrize("mode", ["batch", "streaming"])
+MISTAKES = [
+    (InOrderOnly(), "1"),
+    (LeavesTheRest(), "has not been claimed"),
+    (HoldsALock(), "cannot pickle"),
+    (GoesBack(), "(?i)watermark must be monotonically increasing"),
+    (SplitsForEver(), "EndlessOffsets.split gives more than 100,000 restrictions"),
+]
+# The two whose restrictions or watermarks a stream keeps.
+IN_STREAMS_ALWAYS = (HoldsALock, GoesBack)
+
+
 @pytest.mark.parametrize(
-    ("dofn", "what"),
+    ("dofn", "what", "mode"),
     [
-        (InOrderOnly(), "1"),
-        (LeavesTheRest(), "has not been claimed"),
-        (HoldsALock(), "cannot pickle"),
-        (GoesBack(), "(?i)watermark must be monotonically increasing"),
-        (SplitsForEver(), "EndlessOffsets.split gives more than 100,000 restrictions"),
+        pytest.param(
+            dofn,
+            what,
+            mode,
+            id=f"{type(dofn).__name__}-{mode}",
+            marks=[] if mode == "batch" or isinstance(dofn, IN_STREAMS_ALWAYS) else [pytest.mark.soak],
+        )
+        for dofn, what in MISTAKES
+        for mode in ("batch", "streaming")
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, beam.DoFn) else "",
 )
 def test_a_mistake_of_a_splittable_dofn_is_an_error_of_its_step(dofn: Any, what: str, mode: str) -> None:
     p = on_spark(mode=mode)

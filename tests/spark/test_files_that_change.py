@@ -50,8 +50,15 @@ def streamed(read: Any, path: Path, groupings: int = 0) -> Any:
     return build
 
 
-@pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize("left", [0, 5])
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("text", 0),
+        ("csv", 5),
+        ("json", 5),
+        *(pytest.param(*case, marks=pytest.mark.soak) for case in (("text", 5), ("csv", 0), ("json", 0))),
+    ],
+)
 def test_a_file_that_becomes_shorter_before_it_is_read_is_an_error(
     name: str, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,7 +149,9 @@ def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
     assert "ended at once" in said
 
 
-@pytest.mark.parametrize("kind", ["batch", "stream", pytest.param("both", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "kind", ["both", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("batch", "stream"))]
+)
 def test_the_death_of_java_is_one_clear_error_of_each_run(tmp_path: Path, kind: str) -> None:
     with _started(kind, tmp_path) as process:
         # At first, what Java starts looks like Java itself.

@@ -70,8 +70,20 @@ def test_a_step_that_ends_its_worker_is_named(ends):
     assert_readable(failure_of(build), ENDS[ends], f"at step 'Ends' ({HERE}:")
 
 
-@pytest.mark.parametrize("ends", [exits, says_goodbye, closes, asks_for_much], ids=lambda ends: ends.__name__)
-@pytest.mark.parametrize("place", ["before", "behind"])
+@pytest.mark.parametrize(
+    ("ends", "place"),
+    [
+        (exits, "before"),
+        (says_goodbye, "behind"),
+        (closes, "before"),
+        (asks_for_much, "behind"),
+        pytest.param(exits, "behind", marks=pytest.mark.soak),
+        pytest.param(says_goodbye, "before", marks=pytest.mark.soak),
+        pytest.param(closes, "behind", marks=pytest.mark.soak),
+        pytest.param(asks_for_much, "before", marks=pytest.mark.soak),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_a_step_of_a_stream_that_ends_its_worker_is_named(ends, place, tmp_path):
     def build(pipeline):
         numbers = pipeline | beam.Create(range(3))

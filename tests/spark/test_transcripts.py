@@ -53,13 +53,13 @@ def in_few_queries():
 @pytest.mark.parametrize(
     ("mode", "choose", "number"),
     [
-        ("streaming", lambda: SCENARIOS[::4], 84),
+        ("streaming", lambda: SCENARIOS[::8], 43),
         ("micro_batch", in_few_queries, 53),
         ("batch", lambda: SCENARIOS, 107),
         pytest.param("streaming", lambda: SCENARIOS, 339, marks=pytest.mark.soak),
         pytest.param("micro_batch", without_lonely_joins, 70, marks=pytest.mark.soak),
     ],
-    ids=["a quarter of the streams", "crowded rounds", "batches", "all streams", "rounds"],
+    ids=["an eighth of the streams", "crowded rounds", "batches", "all streams", "rounds"],
 )
 def test_spark_does_as_the_transcripts_say(spark, mode, choose, number):
     scenarios = choose()

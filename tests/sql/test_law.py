@@ -22,7 +22,7 @@ from penstock.transforms.row_joins import JoinRows
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 
-ALWAYS, ALL, BLOCK = 150, 2_000, 50
+ALWAYS, ALL, BLOCK = 100, 2_000, 50
 EMITTED_ALWAYS, EMITTED = 40, 500
 VALID_ALWAYS, VALID = 18, 432
 VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
