@@ -36,6 +36,7 @@ from penstock_spark.formats.kafka.sink import (
 )
 from penstock_spark.formats.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
+from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.batch import dumps
@@ -301,6 +302,36 @@ def test_each_micro_batch_is_written_once(tansu: Tansu, spark: SparkSession) -> 
         write(number)
     values = sorted(record.value() for record in tansu.consume(target, 3))
     assert values == sorted(b"%d-%d" % (number, value) for number in range(3) for value in range(20))
+
+
+def test_lines_that_a_file_had_lost_for_a_while_are_in_the_topic_in_the_end(
+    tansu: Tansu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks commit, so what they have read is checked before they begin to write."""
+    target, file = tansu.make("whole", 1), tmp_path / "a.txt"
+    content = "".join(f"{number}\n" for number in range(100))
+    file.write_text(content)
+
+    def run() -> None:
+        with beam.Pipeline(options=options("streaming", f"--checkpoint_location={tmp_path}/checkpoint")) as p:
+            lines = p | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+            pairs = lines | beam.Map(lambda line: (None, line.encode()))
+            _ = pairs | WriteToKafka(tansu.config, target, exactly_once=True)
+
+    write = BatchWriter._write
+
+    def shorter(self: BatchWriter, *args: Any) -> None:
+        file.write_text("0\n")
+        write(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchWriter, "_write", shorter)
+        with pytest.raises(OSError, match="has become shorter"):
+            run()
+    file.write_text(content)
+    run()
+    found = read_all(ReadFromKafka({**tansu.config, "isolation.level": "read_committed"}, [target]))
+    assert sorted(int(value) for _, value in found) == list(range(100))
 
 
 def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
