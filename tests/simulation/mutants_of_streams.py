@@ -126,6 +126,26 @@ def a_log_that_is_asked_seldom(seed: int) -> Program:
     return replace(_changed(seed, source="log", poll=3.0, ends=False), lives=(drain, END))
 
 
+def two_sources(seed: int) -> Program:
+    return _changed(seed, source="files", more="files")
+
+
+def a_source_that_is_read_sooner(seed: int) -> Program:
+    return _changed(seed, source="files", more="log", ends=True, files_per_batch=1)
+
+
+def one_source(seed: int) -> Program:
+    program = random_program(seed)
+    return replace(program, shapes=tuple(replace(shape, more="") for shape in program.shapes))
+
+
+def two_sources_that_are_drained(seed: int) -> Program:
+    drain = Life("drain", 0.3 * (seed % 12))
+    kinds = ("files", "log") if seed % 2 else ("files", "files")
+    changes = {"source": kinds[0], "more": kinds[1], "ends": False, "files_per_batch": 1}
+    return replace(_changed(seed, **changes), lives=(drain, END))
+
+
 def a_crash_between_two_names(seed: int) -> Program:
     return Program((Shape(grouping="none"),), AT_ONCE, (Life("crash", 17.0 + seed % 14), END))
 
@@ -225,7 +245,7 @@ KNOWN = (
         "_is_drained",
         "if self._backlog.labels():",
         "if False:",
-        seed=22,
+        seed=39,
     ),
     Mutant(
         "a run that has ended goes on",
@@ -241,6 +261,7 @@ KNOWN = (
         "note_end",
         "if ENDED not in self.place.names():",
         "if True:",
+        make=one_source,
         seed=503878,
     ),
     Mutant(
@@ -380,7 +401,7 @@ ORDER = (
         "_stop",
         "try:\n        self.started.stop()",
         "self.checkpoint.release()\n    try:\n        self.started.stop()",
-        seed=161,
+        seed=85,
     ),
     Mutant(
         "files that another stream has left are looked for at every start",
@@ -504,7 +525,7 @@ OF_TABLES = (
         "if count_staged(connection, self.address, table) != page.rows:",
         "if False:",
         make=a_table,
-        seed=31,
+        seed=10,
     ),
     Mutant(
         "rows that a crash of the server has taken are not made again",
@@ -513,7 +534,7 @@ OF_TABLES = (
         "if isinstance(error, RowsLost):",
         "if False:",
         make=a_table,
-        seed=31,
+        seed=42,
     ),
     Mutant(
         "a driver takes the tables of its tasks for dropped",
@@ -628,4 +649,44 @@ OF_LOGS = (
 )
 """Breaks of how a source that a user has written is read."""
 
-MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS)
+OF_SOURCES = (
+    Mutant(
+        "the watermark of a grouping is that of its earliest source",
+        shard.Shard,
+        "_with_watermark",
+        "micros = min(map(self._watermark_of, watermark_inputs))",
+        "micros = max(map(self._watermark_of, watermark_inputs))",
+        make=two_sources,
+        seed=1,
+    ),
+    Mutant(
+        "all sources end with the first one",
+        Running,
+        "_is_over",
+        "if reading.ends_when_read and done:",
+        "if reading.ends_when_read and any(is_read):",
+        make=a_source_that_is_read_sooner,
+        seed=2,
+    ),
+    Mutant(
+        "a drain waits for the first source only",
+        Backlog,
+        "__init__",
+        "self._behind = set(range(len(readings)))",
+        "self._behind = {0}",
+        make=two_sources_that_are_drained,
+        seed=7,
+    ),
+    Mutant(
+        "a source has read what another one has read",
+        Backlog,
+        "see_progress",
+        'progress["sources"][self._first + number]',
+        'progress["sources"][self._first]',
+        make=two_sources_that_are_drained,
+        seed=7,
+    ),
+)
+"""Breaks of what several sources have to do with each other."""
+
+MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS, *OF_SOURCES)

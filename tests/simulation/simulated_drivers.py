@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import simulated_spark as sim
+import simulated_tables as tables
 from pyspark import TaskContext
 from simulated_database import Server
-from simulated_disk import Disk, DisksOfMachines, Shard
+from simulated_disk import Disk, DisksOfMachines, File, Shard
 from simulated_log import Log, open_log, use
 from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
-from stream_programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, partition_of, plan_of
+from stream_programs import CHECKPOINT, FOLDERS, Calls, Life, Program, Shape, partition_of, plan_of
 
 from penstock.base import clock, identifiers
 from penstock.io.ranges import RangesOfSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
-from penstock_spark.checkpoints import holder, lease
+from penstock_spark.checkpoints import holder, lease, rewriting
 from penstock_spark.files import temporary
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
@@ -84,9 +86,10 @@ def open_stream(source: Any, spark: Any, where: str) -> StreamScan:
         return open_log(source, spark, where)
     text, own = source.source, dict(source.options)
     naming = stream_files(source, text.file_pattern, where).naming()
+    folder = text.file_pattern.rpartition("/")[0]
     limit = own.get("maxFilesPerTrigger")
     files = sim.Files(
-        folder=INPUT, limit=None if limit is None else int(limit), has_changes=source.arrival_time is None
+        folder=folder, limit=None if limit is None else int(limit), has_changes=source.arrival_time is None
     )
     has_rejects = source.has_rejects
 
@@ -134,6 +137,12 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (batch_writer, "_pages_in", sim.pages_in),
         (batch_writer, "_tasks_by_level", sim.tasks_by_level),
         (batch_writer, "rows_inside", sim.rows_inside),
+        (rewriting, "DataFrame", tables.Table),
+        (rewriting, "pages_of_operator", tables.pages_of_operator),
+        (rewriting, "check_readable", lambda spark, location: None),
+        (rewriting, "ship_packages", lambda spark: None),
+        (rewriting, "runner_session", tables.quiet_session),
+        (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (execute_stream, "WholeFiles", lambda spark, files: SimpleNamespace(check=lambda frame: None)),
         *database.stand_ins(),
     ]
@@ -183,8 +192,9 @@ class Driver:
         self.result: Any = None
         self.refusal: Exception | None = None
         self.outcome = ""  # How its run ended.
+        self.shape = simulation.shape_of(life)
         # The files that its sources have to read before they end: those that are there, unless they have ended already.
-        self.has_to_read = set() if self._has_ended() else set(simulation.arrived)
+        self.has_to_read = self._unread()
         if not is_rival and life.fate == "crash":
             self.process.dies_after = int(life.at)
         if not is_rival and life.fate == "full disk":
@@ -193,16 +203,27 @@ class Driver:
             self.process.stalls_at = int(life.at)
         self.actor = self.world.start(name, self.process, self._run)
 
-    def _has_ended(self) -> bool:
-        return any("-end-" in name for name in self.simulation.disk.names("/checkpoint/control"))
+    def _unread(self) -> set[str]:
+        ended = set()
+        for name in self.simulation.disk.names("/checkpoint/control"):
+            found = self.simulation.disk.find(f"/checkpoint/control/{name}")
+            if "-end-" in name and not name.startswith(".") and isinstance(found, File):
+                ended.add(json.loads(found.content)["name"])
+        return {name for name in self.files_there() if self.simulation.program.label_of(name) not in ended}
+
+    def files_there(self) -> set[str]:
+        """What is there for its sources."""
+        label_of, kinds = self.simulation.program.label_of, self.shape.kinds
+        return {name for name in self.simulation.arrived if label_of(name) in kinds}
 
     @property
     def is_over(self) -> bool:
         return self.actor.is_over
 
     def _run(self) -> None:
-        shape = self.simulation.program.shapes[self.life.shape]
+        shape = self.shape
         session = sim.Session(self.world, self.simulation.disk, self.process)
+        session.range = lambda *numbers: tables.number_table(session)
         try:
             self.result = self._started(shape, session)
         except Exception as error:
@@ -210,9 +231,8 @@ class Driver:
             self.world.note(f"refused: {str(error).splitlines()[0]}")
             self.process.is_dead = True
             return
-        if self._has_ended():
-            # The run before ended its sources while this one waited for its turn.
-            self.has_to_read = set()
+        # The run before may have ended its sources while this one waited for its turn.
+        self.has_to_read &= self._unread()
         self._is_alone()
         self._live()
         self.outcome = self.result.state
@@ -248,6 +268,7 @@ class Driver:
         drivers = self.simulation.drivers
         mine = (self.life.shape, drivers.index(self) if self in drivers else -1)
         session.on_begin = lambda number: self.simulation.tried.setdefault(number, []).append(mine)
+        session.on_commit = lambda query: self.simulation.note_commit(query, mine)
         session.on_added = lambda added: self.simulation.take_reports(added, mine[1])
         with reports_of(context.reporting):
             return execute_stream._started(plan, context, settings, NO_VIEWS)
@@ -307,6 +328,8 @@ class Simulation:
         self.drivers: list[Driver] = []
         # The numbers of the shape and of the driver of each try of a micro-batch.
         self.tried: dict[int, list[tuple[int, int]]] = {}
+        # What has been committed under each number, with the numbers of the shape and of the driver.
+        self.noted: dict[int, list[tuple[sim.Noted, int, int]]] = {}
         # The watermarks that shards have told, by the micro-batch and the number of the driver.
         self.told: dict[tuple[int, int], list[Told]] = {}
         self._plans: dict[int, Any] = {}
@@ -333,16 +356,23 @@ class Simulation:
                 shards = self.told.setdefault((report.batch, driver), [])
                 shards += [told for told in report.told.values() if level == 1]
 
+    def note_commit(self, query: sim.Query, tried: tuple[int, int]) -> None:
+        assert query.planned is not None
+        number = query.planned.number
+        found = sim.noted(self.disk, query.location, number)
+        self.noted.setdefault(number, []).append((found, *tried))
+
     def drained(self, driver: Driver) -> None:
         if driver.result.state == PipelineState.DRAINING:
-            self.drains.append((driver, set(self.arrived)))
+            self.drains.append((driver, driver.files_there()))
 
     def run(self) -> None:
         world = self.world
         with simulated(world, self.disk, self.machines, self.database):
             use(self.log)
             try:
-                self.disk.make(INPUT)
+                for folder in FOLDERS.values():
+                    self.disk.make(folder)
                 self.disk.make("/out")
                 world.start("feeder", None, self._feed)
                 for number, life in enumerate(self.program.lives):
@@ -364,13 +394,14 @@ class Simulation:
             wait_micros = began_micros + round(file.seconds * 1e6) - self.world.now_micros
             if wait_micros > 0:
                 self.world.wait(wait_micros / 1e6)
-            if self.program.shapes[0].source == "log":
+            label = self.program.label_of(file.name)
+            if self.program.kind_of(label) == "log":
                 partition = partition_of(file.name)
                 self.log.append(partition, file.lines)
                 self.appended[file.name] = (partition, len(self.log.partitions[partition].records))
             else:
                 content = "".join(f"{line}\n" for line in file.lines)
-                self.disk.put(f"{INPUT}/{file.name}", content.encode())
+                self.disk.put(f"{FOLDERS[label]}/{file.name}", content.encode())
             self.arrived[file.name] = self.world.now_micros
             self.world.note(f"{file.name} arrives")
             if file is self.program.files[len(self.program.files) // 2]:

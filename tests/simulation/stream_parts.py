@@ -52,6 +52,15 @@ class Moment:
     has_beat: bool
 
 
+class PlayerThatGoesBack(Player):
+    """A player whose watermark may be set to an earlier time: a source was added."""
+
+    def set_watermark(self, micros: int) -> None:
+        """Sets it; what is due by it fires with the next one."""
+        name = "expiry_micros" if self.mode == "micro_batch" else "watermark_micros"
+        self._times = self._times._replace(**{name: micros})
+
+
 @dataclass
 class Part:
     """The oracle of a part."""
@@ -61,6 +70,9 @@ class Part:
     def play(self, now: Moment) -> Counter[str]:
         """The lines that a micro-batch gives."""
         raise NotImplementedError
+
+    def set_watermark(self, micros: int) -> None:
+        """The watermark of the sources is another one before the next micro-batch."""
 
 
 def start_of(micros: int) -> int:
@@ -210,7 +222,7 @@ class _Grouped(Part):
 
     def __init__(self, windowing: beam.Windowing) -> None:
         super().__init__()
-        self._player = Player(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
+        self._player = PlayerThatGoesBack(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
 
     def grouped(
         self, elements: Iterable[tuple[str, int, int]], watermark_micros: int, now: Moment
@@ -231,6 +243,10 @@ class _Grouped(Part):
 
 class Changed(_Grouped):
     """Sums that are told early, and then retracted."""
+
+    def set_watermark(self, micros: int) -> None:
+        """Its input is that of the program's own grouping."""
+        self._player.set_watermark(micros)
 
     def __init__(self) -> None:
         super().__init__(beam.Windowing(WINDOWS, EARLY, _RETRACTING))
