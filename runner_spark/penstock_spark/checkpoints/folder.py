@@ -231,7 +231,8 @@ def open_at(
         raise _ended(place)
     if plans and _has_begun(place, plans[-1]["folder"]):
         opened = _continued(place, plans, signature, drop_state)
-        opened = replace(opened, lease=lease, last_begun=_last(place, opened.plan["folder"], "offsets"))
+        # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
+        opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1]["folder"], "offsets"))
     else:
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else identifier()
