@@ -17,7 +17,7 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
-from penstock_spark.checkpoints import eras, folder, lease
+from penstock_spark.checkpoints import eras, folder, lease, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors
 from penstock_spark.formats.database.postgres import PostgresWriter
@@ -31,7 +31,7 @@ from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.stream import shard, tasks
+from penstock_spark.stream import moved_pages, shard, tasks
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.waiting import WaitingOperator
 
@@ -132,6 +132,26 @@ def two_sources(seed: int) -> Program:
 
 def a_source_that_is_read_sooner(seed: int) -> Program:
     return _changed(seed, source="files", more="log", ends=True, files_per_batch=1)
+
+
+def _written_anew(seed: int, **changes: Any) -> Program:
+    """A run dies, the next one in the middle of writing the state anew, and a third one goes on."""
+    random = random_program(seed)
+    shape = replace(random.shapes[0], grouping="sum", mode="streaming", shards=1 + seed % 3, ends=True)
+    lives = (Life("crash", 20.0 + seed % 60), Life("crash", 8.0 + seed % 40, shape=1), Life(shape=1))
+    return replace(random, shapes=(shape, replace(shape, **changes)), lives=lives)
+
+
+def state_that_is_divided(seed: int) -> Program:
+    return _written_anew(seed, shards=4)
+
+
+def one_source_more(seed: int) -> Program:
+    program = _written_anew(seed, more="files", more_first=True)
+    first, second = program.shapes
+    changes: dict[str, Any] = {"source": "files", "parts": (), "table_too": False, "lateness": 0}
+    first, second = replace(first, **changes, more=""), replace(second, **changes)
+    return replace(program, shapes=(first, second))
 
 
 def one_source(seed: int) -> Program:
@@ -689,4 +709,53 @@ OF_SOURCES = (
 )
 """Breaks of what several sources have to do with each other."""
 
-MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS, *OF_SOURCES)
+OF_REWRITING = (
+    Mutant(
+        "nothing is planned in a folder that is written anew",
+        folder,
+        "open_at",
+        '_last(place, plans[-1]["folder"], "offsets")',
+        '_last(place, opened.plan["folder"], "offsets")',
+        make=one_source_more,
+        seed=84,
+    ),
+    Mutant(
+        "the plan refers to a folder before it is whole",
+        folder,
+        "open_at",
+        "rewrite(opened, plans[-1])",
+        "_keep(place, opened.plan, plans)\n        rewrite(opened, plans[-1])",
+        make=state_that_is_divided,
+        seed=2,
+    ),
+    Mutant(
+        "keys stay where they are when there are more shards",
+        moved_pages,
+        "_key_pages",
+        "shard_of(name, shards)",
+        "0",
+        make=state_that_is_divided,
+        seed=13,
+    ),
+    Mutant(
+        "a source is read from its beginning when it has another place",
+        rewriting,
+        "moved_offsets",
+        "offsets[place] for place in places",
+        "(offsets[place] if place == number else '-') for number, place in enumerate(places)",
+        make=one_source_more,
+        seed=6,
+    ),
+    Mutant(
+        "the state is read of the micro-batch before",
+        rewriting.Rewriting,
+        "_renumber",
+        "self.last + 1",
+        "self.last",
+        make=state_that_is_divided,
+        seed=2,
+    ),
+)
+"""Breaks of how Spark's part of a checkpoint is written anew."""
+
+MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS, *OF_SOURCES, *OF_REWRITING)

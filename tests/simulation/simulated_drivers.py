@@ -174,6 +174,11 @@ def _settings(*flags: str) -> SparkOptions:
     return PipelineOptions([*flags]).view_as(SparkOptions)
 
 
+def _with_state(plan: Any) -> set[str]:
+    """The labels of sources and of steps with state."""
+    return {step.label for part in (*plan.readings, *plan.levels) for step in part.roots}
+
+
 def _level(stream: sim.Stream, processor: Any) -> sim.Stream:
     return sim.Stream(stream.session, stream.sources, (*stream.levels, processor), stream.options)
 
@@ -251,6 +256,7 @@ class Driver:
         flags = [f"--checkpoint_location={CHECKPOINT}"]
         if self.takes_over:
             flags.append("--take_over")
+        flags += [f"--drop_state={label}" for label in self.simulation.given_up(self.life.shape)]
         if shape.interval is not None:
             flags.append(f"--trigger_interval={shape.interval}")
         settings = _settings(*flags)
@@ -338,6 +344,12 @@ class Simulation:
         if number not in self._plans:
             self._plans[number] = plan_of(self.program.shapes[number], self.calls)
         return self._plans[number]
+
+    def given_up(self, number: int) -> list[str]:
+        """The sources and the steps with state that a shape does not have, and one before it has."""
+        own = _with_state(self.plan(number))
+        before = {label for each in range(number) for label in _with_state(self.plan(each))}
+        return sorted(before - own)
 
     @property
     def has_ended(self) -> bool:

@@ -262,6 +262,7 @@ class Files(Source):
 
     def begin(self, query: Query, number: int) -> None:
         self._log = f"{query.location}/sources/{number}"
+        self._disk, self._place = query.disk, (query.location, number)
         query.world.change(f"make {self._log}", lambda: query.disk.make(self._log))
         self._entries: list[list[tuple[str, int]]] = []
         self._unread: list[tuple[str, int]] = []
@@ -328,6 +329,9 @@ class Files(Source):
 
     def files_of(self, start: Any, end: Any) -> list[tuple[str, int]]:
         first, last = (-1 if each is None else each["logOffset"] for each in (start, end))
+        if last >= len(self._entries):
+            # A query that was taken for dead has noted them since.
+            return list(files_noted(self._disk, *self._place, start, end))
         return [file for entry in self._entries[first + 1 : last + 1] for file in entry]
 
     def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
@@ -748,13 +752,13 @@ class Query(Jobs):
         self.isActive = False
 
     def _follow(self) -> None:
+        if self.disk.find(f"{self.location}/metadata") is None:
+            self.disk.put(f"{self.location}/metadata", b"{}")
         for number, source in enumerate(self.sources):
             source.begin(self, number)
         self._offsets: tuple[Any, ...] = (None,) * len(self.sources)
         self._number = 0
         self._newest: tuple[Any, ...] = (None,) * len(self.sources)
-        if self.disk.find(f"{self.location}/metadata") is None:
-            self.disk.put(f"{self.location}/metadata", b"{}")
         again = self._recovered()
         while not self._stops:
             began_micros = self.world.now_micros + self.world.set_by_micros

@@ -13,7 +13,7 @@ from typing import Any
 from simulated_disk import File
 from simulated_drivers import Simulation
 from simulated_spark import Noted
-from stream_parts import ORACLES, Moment, PlayerThatGoesBack
+from stream_parts import ORACLES, Moment, Part, PlayerThatGoesBack
 from stream_programs import (
     FOLDERS,
     MODES,
@@ -209,7 +209,8 @@ class Oracle:
         self._states: dict[str, Any] = {}  # Of the watermark of each source.
         self._clock_micros = MIN_MICROS
         self._dropped: Counter[DropReason] = Counter()
-        self._parts = {name: ORACLES[name]() for name in shape.parts}
+        self._given_up: Counter[DropReason] = Counter()  # What parts had dropped that are not there any more.
+        self._parts: dict[str, Part] = {}
         self.watermark_micros = MIN_MICROS
 
     def play(self, batch: Committed) -> dict[str, Counter[str]]:
@@ -247,13 +248,22 @@ class Oracle:
         return {
             "panes": shown,
             "late": late if batch.shape.late_output else Counter(),
-            **{name: part.play(now) for name, part in self._parts.items()},
+            **{name: part.play(now) for name, part in self._parts_of(batch.shape, now).items()},
         }
+
+    def _parts_of(self, shape: Shape, now: Moment) -> dict[str, Part]:
+        """Those that are there: one that is new begins, and one that was given up is forgotten."""
+        for name in [name for name in self._parts if name not in shape.parts]:
+            self._given_up += self._parts.pop(name).dropped
+        for name in [name for name in shape.parts if name not in self._parts]:
+            self._parts[name] = ORACLES[name]()
+            self._parts[name].begin(now)
+        return self._parts
 
     @property
     def dropped(self) -> Counter[DropReason]:
         """What all groupings have dropped."""
-        return sum((part.dropped for part in self._parts.values()), self._dropped)
+        return sum((part.dropped for part in self._parts.values()), self._dropped + self._given_up)
 
     def _watermark(self, batch: Committed) -> int:
         for label, parts in batch.reads:

@@ -71,6 +71,9 @@ class Part:
         """The lines that a micro-batch gives."""
         raise NotImplementedError
 
+    def begin(self, now: Moment) -> None:
+        """It comes with a micro-batch."""
+
     def set_watermark(self, micros: int) -> None:
         """The watermark of the sources is another one before the next micro-batch."""
 
@@ -244,6 +247,10 @@ class _Grouped(Part):
 class Changed(_Grouped):
     """Sums that are told early, and then retracted."""
 
+    def begin(self, now: Moment) -> None:
+        """Its level knows the watermark."""
+        self.set_watermark(now.before_micros)
+
     def set_watermark(self, micros: int) -> None:
         """Its input is that of the program's own grouping."""
         self._player.set_watermark(micros)
@@ -279,6 +286,12 @@ ORACLES: Mapping[str, type[Part]] = {
     "totals": Totalled,
 }
 """The oracle of each part."""
+
+DEEP = {"sided", "totals"}
+"""The parts whose steps with state wait for other groupings of theirs: sources do not come and go beneath them."""
+
+MOVABLE = ("states", "joined", "changes", "totals", "totals", "totals")
+"""The parts that come and go between two runs."""
 
 
 def lines_of(part: str, pairs: Any, panes: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from simulated_database import URL
 from simulated_log import Records
 from simulated_world import START_MICROS
-from stream_parts import ORACLES, lines_of
+from stream_parts import DEEP, MOVABLE, ORACLES, lines_of
 
 import penstock as beam
 from penstock.io import ForEachBatch, ReadFromSource
@@ -330,6 +330,53 @@ def changed(at: Random, shape: Shape) -> Shape:
             return replace(shape, files_per_batch=at.choice((None, 1, 2)))
 
 
+def one_after_the_other(lives: list[Life]) -> list[Life]:
+    """No driver goes back to an earlier shape."""
+    numbers = sorted(life.shape for life in lives)
+    return [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
+
+
+def with_another_plan(at: Random, shapes: list[Shape], lives: list[Life]) -> tuple[list[Shape], list[Life]]:
+    """One more shape, for which Spark's part of the checkpoint is written anew or the state is given up."""
+    shape = shapes[-1]
+    change = at.choice(("shards", "shards", "order", "source", "part", "part"))
+    after = written_anew(at, shape, change)
+    if after == shape:
+        return shapes, lives
+    if len(lives) == 1:
+        lives = [random_life(at, 1), *lives]
+    lives = [life if at.random() < 0.4 else replace(life, shape=len(shapes)) for life in lives]
+    shapes = [*shapes, after]
+    if change in ("source", "part") or shapes[0].lines_too != shapes[-1].lines_too:
+        lives = one_after_the_other(lives)
+    return shapes, lives
+
+
+def _may_change_sources(shape: Shape) -> bool:
+    """Whether sources may come and go, and with them the watermark; docs/trust.md says what happens otherwise."""
+    may_fire_again = shape.lateness > 0 and "window_columns" not in shape.without
+    return not (shape.table_too or may_fire_again or {*shape.parts} & DEEP)
+
+
+def written_anew(at: Random, shape: Shape, change: str) -> Shape:
+    """A shape with other shards, sources or levels."""
+    match change:
+        case "order" if shape.more:
+            return replace(shape, more_first=not shape.more_first)
+        case "source" if _may_change_sources(shape):
+            more = "" if shape.more else random_more(at, shape.source)
+            return replace(shape, more=more)
+        case "part" if shape.grouping != "none" and shape.mode == "streaming":
+            part = at.choice(MOVABLE)
+            if part in shape.parts:
+                return replace(shape, parts=tuple(each for each in shape.parts if each != part))
+            if part == "totals" and shape.windows == "global":
+                return shape
+            return replace(shape, parts=(*shape.parts, part))
+        case _:
+            return replace(shape, shards=at.choice([each for each in (1, 2, 3, 4) if each != shape.shards]))
+
+
 def random_files(at: Random, at_once: bool) -> Iterator[Arriving]:
     seconds, number = 0.0, 0
     for file in range(at.choice((1, 2, 3, 3, 4, 6))):
@@ -373,8 +420,10 @@ def random_program(seed: int) -> Program:
     lives.append(Life("finish", 0.0, machine, at.randrange(len(shapes)), at.choice((0.0, 3.0))))
     if shapes[0].lines_too != shapes[-1].lines_too:
         # A sink that was given up does not come back: its files would be in the way.
-        numbers = sorted(life.shape for life in lives)
-        lives = [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
+        lives = one_after_the_other(lives)
+    of_rewriting = Random(f"rewriting {seed}")
+    if of_rewriting.random() < 0.25:
+        shapes, lives = with_another_plan(of_rewriting, shapes, lives)
     return Program(
         tuple(shapes),
         tuple(random_files(at, shapes[0].ends and at.random() < 0.6)),

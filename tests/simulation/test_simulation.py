@@ -9,7 +9,14 @@ import pytest
 # A table is written by penstock's own code for PostgreSQL, and only the server is simulated.
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
-from mutants_of_streams import KNOWN, MUTANTS, ORDER, Mutant, a_watermark_that_waits_longer
+from mutants_of_streams import (
+    KNOWN,
+    MUTANTS,
+    ORDER,
+    Mutant,
+    a_watermark_that_waits_longer,
+    one_source_more,
+)
 from shrinking import Failure, failure_of, shrunk
 from simulated_drivers import Simulation
 from stream_programs import random_program
@@ -73,6 +80,22 @@ def test_a_table_has_each_row_once_if_the_watermark_is_changed_after_a_crash() -
     program = a_watermark_that_waits_longer(27)
     shapes = tuple(replace(shape, table_too=True) for shape in program.shapes)
     failure = failure_of(27, replace(program, shapes=shapes))
+    assert failure is None, f"\n{failure}"
+
+
+@pytest.mark.xfail(strict=True, reason="the columns of a window do not forget that it has ended")
+def test_a_window_that_has_ended_and_is_open_again_is_the_same_in_columns() -> None:
+    """A source is added, whose watermark is earlier."""
+    program = one_source_more(37)
+    shapes = tuple(replace(shape, lateness=7, without=()) for shape in program.shapes)
+    failure = failure_of(37, replace(program, shapes=shapes))
+    assert failure is None, f"\n{failure}"
+
+
+def test_a_window_that_has_ended_and_is_open_again_is_right_without_columns() -> None:
+    program = one_source_more(37)
+    shapes = tuple(replace(shape, lateness=7, without=("window_columns",)) for shape in program.shapes)
+    failure = failure_of(37, replace(program, shapes=shapes))
     assert failure is None, f"\n{failure}"
 
 
