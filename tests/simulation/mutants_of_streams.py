@@ -17,6 +17,7 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
+from penstock.transforms import row_joins
 from penstock_spark.checkpoints import eras, folder, lease, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors
@@ -107,6 +108,15 @@ def a_state(seed: int) -> Program:
     return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("states",)),), lives=(END,))
 
 
+def a_join(seed: int) -> Program:
+    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("full",)),), lives=(END,))
+
+
+def a_join_of_sums(seed: int) -> Program:
+    shape = Shape(files_per_batch=1, parts=("corrected",), delay=8)
+    return replace(random_program(seed), shapes=(shape,), lives=(END,))
+
+
 def _changed(seed: int, **changes: Any) -> Program:
     program = random_program(seed)
     lives = tuple(replace(life, shape=0) for life in program.lives)
@@ -118,12 +128,12 @@ def a_table(seed: int) -> Program:
 
 
 def a_log(seed: int) -> Program:
-    return _changed(seed, source="log")
+    return _changed(seed, source="log", more="")
 
 
 def a_log_that_is_asked_seldom(seed: int) -> Program:
     drain = Life("drain", 0.5 * (seed % 12))
-    return replace(_changed(seed, source="log", poll=3.0, ends=False), lives=(drain, END))
+    return replace(_changed(seed, source="log", more="", poll=3.0, ends=False), lives=(drain, END))
 
 
 def two_sources(seed: int) -> Program:
@@ -282,7 +292,7 @@ KNOWN = (
         "if ENDED not in self.place.names():",
         "if True:",
         make=one_source,
-        seed=503878,
+        seed=658,
     ),
     Mutant(
         "reports count before their micro-batch is written",
@@ -371,7 +381,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
-        seed=2,
+        seed=10,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -572,7 +582,7 @@ OF_TABLES = (
         "self._has_left = True",
         "pass",
         make=a_table,
-        seed=140,
+        seed=1040,
     ),
     Mutant(
         "the tables of a driver that has died stay",
@@ -581,7 +591,7 @@ OF_TABLES = (
         "if other != self.driver and _try_lock(connection, other):",
         "if False:",
         make=a_table,
-        seed=117,
+        seed=836,
     ),
 )
 """Breaks of what a table of a database keeps, and in which order."""
@@ -629,7 +639,7 @@ OF_LOGS = (
         " or is_away(end)",
         "",
         make=a_log,
-        seed=29,
+        seed=49,
         also=(
             Mutant(
                 "a query rests that waits for a source",
@@ -753,9 +763,56 @@ OF_REWRITING = (
         "self.last + 1",
         "self.last",
         make=state_that_is_divided,
-        seed=2,
+        seed=7,
     ),
 )
 """Breaks of how Spark's part of a checkpoint is written anew."""
 
-MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS, *OF_SOURCES, *OF_REWRITING)
+OF_JOINS = (
+    Mutant(
+        "a row without a match is not taken back when a match comes",
+        row_joins,
+        "_effect",
+        "return joined, _unmatched(kind, 1 - side, _rows_in(other))",
+        "return joined, ()",
+        make=a_join,
+    ),
+    Mutant(
+        "a row that is taken back stays in a join",
+        row_joins,
+        "_take",
+        "counts.remove(timed)",
+        "pass",
+        make=a_join_of_sums,
+        seed=7,
+    ),
+    Mutant(
+        "a join gives the pair of a new row with its first match only",
+        row_joins,
+        "_effect",
+        "for one in _rows_in(other)] if kind.matched",
+        "for one in [*_rows_in(other)][:1]] if kind.matched",
+        make=a_join,
+    ),
+    Mutant(
+        "a join counts equal rows once",
+        row_joins,
+        "_put",
+        "counts.put(timed, counts.get(timed) + 1)",
+        "pass",
+        make=a_join,
+        seed=20,
+    ),
+)
+"""Breaks of joins of rows."""
+
+MUTANTS = (
+    *KNOWN,
+    *ORDER,
+    *OF_PARTS,
+    *OF_TABLES,
+    *OF_LOGS,
+    *OF_SOURCES,
+    *OF_REWRITING,
+    *OF_JOINS,
+)

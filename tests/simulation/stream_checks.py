@@ -13,7 +13,7 @@ from typing import Any
 from simulated_disk import File
 from simulated_drivers import Simulation
 from simulated_spark import Noted
-from stream_parts import ORACLES, Moment, Part, PlayerThatGoesBack
+from stream_parts import NET, ORACLES, Moment, Part, PlayerThatGoesBack, net_of
 from stream_programs import (
     FOLDERS,
     MODES,
@@ -393,6 +393,8 @@ def _sinks_have(simulation: Simulation, played: list[Expected]) -> None:
             if not _has_sink(batch.shape, sink) and _was_tried_with(simulation, batch.number, sink):
                 # The program was changed between two tries: what the sink that was given up got, stays.
                 continue
+            if sink in NET:
+                there, lines = net_of(there), net_of(lines)
             if there != lines:
                 raise Fault(
                     f"{sink} of the micro-batch {batch.number}: too much {sorted((there - lines).elements())}, "
