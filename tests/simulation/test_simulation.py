@@ -83,6 +83,11 @@ def test_a_table_has_each_row_once_if_the_watermark_is_changed_after_a_crash() -
     assert failure is None, f"\n{failure}"
 
 
+def test_state_is_written_anew_when_nothing_waits_any_more() -> None:
+    """A step with a side input has a page that says so, and no keys."""
+    assert failure_of(600_225) is None
+
+
 @pytest.mark.xfail(strict=True, reason="the columns of a window do not forget that it has ended")
 def test_a_window_that_has_ended_and_is_open_again_is_the_same_in_columns() -> None:
     """A source is added, whose watermark is earlier."""
