@@ -257,6 +257,25 @@ def test_a_run_that_stood_still_while_it_asked_notes_nothing(tmp_path: Path) -> 
     assert commits(place) == ["0"]
 
 
+def test_a_run_that_stood_still_leaves_the_folder_of_the_run_in_its_place(tmp_path: Path) -> None:
+    class SlowLease:
+        """A look at the claims, behind which this run stands still, and another one begins."""
+
+        number = 5
+
+        def check(self) -> None:
+            (tmp_path / "spark-7" / "commits").mkdir(parents=True, exist_ok=True)
+
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    finish(place, 0)
+    (tmp_path / "spark-3").mkdir()
+    opened = open_at(place, replace(BASE, shards=BASE.shards + 1).signature(), lease=SlowLease())
+    # No run before it had that number.
+    assert opened.plan["folder"] == "spark-5"
+    assert [name for name in place.names() if name.startswith("spark")] == ["spark", "spark-5", "spark-7"]
+
+
 def test_wherever_a_micro_batch_is_noted_too_late_it_can_be_done_again(tmp_path: Path) -> None:
     cuts = 0
     while True:

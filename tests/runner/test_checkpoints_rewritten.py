@@ -116,3 +116,15 @@ def test_one_that_both_folders_know_is_the_same_in_both(tmp_path: Path) -> None:
     finish(place, "spark", 2, "offsets")
     opened(place, MORE)
     assert opened(place, BASE).plan["folder"] == "spark"
+
+
+def test_a_run_knows_what_was_planned_before_its_folder_was_written_anew(tmp_path: Path) -> None:
+    """Otherwise it would end a source that had nothing when the micro-batch was planned, and has something since."""
+    place = begun(tmp_path)
+    finish(place, "spark", 2, "offsets")
+    assert opened(place, MORE).last_begun == 2
+    # The folder is there, and no micro-batch of it has begun.
+    assert opened(place, MORE).last_begun == 2
+    finish(place, "spark-2", 3, "offsets")
+    assert opened(place, MORE).last_begun == 3
+    assert opened(place, BASE).last_begun == 3

@@ -17,7 +17,8 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
-from penstock_spark.checkpoints import eras, folder, lease
+from penstock.transforms import row_joins
+from penstock_spark.checkpoints import eras, folder, lease, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors, postgres
 from penstock_spark.formats.database.postgres import PostgresWriter
@@ -32,7 +33,7 @@ from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.stream import shard, tasks
+from penstock_spark.stream import moved_pages, shard, tasks
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.waiting import WaitingOperator
 
@@ -109,6 +110,14 @@ def a_table_and_a_driver_that_stands_still(seed: int) -> Program:
     return Program((shape,), FILES, (stall, END))
 
 
+def a_driver_that_stands_still_at_its_end(seed: int) -> Program:
+    shape = Shape(files_per_batch=(1, None)[seed % 2])
+    stall = Life(
+        "stall", 60.0 + seed % 200, rival="takes over", rival_at=1.5 + seed // 200, rival_machine="second"
+    )
+    return Program((shape,), AT_ONCE, (stall, END))
+
+
 def a_change_that_is_cut_off(seed: int) -> Program:
     shapes = (Shape(ends=False), Shape(ends=False, lines_too=True))
     lives = (Life("cancel", 2.5), Life("crash", 3.0 + seed % 8, shape=1), Life(shape=1))
@@ -123,6 +132,15 @@ def a_state(seed: int) -> Program:
     return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("states",)),), lives=(END,))
 
 
+def a_join(seed: int) -> Program:
+    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("full",)),), lives=(END,))
+
+
+def a_join_of_sums(seed: int) -> Program:
+    shape = Shape(files_per_batch=1, parts=("corrected",), delay=8)
+    return replace(random_program(seed), shapes=(shape,), lives=(END,))
+
+
 def _changed(seed: int, **changes: Any) -> Program:
     program = random_program(seed)
     lives = tuple(replace(life, shape=0) for life in program.lives)
@@ -134,12 +152,47 @@ def a_table(seed: int) -> Program:
 
 
 def a_log(seed: int) -> Program:
-    return _changed(seed, source="log")
+    return _changed(seed, source="log", more="")
 
 
 def a_log_that_is_asked_seldom(seed: int) -> Program:
     drain = Life("drain", 0.5 * (seed % 12))
-    return replace(_changed(seed, source="log", poll=3.0, ends=False), lives=(drain, END))
+    return replace(_changed(seed, source="log", more="", poll=3.0, ends=False), lives=(drain, END))
+
+
+def two_sources(seed: int) -> Program:
+    return _changed(seed, source="files", more="files")
+
+
+def a_source_that_is_read_sooner(seed: int) -> Program:
+    return _changed(seed, source="files", more="log", ends=True, files_per_batch=1)
+
+
+def _written_anew(seed: int, **changes: Any) -> Program:
+    """A run dies, the next one in the middle of writing the state anew, and a third one goes on."""
+    random = random_program(seed)
+    shape = replace(random.shapes[0], grouping="sum", mode="streaming", shards=1 + seed % 3, ends=True)
+    lives = (Life("crash", 20.0 + seed % 60), Life("crash", 8.0 + seed % 40, shape=1), Life(shape=1))
+    return replace(random, shapes=(shape, replace(shape, **changes)), lives=lives)
+
+
+def state_that_is_divided(seed: int) -> Program:
+    return _written_anew(seed, shards=4)
+
+
+def one_source_more(seed: int) -> Program:
+    program = _written_anew(seed, more="files", more_first=True)
+    first, second = program.shapes
+    changes: dict[str, Any] = {"source": "files", "parts": (), "table_too": False, "lateness": 0}
+    first, second = replace(first, **changes, more=""), replace(second, **changes)
+    return replace(program, shapes=(first, second))
+
+
+def two_sources_that_are_drained(seed: int) -> Program:
+    drain = Life("drain", 0.3 * (seed % 12))
+    kinds = ("files", "log") if seed % 2 else ("files", "files")
+    changes = {"source": kinds[0], "more": kinds[1], "ends": False, "files_per_batch": 1}
+    return replace(_changed(seed, **changes), lives=(drain, END))
 
 
 def a_crash_between_two_names(seed: int) -> Program:
@@ -210,6 +263,7 @@ KNOWN = (
         ' and status["message"] == _WAITING',
         "",
         make=a_full_disk,
+        seed=2,
     ),
     Mutant(
         "a second run is not refused",
@@ -225,7 +279,7 @@ KNOWN = (
         "take_lease",
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
-        seed=38,
+        seed=9,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -241,7 +295,7 @@ KNOWN = (
         "_is_drained",
         "if self._backlog.labels():",
         "if False:",
-        seed=22,
+        seed=4,
     ),
     Mutant(
         "a run that has ended goes on",
@@ -257,7 +311,8 @@ KNOWN = (
         "note_end",
         "if ENDED not in self.place.names():",
         "if True:",
-        seed=501282,
+        make=a_driver_that_stands_still_at_its_end,
+        seed=427,
     ),
     Mutant(
         "reports count before their micro-batch is written",
@@ -266,7 +321,7 @@ KNOWN = (
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
-        seed=44,
+        seed=1,
         also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
     ),
     Mutant(
@@ -301,6 +356,7 @@ KNOWN = (
         "self._asked_millis + _CLOCKS_MILLIS",
         "self._asked_millis",
         make=a_clock_that_is_set_back,
+        seed=1,
     ),
     Mutant(
         "what a sink that was given up has left, stays",
@@ -331,7 +387,7 @@ ORDER = (
         "elif may_be_again:",
         "elif False:",
         make=a_watermark_that_waits_longer,
-        seed=5,
+        seed=6,
     ),
     Mutant(
         "files have no number of the micro-batch",
@@ -346,7 +402,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
-        seed=12,
+        seed=13,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -396,7 +452,7 @@ ORDER = (
         "_stop",
         "try:\n        self.started.stop()",
         "self.checkpoint.release()\n    try:\n        self.started.stop()",
-        seed=161,
+        seed=85,
     ),
     Mutant(
         "files that another stream has left are looked for at every start",
@@ -464,7 +520,7 @@ OF_PARTS = (
         "{window for window in windows if machine.is_gone(window, times)}",
         "set()",
         make=a_side_input,
-        seed=1,
+        seed=4,
     ),
     Mutant(
         "what a key waits for is not stored",
@@ -503,7 +559,7 @@ OF_TABLES = (
         "if connection.execute(update,",
         "if connect(self.address).execute(update,",
         make=a_table,
-        seed=2,
+        seed=4,
     ),
     Mutant(
         "a micro-batch that is in the table is written again",
@@ -539,7 +595,7 @@ OF_TABLES = (
         "if self._is_tidy and not self._has_left:",
         "if True:",
         make=a_table,
-        seed=3,
+        seed=4,
     ),
     Mutant(
         "tables that could not be dropped stay",
@@ -548,7 +604,7 @@ OF_TABLES = (
         "self._has_left = True",
         "pass",
         make=a_table,
-        seed=2457,
+        seed=1358,
     ),
     Mutant(
         "the tables of a driver that has died stay",
@@ -557,7 +613,7 @@ OF_TABLES = (
         "if other != self.driver and _try_lock(connection, other):",
         "if False:",
         make=a_table,
-        seed=234,
+        seed=836,
     ),
     Mutant(
         "a micro-batch that is in the table runs again for a changed program",
@@ -575,7 +631,7 @@ OF_TABLES = (
         "return tuple(sorted(sinks, key=place))",
         "return tuple(sorted(sinks, key=place, reverse=True))",
         make=a_table,
-        seed=8,
+        seed=3,
     ),
     Mutant(
         "a driver that stood still takes over a table from the run in its place",
@@ -584,7 +640,7 @@ OF_TABLES = (
         '" WHERE known.claim <= excluded.claim"',
         '""',
         make=a_table_and_a_driver_that_stands_still,
-        seed=7,
+        seed=31,
     ),
 )
 """Breaks of what a table of a database keeps, and in which order."""
@@ -623,7 +679,7 @@ OF_LOGS = (
         "if not self.positions.is_away:",
         "if True:",
         make=a_log,
-        seed=49,
+        seed=39,
     ),
     Mutant(
         "a source that cannot be reached has been read",
@@ -632,7 +688,7 @@ OF_LOGS = (
         " or is_away(end)",
         "",
         make=a_log,
-        seed=49,
+        seed=7,
         also=(
             Mutant(
                 "a query rests that waits for a source",
@@ -672,4 +728,140 @@ OF_LOGS = (
 )
 """Breaks of how a source that a user has written is read."""
 
-MUTANTS = (*KNOWN, *ORDER, *OF_PARTS, *OF_TABLES, *OF_LOGS)
+OF_SOURCES = (
+    Mutant(
+        "the watermark of a grouping is that of its earliest source",
+        shard.Shard,
+        "_with_watermark",
+        "micros = min(map(self._watermark_of, watermark_inputs))",
+        "micros = max(map(self._watermark_of, watermark_inputs))",
+        make=two_sources,
+        seed=1,
+    ),
+    Mutant(
+        "all sources end with the first one",
+        Running,
+        "_is_over",
+        "if reading.ends_when_read and done:",
+        "if reading.ends_when_read and any(is_read):",
+        make=a_source_that_is_read_sooner,
+        seed=2,
+    ),
+    Mutant(
+        "a drain waits for the first source only",
+        Backlog,
+        "__init__",
+        "self._behind = set(range(len(readings)))",
+        "self._behind = {0}",
+        make=two_sources_that_are_drained,
+        seed=7,
+    ),
+    Mutant(
+        "a source has read what another one has read",
+        Backlog,
+        "see_progress",
+        'progress["sources"][self._first + number]',
+        'progress["sources"][self._first]',
+        make=two_sources_that_are_drained,
+        seed=7,
+    ),
+)
+"""Breaks of what several sources have to do with each other."""
+
+OF_REWRITING = (
+    Mutant(
+        "nothing is planned in a folder that is written anew",
+        folder,
+        "open_at",
+        '_last(place, plans[-1]["folder"], "offsets")',
+        '_last(place, opened.plan["folder"], "offsets")',
+        make=one_source_more,
+        seed=29,
+    ),
+    Mutant(
+        "the plan refers to a folder before it is whole",
+        folder,
+        "open_at",
+        "rewrite(opened, plans[-1])",
+        "_keep(place, opened.plan, plans)\n        rewrite(opened, plans[-1])",
+        make=state_that_is_divided,
+        seed=2,
+    ),
+    Mutant(
+        "keys stay where they are when there are more shards",
+        moved_pages,
+        "_key_pages",
+        "shard_of(name, shards)",
+        "0",
+        make=state_that_is_divided,
+        seed=28,
+    ),
+    Mutant(
+        "a source is read from its beginning when it has another place",
+        rewriting,
+        "moved_offsets",
+        "offsets[place] for place in places",
+        "(offsets[place] if place == number else '-') for number, place in enumerate(places)",
+        make=one_source_more,
+        seed=6,
+    ),
+    Mutant(
+        "the state is read of the micro-batch before",
+        rewriting.Rewriting,
+        "_renumber",
+        "self.last + 1",
+        "self.last",
+        make=state_that_is_divided,
+        seed=7,
+    ),
+)
+"""Breaks of how Spark's part of a checkpoint is written anew."""
+
+OF_JOINS = (
+    Mutant(
+        "a row without a match is not taken back when a match comes",
+        row_joins,
+        "_effect",
+        "return joined, _unmatched(kind, 1 - side, _rows_in(other))",
+        "return joined, ()",
+        make=a_join,
+    ),
+    Mutant(
+        "a row that is taken back stays in a join",
+        row_joins,
+        "_take",
+        "counts.remove(timed)",
+        "pass",
+        make=a_join_of_sums,
+        seed=7,
+    ),
+    Mutant(
+        "a join gives the pair of a new row with its first match only",
+        row_joins,
+        "_effect",
+        "for one in _rows_in(other)] if kind.matched",
+        "for one in [*_rows_in(other)][:1]] if kind.matched",
+        make=a_join,
+    ),
+    Mutant(
+        "a join counts equal rows once",
+        row_joins,
+        "_put",
+        "counts.put(timed, counts.get(timed) + 1)",
+        "pass",
+        make=a_join,
+        seed=20,
+    ),
+)
+"""Breaks of joins of rows."""
+
+MUTANTS = (
+    *KNOWN,
+    *ORDER,
+    *OF_PARTS,
+    *OF_TABLES,
+    *OF_LOGS,
+    *OF_SOURCES,
+    *OF_REWRITING,
+    *OF_JOINS,
+)

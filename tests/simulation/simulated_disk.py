@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class File:
-    content: bytes
+    content: Any  # Bytes; what Spark keeps in a form of its own stays as it is.
     changed_millis: int
 
 
@@ -48,6 +48,10 @@ class Disk:
         self.world = world
         self.root = Folder()
         self.version = 0  # How often it has changed.
+        self.begun_by: set[int] = (
+            set()
+        )  # The numbers of the drivers' processes that have begun micro-batches.
+        self.on_move: Callable[[str], None] = lambda path: None  # Called with the new name of what has moved.
 
     # Looks.
 
@@ -96,6 +100,7 @@ class Disk:
         parent.children[new_name] = found
         parent.changed_millis = self.millis()
         self.version += 1
+        self.on_move(target)
         return True
 
     def drop(self, path: str) -> None:
@@ -321,6 +326,44 @@ class Hadoop:
 
     def delete(self, path: HadoopPath, with_content: bool) -> None:
         self._disk.deleted(path.text)
+
+    def getConf(self) -> None:
+        """Nobody looks at it."""
+
+    def globStatus(self, pattern: HadoopPath) -> list[Status]:
+        """What is in a folder and has a name that begins in some way."""
+        folder, _, beginning = pattern.text.replace("\\", "").rpartition("/")
+        self._world.look(f"list {folder}")
+        return [
+            Status(f"{folder}/{name}", child)
+            for name in self._disk.names(folder)
+            if name.startswith(beginning.removesuffix("*"))
+            and (child := self._disk.find(f"{folder}/{name}")) is not None
+        ]
+
+
+class FileUtil:
+    """Hadoop's ``FileUtil``: it copies one file after the other."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def copy(self, _: Any, source: HadoopPath, __: Any, target: HadoopPath, *___: Any) -> bool:
+        """Copies a file, or a folder with its content."""
+        self._copy(source.text, target.text)
+        return True
+
+    def _copy(self, source: str, target: str) -> None:
+        node = self._disk.find(source)
+        if node is None:
+            raise FileNotFoundError(f"java.io.FileNotFoundException: {source}")
+        if isinstance(node, Folder):
+            self._disk.world.change(f"make {target}", lambda: self._disk.make(target))
+            for name in list(node.children):
+                self._copy(f"{source}/{name}", f"{target}/{name}")
+        else:
+            content = node.content
+            self._disk.world.change(f"copy {source}", lambda: self._disk.put(target, content))
 
 
 class _Reading:

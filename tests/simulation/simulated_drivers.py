@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import simulated_spark as sim
+import simulated_tables as tables
 from pyspark import TaskContext
 from simulated_database import Server
-from simulated_disk import Disk, DisksOfMachines, Shard
+from simulated_disk import Disk, DisksOfMachines, File, Shard
 from simulated_log import Log, open_log, use
 from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
-from stream_programs import CHECKPOINT, INPUT, Calls, Life, Program, Shape, partition_of, plan_of
+from stream_programs import CHECKPOINT, FOLDERS, Calls, Life, Program, Shape, partition_of, plan_of
 
 from penstock.base import clock, identifiers
 from penstock.io.ranges import RangesOfSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
-from penstock_spark.checkpoints import holder, lease
+from penstock_spark.checkpoints import holder, lease, rewriting
 from penstock_spark.files import temporary
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
@@ -84,9 +87,10 @@ def open_stream(source: Any, spark: Any, where: str) -> StreamScan:
         return open_log(source, spark, where)
     text, own = source.source, dict(source.options)
     naming = stream_files(source, text.file_pattern, where).naming()
+    folder = text.file_pattern.rpartition("/")[0]
     limit = own.get("maxFilesPerTrigger")
     files = sim.Files(
-        folder=INPUT, limit=None if limit is None else int(limit), has_changes=source.arrival_time is None
+        folder=folder, limit=None if limit is None else int(limit), has_changes=source.arrival_time is None
     )
     has_rejects = source.has_rejects
 
@@ -134,6 +138,13 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (batch_writer, "_pages_in", sim.pages_in),
         (batch_writer, "_tasks_by_level", sim.tasks_by_level),
         (batch_writer, "rows_inside", sim.rows_inside),
+        (rewriting, "DataFrame", tables.Table),
+        (rewriting, "pages_of_operator", tables.pages_of_operator),
+        (rewriting, "check_readable", lambda spark, location: None),
+        (rewriting, "ship_packages", lambda spark: None),
+        (rewriting, "runner_session", tables.quiet_session),
+        (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
+        (execute_stream, "check_workers_python", lambda context, is_local: None),
         (execute_stream, "WholeFiles", lambda spark, files: SimpleNamespace(check=lambda frame: None)),
         *database.stand_ins(),
     ]
@@ -165,6 +176,11 @@ def _settings(*flags: str) -> SparkOptions:
     return PipelineOptions([*flags]).view_as(SparkOptions)
 
 
+def _with_state(plan: Any) -> set[str]:
+    """The labels of sources and of steps with state."""
+    return {step.label for part in (*plan.readings, *plan.levels) for step in part.roots}
+
+
 def _level(stream: sim.Stream, processor: Any) -> sim.Stream:
     return sim.Stream(stream.session, stream.sources, (*stream.levels, processor), stream.options)
 
@@ -183,8 +199,9 @@ class Driver:
         self.result: Any = None
         self.refusal: Exception | None = None
         self.outcome = ""  # How its run ended.
+        self.shape = simulation.shape_of(life)
         # The files that its sources have to read before they end: those that are there, unless they have ended already.
-        self.has_to_read = set() if self._has_ended() else set(simulation.arrived)
+        self.has_to_read = self._unread()
         if not is_rival and life.fate == "crash":
             self.process.dies_after = int(life.at)
         if not is_rival and life.fate == "full disk":
@@ -193,16 +210,27 @@ class Driver:
             self.process.stalls_at = int(life.at)
         self.actor = self.world.start(name, self.process, self._run)
 
-    def _has_ended(self) -> bool:
-        return any("-end-" in name for name in self.simulation.disk.names("/checkpoint/control"))
+    def _unread(self) -> set[str]:
+        ended = set()
+        for name in self.simulation.disk.names("/checkpoint/control"):
+            found = self.simulation.disk.find(f"/checkpoint/control/{name}")
+            if "-end-" in name and not name.startswith(".") and isinstance(found, File):
+                ended.add(json.loads(found.content)["name"])
+        return {name for name in self.files_there() if self.simulation.program.label_of(name) not in ended}
+
+    def files_there(self) -> set[str]:
+        """What is there for its sources."""
+        label_of, kinds = self.simulation.program.label_of, self.shape.kinds
+        return {name for name in self.simulation.arrived if label_of(name) in kinds}
 
     @property
     def is_over(self) -> bool:
         return self.actor.is_over
 
     def _run(self) -> None:
-        shape = self.simulation.program.shapes[self.life.shape]
+        shape = self.shape
         session = sim.Session(self.world, self.simulation.disk, self.process)
+        session.range = lambda *numbers: tables.number_table(session)
         try:
             self.result = self._started(shape, session)
         except Exception as error:
@@ -210,9 +238,8 @@ class Driver:
             self.world.note(f"refused: {str(error).splitlines()[0]}")
             self.process.is_dead = True
             return
-        if self._has_ended():
-            # The run before ended its sources while this one waited for its turn.
-            self.has_to_read = set()
+        # The run before may have ended its sources while this one waited for its turn.
+        self.has_to_read &= self._unread()
         self._is_alone()
         self._live()
         self.outcome = self.result.state
@@ -231,6 +258,7 @@ class Driver:
         flags = [f"--checkpoint_location={CHECKPOINT}"]
         if self.takes_over:
             flags.append("--take_over")
+        flags += [f"--drop_state={label}" for label in self.simulation.given_up(self.life.shape)]
         if shape.interval is not None:
             flags.append(f"--trigger_interval={shape.interval}")
         settings = _settings(*flags)
@@ -294,6 +322,7 @@ class Simulation:
         step = 0.0 if program.is_calm else program.clock_step
         self.world = World(seed, CALM if program.is_calm else Chances(), traced)
         self.disk = Disk(self.world)
+        self.disk.on_move = self.note_commit
         self.machines = Machines(self.world)
         self.database = Server(self.world, seed, self.world.chances.broken)
         self.log = Log(self.world, seed, self.world.chances.broken)
@@ -307,6 +336,8 @@ class Simulation:
         self.drivers: list[Driver] = []
         # The numbers of the shape and of the driver of each try of a micro-batch.
         self.tried: dict[int, list[tuple[int, int]]] = {}
+        # What has been committed under each number, with the numbers of the shape and of the driver.
+        self.noted: dict[int, list[tuple[sim.Noted, int, int]]] = {}
         # The watermarks that shards have told, by the micro-batch and the number of the driver.
         self.told: dict[tuple[int, int], list[Told]] = {}
         self._plans: dict[int, Any] = {}
@@ -315,6 +346,12 @@ class Simulation:
         if number not in self._plans:
             self._plans[number] = plan_of(self.program.shapes[number], self.calls)
         return self._plans[number]
+
+    def given_up(self, number: int) -> list[str]:
+        """The sources and the steps with state that a shape does not have, and one before it has."""
+        own = _with_state(self.plan(number))
+        before = {label for each in range(number) for label in _with_state(self.plan(each))}
+        return sorted(before - own)
 
     @property
     def has_ended(self) -> bool:
@@ -333,16 +370,31 @@ class Simulation:
                 shards = self.told.setdefault((report.batch, driver), [])
                 shards += [told for told in report.told.values() if level == 1]
 
+    def note_commit(self, path: str) -> None:
+        """Notes what the checkpoint says in the moment in which a micro-batch is done, by Spark or by penstock."""
+        found = re.search(r"(/checkpoint/spark(?:-\d+)?)/commits/(\d+)$", path)
+        if found is None:
+            return
+        number = int(found[2])
+        # Penstock notes what somebody else has written, and copies what was noted before the folder is written anew.
+        tries = self.tried[number]
+        own = [each for each in tries if self.drivers[each[1]].process is self.world.current.process]
+        if not own and number in self.noted:
+            return
+        noted = sim.noted(self.disk, found[1], number)
+        self.noted.setdefault(number, []).append((noted, *(own or tries)[-1]))
+
     def drained(self, driver: Driver) -> None:
         if driver.result.state == PipelineState.DRAINING:
-            self.drains.append((driver, set(self.arrived)))
+            self.drains.append((driver, driver.files_there()))
 
     def run(self) -> None:
         world = self.world
         with simulated(world, self.disk, self.machines, self.database):
             use(self.log)
             try:
-                self.disk.make(INPUT)
+                for folder in FOLDERS.values():
+                    self.disk.make(folder)
                 self.disk.make("/out")
                 world.start("feeder", None, self._feed)
                 for number, life in enumerate(self.program.lives):
@@ -364,13 +416,14 @@ class Simulation:
             wait_micros = began_micros + round(file.seconds * 1e6) - self.world.now_micros
             if wait_micros > 0:
                 self.world.wait(wait_micros / 1e6)
-            if self.program.shapes[0].source == "log":
+            label = self.program.label_of(file.name)
+            if self.program.kind_of(label) == "log":
                 partition = partition_of(file.name)
                 self.log.append(partition, file.lines)
                 self.appended[file.name] = (partition, len(self.log.partitions[partition].records))
             else:
                 content = "".join(f"{line}\n" for line in file.lines)
-                self.disk.put(f"{INPUT}/{file.name}", content.encode())
+                self.disk.put(f"{FOLDERS[label]}/{file.name}", content.encode())
             self.arrived[file.name] = self.world.now_micros
             self.world.note(f"{file.name} arrives")
             if file is self.program.files[len(self.program.files) // 2]:

@@ -158,9 +158,6 @@ class Ranges(Source):
     def newest(self) -> Any:
         return self._reader.reportLatestOffset()
 
-    def shown(self, offset: Any) -> Any:
-        return None if offset is None else json.dumps(offset)
-
     def committed(self, end: Any) -> None:
         if end is not None:
             self._reader.commit(end)

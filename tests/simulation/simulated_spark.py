@@ -22,11 +22,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyspark
-from simulated_disk import Disk, File, Folder, HadoopPath, plain
+from simulated_disk import Disk, File, FileUtil, Folder, HadoopPath, plain
 from simulated_world import Process, World
 
 from penstock.base import clock
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
+from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
 
@@ -66,6 +67,8 @@ class Session:
         self.metrics = Accumulator(world)
         self.on_begin: Callable[[int], None] = lambda number: None  # Called with each try of a micro-batch,
         self.on_added: Callable[[dict[Any, Any]], None] = lambda added: None  # and with what its tasks tell.
+        self.readStream: Any = None
+        self.range: Any = None
         settings: dict[str, Any] = {}
         self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
         self.sparkContext = SimpleNamespace(
@@ -80,7 +83,9 @@ class Session:
         own = SimpleNamespace(current=lambda: SimpleNamespace(pid=lambda: process.number))
         self._jvm = SimpleNamespace(
             org=SimpleNamespace(
-                apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path, FileUtil=None)))
+                apache=SimpleNamespace(
+                    hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path, FileUtil=FileUtil(disk)))
+                )
             ),
             java=SimpleNamespace(lang=SimpleNamespace(ProcessHandle=own)),
         )
@@ -122,9 +127,9 @@ class Source:
     def committed(self, end: Any) -> None:
         """The query will not read again what is before an offset."""
 
-    def shown(self, offset: Any) -> Any:
-        """An offset in a report."""
-        return offset
+    def shown(self, offset: Any) -> str:
+        """An offset in a report: a text of JSON, as PySpark gives it, and ``null`` if there is none."""
+        return json.dumps(offset)
 
 
 @dataclass(eq=False)
@@ -145,10 +150,72 @@ class Numbers(Source):
         return [[pa.RecordBatch.from_pydict({"value": [end - 1]})]]
 
 
+def last_commit(disk: Disk, location: str) -> int:
+    """The number of the last finished micro-batch; -1 without one."""
+    return max((int(name) for name in disk.names(f"{location}/commits") if name.isdecimal()), default=-1)
+
+
 def logged_offsets(content: str) -> tuple[int, tuple[Any, ...]]:
     """The time of a micro-batch in an entry of the log of offsets, and how far it reads each source."""
     _, about, *told = content.split("\n")
     return json.loads(about)["clock"], tuple(None if end == "-" else json.loads(end) for end in told)
+
+
+def files_noted(disk: Disk, location: str, source: int, start: Any, end: Any) -> Iterator[tuple[str, int]]:
+    """The files between two offsets, and when they changed, as the log of their source tells."""
+    first, last = (-1 if each is None else each["logOffset"] for each in (start, end))
+    log = f"{location}/sources/{source}"
+    names = disk.names(log)
+    for number in range(first + 1, last + 1):
+        name = str(number) if str(number) in names else f"{number}.compact"
+        found = disk.find(f"{log}/{name}")
+        assert isinstance(found, File), f"{log}/{name}"
+        for line in found.content.decode().splitlines()[1:]:
+            entry = json.loads(line)
+            if entry["batchId"] == number:
+                yield entry["path"], entry["timestamp"]
+
+
+def is_displaced(disk: Disk, process: Process) -> bool:
+    """Whether a driver stood still, and another one that holds the checkpoint has begun a micro-batch.
+
+    Its tasks store nothing here; docs/trust.md says what they might do.
+    """
+    claims = [name for name in disk.names("/checkpoint/holders") if name.endswith(".json")]
+    holder = disk.find(f"/checkpoint/holders/{max(claims, default='')}")
+    if not (process.has_stalled and isinstance(holder, File)):
+        return False
+    number = json.loads(holder.content)["processes"][0]["pid"]
+    return number != process.number and number in disk.begun_by
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What the checkpoint says of a micro-batch in the moment in which it is done."""
+
+    number: int
+    location: str
+    clock_micros: int
+    starts: tuple[Any, ...]
+    ends: tuple[Any, ...]
+    files: tuple[tuple[tuple[str, int], ...], ...]  # Of each source; none if it has no files.
+
+
+def noted(disk: Disk, location: str, number: int) -> Noted:
+    entries = [disk.find(f"{location}/offsets/{each}") for each in (number - 1, number)]
+    clock_micros, starts, ends = 0, (), ()
+    for entry in entries:
+        if isinstance(entry, File):
+            clock_micros, ends = logged_offsets(entry.content.decode())
+            starts = starts if entry is entries[1] else ends
+    starts = starts or (None,) * len(ends)
+    files = tuple(
+        tuple(files_noted(disk, location, source, start, end))
+        if isinstance(end, dict) and "logOffset" in end
+        else ()
+        for source, (start, end) in enumerate(zip(starts, ends, strict=True))
+    )
+    return Noted(number, location, clock_micros, starts, ends, files)
 
 
 @dataclass(eq=False)
@@ -207,6 +274,7 @@ class Files(Source):
 
     def begin(self, query: Query, number: int) -> None:
         self._log = f"{query.location}/sources/{number}"
+        self._disk, self._place = query.disk, (query.location, number)
         query.world.change(f"make {self._log}", lambda: query.disk.make(self._log))
         self._entries: list[list[tuple[str, int]]] = []
         self._unread: list[tuple[str, int]] = []
@@ -273,6 +341,9 @@ class Files(Source):
 
     def files_of(self, start: Any, end: Any) -> list[tuple[str, int]]:
         first, last = (-1 if each is None else each["logOffset"] for each in (start, end))
+        if last >= len(self._entries):
+            # A query that was taken for dead has noted them since.
+            return list(files_noted(self._disk, *self._place, start, end))
         return [file for entry in self._entries[first + 1 : last + 1] for file in entry]
 
     def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
@@ -350,7 +421,9 @@ class Stream:
         self.options[name] = value
         return self
 
-    def trigger(self, processingTime: str) -> Stream:
+    def trigger(self, processingTime: str = "", availableNow: bool = False) -> Stream:
+        if availableNow:
+            return self.option("availableNow", True)
         return self.option("interval", float(processingTime.split()[0]))
 
     def foreachBatch(self, function: Any) -> Stream:
@@ -536,6 +609,12 @@ class Pages:
         self.pages.pop(key, None)
 
 
+def keys_of(level: Any) -> tuple[int, ...]:
+    """The keys of the shards of a level, or of what takes the state of a level in."""
+    own: tuple[int, ...] | None = getattr(level, "_shard_keys", None)
+    return own or shard_keys(level._shards)
+
+
 @dataclass(frozen=True)
 class Planned:
     """What a micro-batch reads: an entry of the log of offsets."""
@@ -546,16 +625,86 @@ class Planned:
     ends: tuple[Any, ...]
 
 
-class Query:
+class Jobs:
+    """Runs tasks on the executors of a driver."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.world, self.disk = session, session.world, session.disk
+
+    @property
+    def stops(self) -> bool:
+        """Whether somebody wants its jobs to end."""
+        return False
+
+    @property
+    def batch(self) -> int:
+        """The number of the micro-batch."""
+        return 0
+
+    def stage(self, bodies: list[Callable[[], Iterable[Any]]]) -> list[list[Any]]:
+        """Runs tasks in any order; each may be tried twice."""
+        results: list[list[Any]] = [[] for _ in bodies]
+        order = list(range(len(bodies)))
+        self.world.random.shuffle(order)
+        for number in order:
+            results[number] = self._task(number, bodies[number])
+        return results
+
+    def _task(self, number: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
+        world, chances = self.world, self.world.chances
+        batch = self.batch
+        if self.stops and world.random.random() < 0.5:
+            raise RuntimeError(_CANCELLED)
+        if world.random.random() < chances.straggler:
+            world.start("straggler", self.session.executors, lambda: self._straggle(number, batch, body))
+        if world.random.random() < chances.twice:
+            self._attempt(number, batch, body)
+        rows = self._attempt(number, batch, body)
+        world.now_micros += world.random.randrange(100_000)
+        return rows
+
+    def _attempt(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
+        """One attempt of a task that is done: its state is stored, and what it counted counts."""
+        task = Task(number, batch)
+        actor = self.world.current
+        actor.task = task
+        try:
+            rows = list(body())
+        finally:
+            actor.task = None
+        for path, pages in task.states:
+            self.world.change(f"store the state {path}", partial(self._store, path, pages))
+        for added in task.added:
+            self.session.metrics.value.update(added)
+            self.session.on_added(added)
+        return rows
+
+    def _store(self, path: str, pages: Any) -> None:
+        if not is_displaced(self.disk, self.session.process):
+            self.disk.put(path, pages)
+
+    def _straggle(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> None:
+        """An attempt that Spark has given up, and that goes on nevertheless; nobody hears of its end."""
+        self.world.current.task = Task(number, batch)
+        self.world.wait(self.world.random.random() * 3)
+        try:
+            for _ in body():
+                self.world.wait(self.world.random.random())
+        except Exception as error:
+            self.world.note(f"a straggler fails: {type(error).__name__}")
+
+
+class Query(Jobs):
     """A running query."""
 
     def __init__(self, stream: Stream) -> None:
         session = stream.session
-        self.session, self.world, self.disk = session, session.world, session.disk
+        super().__init__(session)
         self.sources, self.levels = stream.sources, stream.levels
         self.location = plain(stream.options["checkpointLocation"])
         self._function = stream.options["function"]
         self._interval: float | None = stream.options.get("interval")
+        self._reads_what_is_there = bool(stream.options.get("availableNow"))
         self._failure: Exception | None = None
         self._stops = False
         self.isActive = True
@@ -563,6 +712,8 @@ class Query:
         self.status = {"message": "Initializing sources", "isDataAvailable": False, "isTriggerActive": False}
         self._jsq = SimpleNamespace(lastProgress=self._java_progress)
         self.planned: Planned | None = None
+        shards = len(keys_of(self.levels[0])) if self.levels else 1
+        self._conf = {"spark.sql.shuffle.partitions": str(shards)}
         self.cuts = self.world.names.getrandbits(32)  # Decides how micro-batches are cut into tasks.
         self._actor = self.world.start("query", session.process, self._run)
 
@@ -585,6 +736,20 @@ class Query:
     def now_micros(self) -> int:
         return (self.world.now_micros + self.world.set_by_micros) // 1_000 * 1_000
 
+    def awaitTermination(self) -> None:
+        """Waits until a query ends that reads only what there is."""
+        self.world.wait(None, lambda: not self.isActive)
+        if self._failure is not None:
+            raise self._failure
+
+    @property
+    def stops(self) -> bool:
+        return self._stops
+
+    @property
+    def batch(self) -> int:
+        return self.planned.number if self.planned is not None else 0
+
     # Its thread.
 
     def _run(self) -> None:
@@ -603,6 +768,8 @@ class Query:
         self.isActive = False
 
     def _follow(self) -> None:
+        if self.disk.find(f"{self.location}/metadata") is None:
+            self.disk.put(f"{self.location}/metadata", b"{}")
         for number, source in enumerate(self.sources):
             source.begin(self, number)
         self._offsets: tuple[Any, ...] = (None,) * len(self.sources)
@@ -614,6 +781,8 @@ class Query:
             self.status["isTriggerActive"] = True
             self.planned = again or self._next()
             again = None
+            if self.planned is None and self._reads_what_is_there:
+                return
             if self.planned is None:
                 self.status.update(message="Waiting for data to arrive", isDataAvailable=False)
                 self.status["isTriggerActive"] = False
@@ -648,8 +817,10 @@ class Query:
         found = self.disk.find(f"{self.location}/offsets/{number}")
         assert isinstance(found, File)
         clock_micros, ends = logged_offsets(found.content.decode())
-        # A new source begins where a query begins: there is none in this simulation.
-        assert len(ends) == len(self.sources)
+        assert len(ends) == len(self.sources), "the checkpoint has other sources"
+        noted = json.loads(found.content.split(b"\n")[1])["conf"]
+        # Spark goes on with the number that its offsets have, whatever the session has.
+        assert not self.levels or noted == self._conf, f"the checkpoint has {noted} and not {self._conf}"
         return Planned(number, clock_micros, (), ends)
 
     def _next(self) -> Planned | None:
@@ -660,7 +831,7 @@ class Query:
             return None
         clock_micros = self.now_micros()
         told = ["-" if end is None else json.dumps(end) for end in ends]
-        entry = "\n".join(["v1", json.dumps({"clock": clock_micros}), *told])
+        entry = "\n".join(["v1", json.dumps({"clock": clock_micros, "conf": self._conf}), *told])
         self.log(f"{self.location}/offsets", str(self._number), entry.encode())
         self._newest = tuple(source.newest() for source in self.sources)
         for source, before in zip(self.sources, self._offsets, strict=True):
@@ -681,6 +852,7 @@ class Query:
     def _process(self, planned: Planned) -> None:
         self.world.note(f"micro-batch {planned.number} begins, up to {planned.ends}")
         self.session.on_begin(planned.number)
+        self.disk.begun_by.add(self.session.process.number)
         rows = Rows(self, lambda: self._computed(planned), ("level", "shard", "payload"))
         self._function(rows, planned.number)
         self._interruptible()
@@ -733,12 +905,13 @@ class Query:
                     bodies.append(partial(self._read, source, part))
         parts = self.stage(bodies)
         for number, level in enumerate(self.levels, 1):
+            # Spark counts operators from the end of the query.
+            operator = len(self.levels) - number
             rows = [row for part in parts for row in part]
             # A shuffle brings rows in any order.
             self.world.random.shuffle(rows)
-            keys = level._shard_keys
             parts = self.stage(
-                [partial(self._shard, level, (number, key), planned.number, rows) for key in keys]
+                [partial(self._shard, level, (operator, key), planned.number, rows) for key in keys_of(level)]
             )
         return parts
 
@@ -752,10 +925,12 @@ class Query:
         )
 
     def _shard(self, level: Any, place: tuple[int, int], batch: int, rows: list[Any]) -> Iterator[Any]:
-        _, key = place
-        before = self.states.get((place, batch)) if batch else {}
-        assert before is not None, f"no state of version {batch}"
-        pages = Pages(before)
+        operator, key = place
+        keys = keys_of(level)
+        folder = f"{self.location}/state/{operator}/{keys.index(key)}"
+        stored = self.disk.find(f"{folder}/{batch}.zip") if batch else File({}, 0)
+        assert isinstance(stored, File), f"no state of version {batch} in {folder}"
+        pages = Pages(stored.content)
         own = [row for row in rows if row[1] == key]
         processor = object.__new__(type(level))
         processor.__dict__.update(level.__dict__)
@@ -763,58 +938,4 @@ class Query:
         if own:
             for row in processor.handleInputRows((key,), iter(own), None):
                 yield tuple(row)
-        self.world.current.task.states.append(((place, batch + 1), pages.pages))
-
-    @property
-    def states(self) -> dict[Any, Any]:
-        """The stores of the checkpoint: a version for each micro-batch."""
-        found: dict[Any, Any] = self.disk.__dict__.setdefault("states", {}).setdefault(self.location, {})
-        return found
-
-    def stage(self, bodies: list[Callable[[], Iterable[Any]]]) -> list[list[Any]]:
-        """Runs tasks in any order; each may be tried twice."""
-        results: list[list[Any]] = [[] for _ in bodies]
-        order = list(range(len(bodies)))
-        self.world.random.shuffle(order)
-        for number in order:
-            results[number] = self._task(number, bodies[number])
-        return results
-
-    def _task(self, number: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
-        world, chances = self.world, self.world.chances
-        batch = self.planned.number if self.planned is not None else 0
-        if self._stops and world.random.random() < 0.5:
-            raise RuntimeError(_CANCELLED)
-        if world.random.random() < chances.straggler:
-            world.start("straggler", self.session.executors, lambda: self._straggle(number, batch, body))
-        if world.random.random() < chances.twice:
-            self._attempt(number, batch, body)
-        rows = self._attempt(number, batch, body)
-        world.now_micros += world.random.randrange(100_000)
-        return rows
-
-    def _attempt(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
-        """One attempt of a task that is done: its state is stored, and what it counted counts."""
-        task = Task(number, batch)
-        actor = self.world.current
-        actor.task = task
-        try:
-            rows = list(body())
-        finally:
-            actor.task = None
-        for place, pages in task.states:
-            self.world.change(f"store the state {place}", partial(self.states.__setitem__, place, pages))
-        for added in task.added:
-            self.session.metrics.value.update(added)
-            self.session.on_added(added)
-        return rows
-
-    def _straggle(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> None:
-        """An attempt that Spark has given up, and that goes on nevertheless; nobody hears of its end."""
-        self.world.current.task = Task(number, batch)
-        self.world.wait(self.world.random.random() * 3)
-        try:
-            for _ in body():
-                self.world.wait(self.world.random.random())
-        except Exception as error:
-            self.world.note(f"a straggler fails: {type(error).__name__}")
+        self.world.current.task.states.append((f"{folder}/{batch + 1}.zip", pages.pages))

@@ -12,10 +12,10 @@ from typing import Any
 
 from simulated_disk import File
 from simulated_drivers import Simulation
-from simulated_spark import logged_offsets
-from stream_parts import ORACLES, Moment
+from simulated_spark import Noted
+from stream_parts import NET, ORACLES, Moment, Part, PlayerThatGoesBack, net_of
 from stream_programs import (
-    INPUT,
+    FOLDERS,
     MODES,
     TABLE,
     TRIGGERS,
@@ -30,7 +30,6 @@ from stream_programs import (
 
 import penstock as beam
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
 from penstock.machines.records import (
     MIN_MICROS,
     AdvanceClock,
@@ -54,24 +53,38 @@ class Fault(AssertionError):
     """Something is not as it has to be."""
 
 
+_Parts = tuple[tuple[str, tuple[str, ...]], ...]
+"""What was read of a source, in order, by partition; for files there is one."""
+_Read = tuple[_Parts, tuple[str, ...]]
+"""That, and the names of the files, or of what came to a log at once if all of it was read."""
+
+
 @dataclass(frozen=True)
 class Committed:
     """A micro-batch that Spark has noted as done."""
 
     number: int
     clock_micros: int
-    parts: tuple[
-        tuple[str, tuple[str, ...]], ...
-    ]  # What it read, in order, by partition; for files there is one.
+    reads: tuple[tuple[str, _Parts], ...]  # What it read of each source.
     files: tuple[str, ...]  # The files, or what came to a log at once, if it has read all of it.
-    commands: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...]  # The driver's, and their arguments.
     has_beat: bool
     shape: Shape  # Of the driver that committed it.
     driver: int  # The number of that driver.
 
     @property
     def lines(self) -> tuple[str, ...]:
-        return tuple(line for _, lines in self.parts for line in lines)
+        # Elements of one moment are in the order of the labels of their sources.
+        return tuple(line for _, parts in sorted(self.reads) for _, lines in parts for line in lines)
+
+    @property
+    def has_input(self) -> bool:
+        """Whether it has read anything, be it only that a partition has nothing new."""
+        return any(parts for _, parts in self.reads)
+
+    def ends(self, label: str) -> bool:
+        """Whether a source ends in it."""
+        return ("end", label) in self.commands or ("drain", "") in self.commands
 
 
 def check(simulation: Simulation) -> None:
@@ -97,31 +110,20 @@ def _content(simulation: Simulation, path: str) -> str:
     return found.content.decode()
 
 
-def _files_of(simulation: Simulation, source: int, start: Any, end: Any) -> Iterator[tuple[str, int]]:
-    first, last = (-1 if each is None else each["logOffset"] for each in (start, end))
-    log = f"{SPARK}/sources/{source}"
-    names = simulation.disk.names(log)
-    for number in range(first + 1, last + 1):
-        name = str(number) if str(number) in names else f"{number}.compact"
-        for line in _content(simulation, f"{log}/{name}").splitlines()[1:]:
-            entry = json.loads(line)
-            if entry["batchId"] == number:
-                yield entry["path"], entry["timestamp"]
-
-
-def _of_files(simulation: Simulation, source: int, start: Any, end: Any) -> tuple[Any, tuple[str, ...]]:
-    """What a micro-batch has read between two offsets, and the names of the files."""
-    files = list(_files_of(simulation, source, start, end))
+def _of_files(simulation: Simulation, label: str, noted: Noted, source: int) -> _Read:
+    """What a micro-batch has read of files."""
+    files = noted.files[source]
     lines = tuple(
         line
         for name, _ in sorted(files, key=lambda file: (file[1], file[0]))
-        for line in _content(simulation, f"{INPUT}/{name}").splitlines()
+        for line in _content(simulation, f"{FOLDERS[label]}/{name}").splitlines()
     )
     return ((("", lines),) if lines else ()), tuple(name for name, _ in files)
 
 
-def _of_log(simulation: Simulation, source: int, start: Any, end: Any) -> tuple[Any, tuple[str, ...]]:
+def _of_log(simulation: Simulation, label: str, noted: Noted, source: int) -> _Read:
     """The same for a log, whose records do not change; each partition counts, also one without new records."""
+    start, end = noted.starts[source], noted.ends[source]
     before, after = (_position(each) for each in (start, end))
     asks_once = simulation.program.shapes[0].asks_once
     if start == end or (start is None and asks_once):
@@ -146,39 +148,46 @@ def _position(offset: Any) -> dict[str, int]:
 
 
 def committed(simulation: Simulation) -> Iterator[Committed]:
-    commits = {int(name) for name in simulation.disk.names(f"{SPARK}/commits") if name.isdecimal()}
-    before: list[Any] = []
-    for number in range(max(commits, default=-1) + 1):
-        if number not in commits:
+    folders: list[int] = []
+    for number in range(max(simulation.noted, default=-1) + 1):
+        if number not in simulation.noted:
             raise Fault(f"the micro-batch {number} was left out")
-        clock_micros, ends = logged_offsets(_content(simulation, f"{SPARK}/offsets/{number}"))
-        before = before or [None] * len(ends)
-        shape_number, driver = simulation.tried[number][-1]
+        several = simulation.noted[number]
+        if len(several) > 1 and not simulation.has_stalled:
+            raise Fault(f"the micro-batch {number} was done {len(several)} times")
+        noted, shape_number, driver = max(several, key=lambda each: _folder_number(each[0]))
+        folders.append(_folder_number(noted))
         shape = simulation.program.shapes[shape_number]
         has_commands = shape.grouping != "none"
-        reading = len(ends) - 1
-        read = _of_log if shape.source == "log" else _of_files
-        parts, names_read = read(simulation, reading, before[reading], ends[reading])
+        first = len(noted.ends) - len(shape.kinds)
+        reads, names_read = [], []
+        for source, (label, kind) in enumerate(shape.kinds.items(), first):
+            parts, names = (_of_log if kind == "log" else _of_files)(simulation, label, noted, source)
+            reads.append((label, parts))
+            names_read += names
         commands = []
         if has_commands:
-            at = len(ends) - 2
-            names = _files_of(simulation, at, before[at], ends[at])
-            commands = [
-                json.loads(_content(simulation, f"/checkpoint/control/{name}"))["command"]
-                for name, _ in names
-            ]
-        beat = reading - has_commands - 1
+            for name, _ in noted.files[first - 1]:
+                command = json.loads(_content(simulation, f"/checkpoint/control/{name}"))
+                commands.append((command["command"], command["name"] or ""))
+        beat = first - has_commands - 1
         yield Committed(
             number,
-            clock_micros,
-            parts,
-            names_read,
+            noted.clock_micros,
+            tuple(reads),
+            tuple(names_read),
             tuple(commands),
-            beat >= 0 and has_commands and (ends[beat] or 0) > (before[beat] or 0),
+            beat >= 0 and has_commands and (noted.ends[beat] or 0) > (noted.starts[beat] or 0),
             shape,
             driver,
         )
-        before = ends
+    if folders != sorted(folders):
+        raise Fault(f"a run goes on where the state was before it was written anew: {folders}")
+
+
+def _folder_number(noted: Noted) -> int:
+    """How often Spark's part of the checkpoint had been written anew."""
+    return int(noted.location.removeprefix(SPARK).removeprefix("-") or 1)
 
 
 # What should have happened.
@@ -196,17 +205,19 @@ class Oracle:
         )
         combine = beam.CombineFn.from_callable(sum) if shape.grouping == "sum" else None
         self._shape = shape
-        self._player = Player(GroupingMachine(windowing, combine), shape.mode)
-        self._state: Any = None
+        self._player = PlayerThatGoesBack(GroupingMachine(windowing, combine), shape.mode)
+        self._states: dict[str, Any] = {}  # Of the watermark of each source.
         self._clock_micros = MIN_MICROS
         self._dropped: Counter[DropReason] = Counter()
-        self._parts = {name: ORACLES[name]() for name in shape.parts}
+        self._given_up: Counter[DropReason] = Counter()  # What parts had dropped that are not there any more.
+        self._parts: dict[str, Part] = {}
         self.watermark_micros = MIN_MICROS
 
     def play(self, batch: Committed) -> dict[str, Counter[str]]:
         """The lines of each sink: panes, late elements, and those of the parts."""
-        if not (batch.parts or batch.commands or batch.has_beat):
+        if not (batch.has_input or batch.commands or batch.has_beat):
             return {}
+        self._use(batch.shape)
         clock_micros = self._clock_micros = max(self._clock_micros, batch.clock_micros)
         before_micros = self.watermark_micros
         elements = tuple((*parsed(line), event_time(line) * 1_000_000) for line in batch.lines)
@@ -237,27 +248,51 @@ class Oracle:
         return {
             "panes": shown,
             "late": late if batch.shape.late_output else Counter(),
-            **{name: part.play(now) for name, part in self._parts.items()},
+            **{name: part.play(now) for name, part in self._parts_of(batch.shape, now).items()},
         }
+
+    def _parts_of(self, shape: Shape, now: Moment) -> dict[str, Part]:
+        """Those that are there: one that is new begins, and one that was given up is forgotten."""
+        for name in [name for name in self._parts if name not in shape.parts]:
+            self._given_up += self._parts.pop(name).dropped
+        for name in [name for name in shape.parts if name not in self._parts]:
+            self._parts[name] = ORACLES[name]()
+            self._parts[name].begin(now)
+        return self._parts
 
     @property
     def dropped(self) -> Counter[DropReason]:
         """What all groupings have dropped."""
-        return sum((part.dropped for part in self._parts.values()), self._dropped)
+        return sum((part.dropped for part in self._parts.values()), self._dropped + self._given_up)
 
     def _watermark(self, batch: Committed) -> int:
-        estimator = Estimator(policy_of(batch.shape))
-        before = self._state or estimator.start()
-        news = estimator.empty_summary if batch.parts else None
-        for partition, lines in batch.parts:
-            times = [event_time(line) * 1_000_000 for line in lines]
-            news = estimator.observe(news, partition, times, self._clock_micros)
-        if any(name in ("end", "drain") for name in batch.commands):
-            news = estimator.end(news or estimator.empty_summary)
-        reached = estimator.advance(before, news, self._clock_micros)
-        self._state = reached.state
-        self.watermark_micros = reached.watermark_micros
-        return reached.watermark_micros
+        for label, parts in batch.reads:
+            estimator = Estimator(policy_of(batch.shape, label))
+            before = self._states.get(label) or estimator.start()
+            news = estimator.empty_summary if parts else None
+            for partition, lines in parts:
+                times = [event_time(line) * 1_000_000 for line in lines]
+                news = estimator.observe(news, partition, times, self._clock_micros)
+            if batch.ends(label):
+                news = estimator.end(news or estimator.empty_summary)
+            self._states[label] = estimator.advance(before, news, self._clock_micros).state
+        self.watermark_micros = self._least(batch.shape)
+        return self.watermark_micros
+
+    def _least(self, shape: Shape) -> int:
+        """The watermark of all sources: that of the last one."""
+        states = [self._states.get(label) for label in shape.kinds]
+        return min(MIN_MICROS if state is None else int(state.watermark_micros) for state in states)
+
+    def _use(self, shape: Shape) -> None:
+        """Begins with other sources: for one that is new, the watermark waits; one that was given up is forgotten."""
+        self._states = {label: state for label, state in self._states.items() if label in shape.kinds}
+        least = self._least(shape)
+        if least != self.watermark_micros:
+            self.watermark_micros = least
+            self._player.set_watermark(least)
+            for part in self._parts.values():
+                part.set_watermark(least)
 
     @property
     def output_micros(self) -> int:
@@ -321,7 +356,8 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
         raise Fault("the end of the run is not noted")
     if simulation.has_ended and "has ended" not in str(simulation.refusal_after_end):
         raise Fault("a run that has ended goes on")
-    if has_groupings and not any({"end", "drain"} & set(batch.commands) for batch in batches):
+    commands = {name for batch in batches for name, _ in batch.commands}
+    if has_groupings and not {"end", "drain"} & commands:
         raise Fault(f"a run is {ended[0].outcome or 'over'} whose sources have not ended")
 
 
@@ -340,10 +376,12 @@ def _a_drain_reads_everything(simulation: Simulation, batches: list[Committed]) 
     finite = [
         (driver, driver.has_to_read) for driver in simulation.drivers if driver.outcome == PipelineState.DONE
     ]
+    label_of = simulation.program.label_of
     for command, runs in {"drain": drained, "end": finite}.items():
-        ends = [batch.number for batch in batches if command in batch.commands]
         for _, there in runs:
             for name in there:
+                argument = label_of(name) if command == "end" else ""
+                ends = [batch.number for batch in batches if (command, argument) in batch.commands]
                 if name not in read or (ends and read[name] > ends[0]):
                     raise Fault(f"at the {command} of the sources, {name} was not read")
 
@@ -357,6 +395,8 @@ def _sinks_have(simulation: Simulation, played: list[Expected]) -> None:
             if not _has_sink(batch.shape, sink) and _was_tried_with(simulation, batch.number, sink):
                 # The program was changed between two tries: what the sink that was given up got, stays.
                 continue
+            if sink in NET:
+                there, lines = net_of(there), net_of(lines)
             if there != lines:
                 raise Fault(
                     f"{sink} of the micro-batch {batch.number}: too much {sorted((there - lines).elements())}, "
@@ -366,9 +406,19 @@ def _sinks_have(simulation: Simulation, played: list[Expected]) -> None:
         wanted = sorted(expected["panes"].elements())
         if batch.shape.calls_too and wanted and calls[-1:] != [wanted]:
             raise Fault(f"the function got {calls} for the micro-batch {batch.number} and not {wanted}")
-    if found and simulation.program.shapes[0].grouping != "none":
+    # So does what a sink got with that micro-batch that was given up.
+    left = [
+        (sink, number)
+        for sink, number in found
+        if not (
+            number < len(played)
+            and not _has_sink(played[number].batch.shape, sink)
+            and _was_tried_with(simulation, number, sink)
+        )
+    ]
+    if left and simulation.program.shapes[0].grouping != "none":
         # Without groupings, the next run would go on, and replace them.
-        raise Fault(f"files of micro-batches that were not committed: {sorted(found)}")
+        raise Fault(f"files of micro-batches that were not committed: {sorted(left)}")
 
 
 def _table_has(simulation: Simulation, played: list[Expected]) -> None:

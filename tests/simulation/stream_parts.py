@@ -16,8 +16,17 @@ import penstock as beam
 from penstock.functions.userstate import on_timer
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, DropReason, Pane
+from penstock.machines.records import (
+    MIN_MICROS,
+    AdvanceClock,
+    AdvanceWatermark,
+    Arrive,
+    Dropped,
+    DropReason,
+    Pane,
+)
 from penstock.transforms.changelog import Changelog
+from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, DefaultTrigger
 from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from penstock.transforms.window import FixedWindows
@@ -52,6 +61,15 @@ class Moment:
     has_beat: bool
 
 
+class PlayerThatGoesBack(Player):
+    """A player whose watermark may be set to an earlier time: a source was added."""
+
+    def set_watermark(self, micros: int) -> None:
+        """Sets it; what is due by it fires with the next one."""
+        name = "expiry_micros" if self.mode == "micro_batch" else "watermark_micros"
+        self._times = self._times._replace(**{name: micros})
+
+
 @dataclass
 class Part:
     """The oracle of a part."""
@@ -61,6 +79,12 @@ class Part:
     def play(self, now: Moment) -> Counter[str]:
         """The lines that a micro-batch gives."""
         raise NotImplementedError
+
+    def begin(self, now: Moment) -> None:
+        """It comes with a micro-batch."""
+
+    def set_watermark(self, micros: int) -> None:
+        """The watermark of the sources is another one before the next micro-batch."""
 
 
 def start_of(micros: int) -> int:
@@ -185,6 +209,101 @@ class Joined(Part):
         return found
 
 
+# Joins of rows, which correct themselves.
+
+
+def row_line(change: tuple[Any, tuple[str, Any]], window: Any = beam.DoFn.WindowParam) -> str:
+    """A change of a join."""
+    kind, (key, rows) = change
+    return f"{kind.name} {key} {rows} {_seconds(window)}"
+
+
+def net_of(lines: Mapping[str, int]) -> Counter[str]:
+    """What changes come to, in whatever order they come: rows that are there more often, or less often."""
+    found: Counter[str] = Counter()
+    for line, count in lines.items():
+        kind, _, row = line.partition(" ")
+        found[row] += count if kind in ("INSERT", "UPDATE_AFTER") else -count
+    return Counter({row: count for row, count in found.items() if count})
+
+
+@dataclass
+class RowJoined(Part):
+    """A relation of pairs, computed anew from all rows of a key and window."""
+
+    rows: dict[tuple[str, int], list[list[int]]] = field(default_factory=dict)
+
+    def play(self, now: Moment) -> Counter[str]:
+        before = {place: self.result(*sides) for place, sides in self.rows.items()}
+        for key, value, micros in now.elements:
+            start = start_of(micros)
+            if _end_micros(start) <= now.before_micros:
+                self.dropped[DropReason.EXPIRED] += 1
+                continue
+            sides = self.rows.setdefault((key, start), [[], []])
+            sides[1 - value % 2].append(value)
+        found: Counter[str] = Counter()
+        for (key, start), sides in self.rows.items():
+            after, earlier = self.result(*sides), before.get((key, start), Counter[Any]())
+            for kind, rows in (("INSERT", after - earlier), ("DELETE", earlier - after)):
+                found.update({f"{kind} {key} {row} {start}": count for row, count in rows.items()})
+        for key, start in [place for place in self.rows if _end_micros(place[1]) <= now.watermark_micros]:
+            last = self.at_end(*self.rows.pop((key, start)))
+            found.update({f"INSERT {key} {row} {start}": count for row, count in last.items()})
+        return found
+
+    def result(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+        """The rows that are there while the window lasts."""
+        pairs = Counter((left, right) for left in lefts for right in rights)
+        alone: Counter[Any] = Counter()
+        if not rights:
+            alone.update((left, None) for left in lefts)
+        if not lefts:
+            alone.update((None, right) for right in rights)
+        return pairs + alone
+
+    def at_end(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+        """The rows that come when the window ends."""
+        return Counter()
+
+
+class Matched(RowJoined):
+    """Left rows with a match, once each."""
+
+    def result(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+        return Counter(lefts) if rights else Counter()
+
+
+class Unmatched(RowJoined):
+    """Left rows without a match."""
+
+    def result(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+        return Counter() if rights else Counter(lefts)
+
+
+class JoinedAtEnd(RowJoined):
+    """Pairs at once, and left rows without a match when the window ends."""
+
+    def result(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+        return Counter((left, right) for left in lefts for right in rights)
+
+    def at_end(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+        return Counter() if rights else Counter((left, None) for left in lefts)
+
+
+_JOINS = {
+    "full": JoinRows("full"),
+    "semi": JoinRows("semi"),
+    "anti": JoinRows("left_anti"),
+    "closing": JoinRows("left", unjoined="at_end"),
+    "corrected": JoinRows("left"),
+}
+"""Joins of odd rows with even ones; for ``corrected``, of sums that are told early with even rows."""
+
+NET = frozenset(_JOINS)
+"""The parts whose lines are changes in any order: only what they come to is certain."""
+
+
 # Groupings.
 
 
@@ -210,7 +329,7 @@ class _Grouped(Part):
 
     def __init__(self, windowing: beam.Windowing) -> None:
         super().__init__()
-        self._player = Player(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
+        self._player = PlayerThatGoesBack(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
 
     def grouped(
         self, elements: Iterable[tuple[str, int, int]], watermark_micros: int, now: Moment
@@ -232,6 +351,14 @@ class _Grouped(Part):
 class Changed(_Grouped):
     """Sums that are told early, and then retracted."""
 
+    def begin(self, now: Moment) -> None:
+        """Its level knows the watermark."""
+        self.set_watermark(now.before_micros)
+
+    def set_watermark(self, micros: int) -> None:
+        """Its input is that of the program's own grouping."""
+        self._player.set_watermark(micros)
+
     def __init__(self) -> None:
         super().__init__(beam.Windowing(WINDOWS, EARLY, _RETRACTING))
 
@@ -240,6 +367,48 @@ class Changed(_Grouped):
             change_line((pane.kind, (key, pane.value)), pane.window)
             for key, pane in self.grouped(now.elements, now.watermark_micros, now)
         )
+
+
+class Corrected(_Grouped):
+    """Sums that are told early and retracted, each with the even rows of its key and window."""
+
+    def __init__(self) -> None:
+        super().__init__(beam.Windowing(WINDOWS, EARLY, _RETRACTING))
+        self._sums: dict[tuple[str, int], Counter[int]] = {}
+        self._rights: dict[tuple[str, int], Counter[int]] = {}
+        self._before_micros = MIN_MICROS
+
+    def play(self, now: Moment) -> Counter[str]:
+        before = self._result()
+        for key, value, micros in now.elements:
+            start = start_of(micros)
+            if value % 2 == 0 and _end_micros(start) <= self._before_micros:
+                self.dropped[DropReason.EXPIRED] += 1
+            elif value % 2 == 0:
+                self._rights.setdefault((key, start), Counter())[value] += 1
+        for key, pane in self.grouped(now.elements, now.watermark_micros, now):
+            sums = self._sums.setdefault((key, _seconds(pane.window)), Counter())
+            sums[pane.value] += -1 if pane.kind.is_retraction else 1
+        after = self._result()
+        found = Counter({f"INSERT {row}": count for row, count in (after - before).items()})
+        found.update({f"DELETE {row}": count for row, count in (before - after).items()})
+        # The join waits for the sums, whose watermark their open windows hold.
+        hold_micros = self._player.hold_micros
+        watermark_micros = now.watermark_micros
+        self._before_micros = watermark_micros if hold_micros is None else min(watermark_micros, hold_micros)
+        for rows in (self._sums, self._rights):
+            for place in [place for place in rows if _end_micros(place[1]) <= self._before_micros]:
+                del rows[place]
+        return found
+
+    def _result(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for (key, start), sums in self._sums.items():
+            rights = self._rights.get((key, start)) or {None: 1}
+            for left, count in (+sums).items():
+                for right, copies in rights.items():
+                    found[f"{key} {(left, right)} {start}"] += count * copies
+        return found
 
 
 class Totalled(_Grouped):
@@ -261,8 +430,19 @@ ORACLES: Mapping[str, type[Part]] = {
     "joined": Joined,
     "changes": Changed,
     "totals": Totalled,
+    "full": RowJoined,
+    "semi": Matched,
+    "anti": Unmatched,
+    "closing": JoinedAtEnd,
+    "corrected": Corrected,
 }
 """The oracle of each part."""
+
+DEEP = {"sided", "totals", "corrected"}
+"""The parts whose steps with state wait for other groupings of theirs: sources do not come and go beneath them."""
+
+MOVABLE = ("states", "joined", "changes", "full", "anti", "totals", "totals", "totals")
+"""The parts that come and go between two runs."""
 
 
 def lines_of(part: str, pairs: Any, panes: Any) -> Any:
@@ -283,6 +463,15 @@ def lines_of(part: str, pairs: Any, panes: Any) -> Any:
                 "even": own | "Even" >> beam.Filter(lambda pair: pair[1] % 2 == 0),
             }
             return sides | "Join" >> beam.CoGroupByKey() | "JoinLine" >> beam.Map(joined_line)
+        case part if part in _JOINS:
+            own = pairs | f"{part} windows" >> beam.WindowInto(WINDOWS)
+            odd = own | f"{part} odd" >> beam.Filter(lambda pair: pair[1] % 2 == 1)
+            even = own | f"{part} even" >> beam.Filter(lambda pair: pair[1] % 2 == 0)
+            if part == "corrected":
+                early = beam.WindowInto(WINDOWS, trigger=EARLY, accumulation_mode=_RETRACTING)
+                odd = pairs | f"{part} early" >> early | f"{part} sum" >> beam.CombinePerKey(sum)
+            rows = (odd, even) | f"{part} rows" >> _JOINS[part]
+            return rows | f"{part} changes" >> Changelog() | f"{part} line" >> beam.Map(row_line)
         case "changes":
             windows = beam.WindowInto(WINDOWS, trigger=EARLY, accumulation_mode=_RETRACTING)
             sums = pairs | "ChangeWindows" >> windows | "ChangedSum" >> beam.CombinePerKey(sum)

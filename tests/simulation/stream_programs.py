@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from simulated_database import URL
 from simulated_log import Records
 from simulated_world import START_MICROS
-from stream_parts import ORACLES, lines_of
+from stream_parts import DEEP, MOVABLE, ORACLES, lines_of
 
 import penstock as beam
 from penstock.io import ForEachBatch, ReadFromSource
@@ -31,7 +31,10 @@ from penstock_spark.runner import SparkRunner
 
 START = START_MICROS // 1_000_000
 TABLE = "lines"
-INPUT, OUTPUT, CHECKPOINT = "/in", "/out", "sim://disk/checkpoint"
+OUTPUT, CHECKPOINT = "/out", "sim://disk/checkpoint"
+READ, READ_MORE = "Read", "ReadMore"
+FOLDERS = {READ: "/in", READ_MORE: "/in-more"}
+"""Where the files of each source are."""
 
 WINDOWS = {
     "fixed": FixedWindows(10),
@@ -66,6 +69,9 @@ class Shape:
     idle: int | None = None  # After how many seconds without input the watermark follows the clock.
     files_per_batch: int | None = None  # For a log, the records.
     source: str = "files"  # Or ``log``, with partitions that appear one after the other.
+    more: str = ""  # A second source: ``files`` or, if the first is none, ``log``.
+    more_delay: int = 3  # Of its watermark, in seconds.
+    more_first: bool = False  # Whether it comes before the other one.
     by_partition: bool = False  # Whether the watermark of a log waits for each partition.
     asks_once: bool = False  # Whether the stream keeps where a log begins before it reads it.
     poll: float = 0.1  # How many seconds pass before a log is asked again that had nothing new.
@@ -76,6 +82,12 @@ class Shape:
     mode: str = "streaming"
     interval: float | None = None
     without: tuple[str, ...] = ()  # The optimisations that are switched off.
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of its sources, by their labels, in order."""
+        found = {READ: self.source, **({READ_MORE: self.more} if self.more else {})}
+        return dict(reversed(found.items())) if self.more_first else found
 
     @property
     def switched_off(self) -> frozenset[str]:
@@ -124,15 +136,25 @@ class Program:
         lines += [f"driver   {life}" for life in self.lives]
         return "\n".join([*lines, f"clock set by {self.clock_step}"])
 
+    def label_of(self, name: str) -> str:
+        """The source that gets a file with a name."""
+        return READ_MORE if int(name[:2]) % 2 and any(shape.more for shape in self.shapes) else READ
+
+    def kind_of(self, label: str) -> str:
+        """The kind of a source that at least one shape has."""
+        return next(shape.kinds[label] for shape in self.shapes if label in shape.kinds)
+
 
 def partition_of(name: str) -> str:
     """The partition of a log that gets the lines of a file with a name."""
     return f"p{int(name[:2]) % 3}"
 
 
-def policy_of(shape: Shape) -> Any:
-    """Of the watermark of the source."""
-    policy: Any = BoundedDisorder(shape.delay, per_partition=shape.by_partition)
+def policy_of(shape: Shape, label: str) -> Any:
+    """Of the watermark of a source."""
+    delay = shape.delay if label == READ else shape.more_delay
+    by_partition = shape.by_partition and shape.kinds[label] == "log"
+    policy: Any = BoundedDisorder(delay, per_partition=by_partition)
     return policy if shape.idle is None else IdleTimeout(policy, shape.idle)
 
 
@@ -180,16 +202,8 @@ class Calls:
 
 def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     pipeline = beam.Pipeline()
-    read: Any
-    if shape.source == "log":
-        read = ReadFromSource(Records(shape.asks_once, shape.poll)).as_stream(
-            event_time, policy_of(shape), ends=shape.ends, max_records_per_batch=shape.files_per_batch
-        )
-    else:
-        read = beam.io.ReadFromText(f"{INPUT}/*.txt", validate=False).as_stream(
-            event_time, policy_of(shape), ends=shape.ends, max_files_per_batch=shape.files_per_batch
-        )
-    lines = pipeline | "Read" >> read
+    read = [pipeline | label >> _read_of(shape, label) for label in shape.kinds]
+    lines = read[0] if len(read) == 1 else tuple(read) | "All" >> beam.Flatten()
     write_lines = beam.io.WriteToText(f"{OUTPUT}/lines", num_shards=shape.files_per_write or 0)
     if shape.lines_too or shape.grouping == "none":
         _ = lines | "WriteLines" >> write_lines
@@ -225,6 +239,17 @@ def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     return pipeline
 
 
+def _read_of(shape: Shape, label: str) -> Any:
+    limit = shape.files_per_batch
+    if shape.kinds[label] == "log":
+        return ReadFromSource(Records(shape.asks_once, shape.poll)).as_stream(
+            event_time, policy_of(shape, label), ends=shape.ends, max_records_per_batch=limit
+        )
+    return beam.io.ReadFromText(f"{FOLDERS[label]}/*.txt", validate=False).as_stream(
+        event_time, policy_of(shape, label), ends=shape.ends, max_files_per_batch=limit
+    )
+
+
 def plan_of(shape: Shape, calls: Calls) -> Any:
     settings = PipelineOptions([f"--mode={shape.mode}"], without=[*shape.switched_off]).view_as(SparkOptions)
     return SparkRunner().compiled(pipeline_of(shape, calls).to_graph(), settings).plan
@@ -239,13 +264,18 @@ def random_shape(at: Random) -> Shape:
     mode = at.choice(("streaming", "streaming", "streaming", "micro_batch"))
     # Another part, or another end, changes no other choice of a seed.
     seed = at.random()
-    of_parts, of_ends = Random(seed), Random(f"ends {seed}")
+    of_parts, of_ends, of_more = Random(seed), Random(f"ends {seed}"), Random(f"more {seed}")
     source = of_ends.choice(("files", "files", "log"))
+    more = random_more(of_more, source) if of_more.random() < 0.3 else ""
+    has_log = "log" in (source, more)
     return Shape(
         source=source,
-        by_partition=source == "log" and of_ends.random() < 0.5,
-        asks_once=source == "log" and of_ends.random() < 0.5,
-        poll=of_ends.choice((0.1, 0.1, 3.0)) if source == "log" else 0.1,
+        more=more,
+        more_delay=of_more.choice((0, 3, 8)),
+        more_first=of_more.random() < 0.5,
+        by_partition=has_log and of_ends.random() < 0.5,
+        asks_once=has_log and of_ends.random() < 0.5,
+        poll=of_ends.choice((0.1, 0.1, 3.0)) if has_log else 0.1,
         table_too=of_ends.random() < 0.3,
         windows=windows,
         # Global windows without an end of the input need a trigger.
@@ -279,6 +309,11 @@ def random_shape(at: Random) -> Shape:
     )
 
 
+def random_more(at: Random, source: str) -> str:
+    """The kind of a second source."""
+    return at.choice(("files", "log")) if source == "files" else "files"
+
+
 def changed(at: Random, shape: Shape) -> Shape:
     """A change that continues from a checkpoint."""
     match at.choice(("sink", "sink", "call", "delay", "files", "limit")):
@@ -292,6 +327,53 @@ def changed(at: Random, shape: Shape) -> Shape:
             return replace(shape, files_per_write=at.choice((None, 1, 2, 3)))
         case _:
             return replace(shape, files_per_batch=at.choice((None, 1, 2)))
+
+
+def one_after_the_other(lives: list[Life]) -> list[Life]:
+    """No driver goes back to an earlier shape."""
+    numbers = sorted(life.shape for life in lives)
+    return [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
+
+
+def with_another_plan(at: Random, shapes: list[Shape], lives: list[Life]) -> tuple[list[Shape], list[Life]]:
+    """One more shape, for which Spark's part of the checkpoint is written anew or the state is given up."""
+    shape = shapes[-1]
+    change = at.choice(("shards", "shards", "order", "source", "part", "part"))
+    after = written_anew(at, shape, change)
+    if after == shape:
+        return shapes, lives
+    if len(lives) == 1:
+        lives = [random_life(at, 1), *lives]
+    lives = [life if at.random() < 0.4 else replace(life, shape=len(shapes)) for life in lives]
+    shapes = [*shapes, after]
+    if change in ("source", "part") or shapes[0].lines_too != shapes[-1].lines_too:
+        lives = one_after_the_other(lives)
+    return shapes, lives
+
+
+def _may_change_sources(shape: Shape) -> bool:
+    """Whether sources may come and go, and with them the watermark; docs/trust.md says what happens otherwise."""
+    may_fire_again = shape.lateness > 0 and "window_columns" not in shape.without
+    return not (shape.table_too or may_fire_again or {*shape.parts} & DEEP)
+
+
+def written_anew(at: Random, shape: Shape, change: str) -> Shape:
+    """A shape with other shards, sources or levels."""
+    match change:
+        case "order" if shape.more:
+            return replace(shape, more_first=not shape.more_first)
+        case "source" if _may_change_sources(shape):
+            more = "" if shape.more else random_more(at, shape.source)
+            return replace(shape, more=more)
+        case "part" if shape.grouping != "none" and shape.mode == "streaming":
+            part = at.choice(MOVABLE)
+            if part in shape.parts:
+                return replace(shape, parts=tuple(each for each in shape.parts if each != part))
+            if part == "totals" and shape.windows == "global":
+                return shape
+            return replace(shape, parts=(*shape.parts, part))
+        case _:
+            return replace(shape, shards=at.choice([each for each in (1, 2, 3, 4) if each != shape.shards]))
 
 
 def random_files(at: Random, at_once: bool) -> Iterator[Arriving]:
@@ -337,8 +419,10 @@ def random_program(seed: int) -> Program:
     lives.append(Life("finish", 0.0, machine, at.randrange(len(shapes)), at.choice((0.0, 3.0))))
     if shapes[0].lines_too != shapes[-1].lines_too:
         # A sink that was given up does not come back: its files would be in the way.
-        numbers = sorted(life.shape for life in lives)
-        lives = [replace(life, shape=number) for life, number in zip(lives, numbers, strict=True)]
+        lives = one_after_the_other(lives)
+    of_rewriting = Random(f"rewriting {seed}")
+    if of_rewriting.random() < 0.25:
+        shapes, lives = with_another_plan(of_rewriting, shapes, lives)
     return Program(
         tuple(shapes),
         tuple(random_files(at, shapes[0].ends and at.random() < 0.6)),

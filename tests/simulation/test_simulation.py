@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import simulated_spark
 
 # A table is written by penstock's own code for PostgreSQL, and only the server is simulated.
 pytest.importorskip("psycopg")
@@ -16,6 +18,7 @@ from mutants_of_streams import (
     Mutant,
     a_table_and_a_driver_that_stands_still,
     a_table_and_another_watermark,
+    one_source_more,
 )
 from shrinking import Failure, failure_of, shrunk
 from simulated_drivers import Simulation
@@ -77,6 +80,38 @@ def test_a_break_is_found_without_knowing_the_seed(mutant: Mutant) -> None:
 def test_a_table_has_each_row_once_wherever_a_program_is_cut_off_and_changed(make: Any) -> None:
     failures = [failure for seed in range(160) if (failure := failure_of(seed, make(seed))) is not None]
     assert not failures, f"\n{failures[0]}"
+
+
+def test_state_is_written_anew_when_nothing_waits_any_more() -> None:
+    """A step with a side input has a page that says so, and no keys."""
+    assert failure_of(600_225) is None
+
+
+@pytest.mark.xfail(strict=True, reason="the columns of a window do not forget that it has ended")
+def test_a_window_that_has_ended_and_is_open_again_is_the_same_in_columns() -> None:
+    """A source is added, whose watermark is earlier."""
+    program = one_source_more(7)
+    shapes = tuple(replace(shape, lateness=7, without=()) for shape in program.shapes)
+    failure = failure_of(7, replace(program, shapes=shapes))
+    assert failure is None, f"\n{failure}"
+
+
+@pytest.mark.xfail(
+    strict=True, reason="nothing keeps the tasks of a driver that stood still from storing state"
+)
+def test_tasks_of_a_driver_that_stood_still_store_nothing_over_the_state_of_another_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simulated_spark, "is_displaced", lambda disk, process: False)
+    failure = failure_of(2011)
+    assert failure is None, f"\n{failure}"
+
+
+def test_a_window_that_has_ended_and_is_open_again_is_right_without_columns() -> None:
+    program = one_source_more(7)
+    shapes = tuple(replace(shape, lateness=7, without=("window_columns",)) for shape in program.shapes)
+    failure = failure_of(7, replace(program, shapes=shapes))
+    assert failure is None, f"\n{failure}"
 
 
 def test_there_are_breaks_of_the_order_of_commits_and_of_each_known_fix() -> None:

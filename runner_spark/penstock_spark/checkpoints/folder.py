@@ -247,10 +247,16 @@ def open_at(
     if plans and _finish_written(place, plans[0], is_written, lease):
         # The plan that has written it is the one in force by that.
         plans = _plans(place)
+    # What another run makes from here on, if it takes this one for dead, is not among these.
+    folders = _folders(place)
     if plans and _has_begun(place, plans[-1]["folder"]):
-        opened = _continued(place, plans, signature, drop_state)
-        opened = replace(opened, lease=lease, last_begun=_last(place, opened.plan["folder"], "offsets"))
+        claim = 0 if lease is None else lease.number
+        opened = _continued(place, plans, signature, drop_state, claim)
+        # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
+        opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1]["folder"], "offsets"))
     else:
+        if lease is not None:
+            lease.check()
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else identifier()
         plan = {**signature, "dropped": [], "since": 0, "id": own, "folder": _SPARK, "planned": None}
@@ -260,7 +266,7 @@ def open_at(
     prepare(opened)
     # This process may have stood still so long that another run has taken it for dead.
     opened.check()
-    _forget_folders(place, [opened.plan, *plans])
+    _forget_folders(place, folders, [opened.plan, *plans])
     if plans and opened.plan["folder"] not in {plan["folder"] for plan in plans}:
         rewrite(opened, plans[-1])
         # That may have taken long enough for another run to take over.
@@ -322,7 +328,7 @@ def _ended(place: Place) -> ValueError:
 
 
 def _continued(
-    place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str]
+    place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str], claim: int
 ) -> Checkpoint:
     latest, old = plans[0], plans[-1]
     try:
@@ -337,13 +343,13 @@ def _continued(
     if plan != old:
         plan["since"] = _last(place, old["folder"], "commits") + 1
     if must_rewrite(old, plan):
-        plan = _with_new_folder(place, plan, latest)
+        plan = _with_new_folder(place, plan, latest, claim)
     # A plan that failed may have written something.
     new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]
     return Checkpoint(place, plan, False, tuple(comparison.notes), tuple(new_sinks))
 
 
-def _with_new_folder(place: Place, plan: Signature, latest: Signature) -> Signature:
+def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: int) -> Signature:
     """The plan with a folder that Spark's checkpoint is written anew to, or was written anew to for this very plan."""
     planned = _last(place, plan["folder"], "offsets")
     known = {**plan, "folder": latest["folder"], "planned": planned}
@@ -351,7 +357,8 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature) -> Signat
         return known
     # A task that outlives its run may still write to the folder of a run that has died, so that is not used again.
     numbers = [1, *(int(name.split("-")[1]) for name in _folders(place) if name != _SPARK)]
-    return {**plan, "folder": f"{_SPARK}-{max(numbers) + 1}", "planned": planned}
+    # Nor do two runs write to one folder, of which one stood still and was taken for dead.
+    return {**plan, "folder": f"{_SPARK}-{max(claim, max(numbers) + 1)}", "planned": planned}
 
 
 def _folders(place: Place) -> list[str]:
@@ -359,10 +366,10 @@ def _folders(place: Place) -> list[str]:
     return [name for name in place.names() if re.fullmatch(rf"{_SPARK}(-\d+({SEEDS})?)?", name)]
 
 
-def _forget_folders(place: Place, plans: list[Signature]) -> None:
+def _forget_folders(place: Place, folders: list[str], plans: list[Signature]) -> None:
     """Deletes what no plan refers to: what has been written anew since, or half a folder of a run that has died."""
     used = {plan["folder"] for plan in plans}
-    for name in _folders(place):
+    for name in folders:
         if name not in used:
             place.delete(name)
 

@@ -262,7 +262,8 @@ class Rewriting:
         function = _tallying(self._division, driver_sys_path() if local else ())
         told = map_in_arrow(pages, function, "grouping string, number long, total long")
         sums = told.groupBy("grouping").sum("number", "total").collect()
-        return {row[0]: (row[1], row[2]) for row in sums}
+        # A step for which nothing waits any more has a page that says so, and needs none in the new folder.
+        return {row[0]: (row[1], row[2]) for row in sums if row[1]}
 
 
 def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
