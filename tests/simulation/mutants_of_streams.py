@@ -730,7 +730,7 @@ OF_LOGS = (
 
 OF_SOURCES = (
     Mutant(
-        "the watermark of a grouping is that of its earliest source",
+        "a grouping has the watermark of its earliest source",
         shard.Shard,
         "_with_watermark",
         "micros = min(map(self._watermark_of, watermark_inputs))",

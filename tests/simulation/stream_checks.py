@@ -280,7 +280,7 @@ class Oracle:
         return self.watermark_micros
 
     def _least(self, shape: Shape) -> int:
-        """The watermark of all sources: that of the last one."""
+        """The watermark of all sources: the earliest of theirs."""
         states = [self._states.get(label) for label in shape.kinds]
         return min(MIN_MICROS if state is None else int(state.watermark_micros) for state in states)
 

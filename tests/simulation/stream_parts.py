@@ -356,7 +356,7 @@ class Changed(_Grouped):
         self.set_watermark(now.before_micros)
 
     def set_watermark(self, micros: int) -> None:
-        """Its input is that of the program's own grouping."""
+        """It has the input of the program's own grouping."""
         self._player.set_watermark(micros)
 
     def __init__(self) -> None:

@@ -1,8 +1,9 @@
-"""Beam's times of whole seconds, made without the checks of their constructor."""
+"""Beam's times, made and read without Beam's checks: the one place that knows how Beam 2.77 keeps them."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from apache_beam.utils.timestamp import Timestamp
@@ -30,3 +31,20 @@ def make_whole_seconds_quickly() -> None:
 
     if all(vars(of(seconds)) == vars(Timestamp(seconds)) for seconds in (0, 5, -5, 10**12)):
         Timestamp.of = staticmethod(of)
+
+
+def micros_of(times: Sequence[Any]) -> list[int]:
+    """The microseconds of many of Beam's times; its own property takes three times as long.
+
+    Raises:
+        ValueError: A time is more exact than that.
+    """
+    try:
+        return [
+            time._seconds * 1_000_000 + time._subseconds
+            if time._precision == _MICROS_PRECISION
+            else time.micros
+            for time in times
+        ]
+    except AttributeError:  # A version of Beam that keeps its times in another way.
+        return [time.micros for time in times]

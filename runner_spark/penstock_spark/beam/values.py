@@ -17,6 +17,7 @@ from penstock.construction.pvalue import EmptySideInput
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock.utils.windowed_value import PaneInfo, WindowedValue, create
 from penstock_spark.beam import metrics as metrics  # User code that gives these values may count, too.
+from penstock_spark.beam.quick_times import micros_of
 from penstock_spark.worker.outputs import Timed
 
 _KEPT_WINDOWS = 4096
@@ -116,14 +117,7 @@ _NEW = TimestampedValue.__new__
 
 
 def _times_micros(outputs: Sequence[Any]) -> list[int]:
-    try:
-        # There may be one for each element, and Beam's own property takes three times as long.
-        return [
-            time._seconds * 1_000_000 + time._subseconds if time._precision == 6 else time.micros
-            for time in [output.timestamp for output in outputs]
-        ]
-    except AttributeError:  # A version of Beam that keeps its times otherwise.
-        return [output.timestamp.micros for output in outputs]
+    return micros_of([output.timestamp for output in outputs])
 
 
 def _timestamped(output: Any) -> TimestampedValue[Any]:

@@ -47,6 +47,14 @@ class MicroBatch:
     # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
 
+    def check_or(self, undo: Callable[[], None]) -> None:
+        """Like `check`; if that raises, `undo` takes away first what the tasks have written."""
+        try:
+            self.check()
+        except BaseException:
+            undo()
+            raise
+
     @property
     def name(self) -> str:
         """The part of its files' names; sorted by name, up to a million of them are in order."""

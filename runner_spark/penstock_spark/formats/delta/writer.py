@@ -120,7 +120,7 @@ class _Commit:
             # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
             written = [json.loads(row.file) for row in frame.collect()]
             self._check_shared(written)
-            self._check_batch(batch, written)
+            batch.check_or(lambda: self._delete(written))
             if self._commit(written, batch) or sink.key:
                 self._delete(written)
         except (ValueError, TypeError, OSError, RuntimeError) as error:
@@ -133,13 +133,6 @@ class _Commit:
         """Whether the table has a commit of the micro-batch, or of a later one."""
         table = find_table(self._sink.place, self._where)
         return table is not None and _has(table, batch)
-
-    def _check_batch(self, batch: MicroBatch, written: Sequence[dict[str, Any]]) -> None:
-        try:
-            batch.check()
-        except BaseException:
-            self._delete(written)
-            raise
 
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
         """Commits the files; whether the table certainly names none of them."""

@@ -114,7 +114,7 @@ class _Commit:
         try:
             # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
             written = [bytes(row.written) for row in frame.collect()]
-            self._check_batch(batch, written)
+            batch.check_or(lambda: self._delete(() if sink.key else map(pickle.loads, written)))
             with catalog_of(sink.place, where) as catalog:
                 if batch.stream:
                     open_table(catalog, sink.place, where)
@@ -131,14 +131,6 @@ class _Commit:
         with catalog_of(self._sink.place, self._where) as catalog:
             table = find_table(catalog, self._sink.place, self._where)
             return table is not None and _last(table, batch.stream) >= batch.number
-
-    def _check_batch(self, batch: MicroBatch, written: Sequence[bytes]) -> None:
-        try:
-            batch.check()
-        except BaseException:
-            if not self._sink.key:
-                self._delete(map(pickle.loads, written))
-            raise
 
     def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""
