@@ -116,13 +116,12 @@ class Checkpoint:
 
     def check(self) -> None:
         """Raises CheckpointTaken if this run may no longer write; called before each commit."""
-        if self.lease is not None:
-            self.lease.check()
+        _check(self.lease)
 
     @property
     def claim(self) -> int:
         """The number of the run's claim, which is higher than that of any run before; 0 without one."""
-        return 0 if self.lease is None else self.lease.number
+        return _claim(self.lease)
 
     @property
     def lost(self) -> CheckpointTaken | None:
@@ -250,13 +249,11 @@ def open_at(
     # What another run makes from here on, if it takes this one for dead, is not among these.
     folders = _folders(place)
     if plans and _has_begun(place, plans[-1]["folder"]):
-        claim = 0 if lease is None else lease.number
-        opened = _continued(place, plans, signature, drop_state, claim)
+        opened = _continued(place, plans, signature, drop_state, _claim(lease))
         # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1]["folder"], "offsets"))
     else:
-        if lease is not None:
-            lease.check()
+        _check(lease)
         place.delete(_INPUTS)
         own = plans[-1]["id"] if plans else identifier()
         plan = {**signature, "dropped": [], "since": 0, "id": own, "folder": _SPARK, "planned": None}
@@ -277,6 +274,15 @@ def open_at(
     return opened
 
 
+def _check(lease: Lease | None) -> None:
+    if lease is not None:
+        lease.check()
+
+
+def _claim(lease: Lease | None) -> int:
+    return 0 if lease is None else lease.number
+
+
 def _finish_written(place: Place, latest: Signature, is_written: IsWritten, lease: Lease | None) -> bool:
     """Notes the last micro-batch as finished if it is in the sinks, which Spark would have done next.
 
@@ -292,9 +298,8 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
     if content.split() != _FIRST_COMMIT.split():
         # A setting of Spark's has it note more, such as names of files of the state. So it has to run again.
         return False
-    if lease is not None:
-        # This process may have stood still, and another run have gone on in its place.
-        lease.check()
+    # This process may have stood still, and another run have gone on in its place.
+    _check(lease)
     commits.make()
     commits.write(str(begun), content)
     _LOGGER.warning(
