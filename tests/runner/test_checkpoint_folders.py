@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,49 +141,55 @@ def test_a_plan_of_a_newer_format_is_refused(tmp_path: Path) -> None:
         open_at(DiskPlace(tmp_path), BASE.signature())
 
 
+def cut_short(
+    folder: Path, change: Callable[[DiskPlace], Any], before: Callable[[DiskPlace], Any] = lambda place: None
+) -> Iterator[DiskPlace]:
+    """The places in which a change was cut short, at each of its steps in turn."""
+    for cuts in itertools.count():
+        place = DiskPlace(folder / str(cuts))
+        before(place)
+        try:
+            change(DiskPlace(place.path, [cuts]))
+        except InterruptedError:
+            yield place
+        else:
+            return
+
+
 def test_wherever_opening_is_cut_short_it_can_be_done_again(tmp_path: Path) -> None:
     cuts = 0
-    while True:
-        place = DiskPlace(tmp_path / str(cuts))
-        try:
-            open_at(DiskPlace(place.path, [cuts]), BASE.signature())
-        except InterruptedError:
-            assert open_at(place, BASE.signature()).plan["steps"] == BASE.signature()["steps"]
-            cuts += 1
-            continue
-        break
+    for place in cut_short(tmp_path, lambda place: open_at(place, BASE.signature())):
+        assert open_at(place, BASE.signature()).plan["steps"] == BASE.signature()["steps"]
+        cuts += 1
     assert cuts > 3
 
 
 def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
     old, new = BASE.signature(), CHANGED.signature()
-    cuts = 0
-    while True:
-        place = DiskPlace(tmp_path / str(cuts))
+
+    def begun(place: DiskPlace) -> None:
         open_at(place, old)
         finish(place, 0)
-        try:
-            open_at(DiskPlace(place.path, [cuts]), new)
-        except InterruptedError:
-            # Whoever comes next is compared with the plan that has run, and not taken for the first.
-            with pytest.raises(ValueError, match="does not fit"):
-                open_at(place, MISFIT.signature())
-            assert not open_at(place, new).is_new
-            own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "planned": None}
-            assert open_at(place, new).plan == {**new, **own}
-            cuts += 1
-            continue
-        break
+
+    cuts = 0
+    for place in cut_short(tmp_path, lambda place: open_at(place, new), begun):
+        # Whoever comes next is compared with the plan that has run, and not taken for the first.
+        with pytest.raises(ValueError, match="does not fit"):
+            open_at(place, MISFIT.signature())
+        assert not open_at(place, new).is_new
+        own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "planned": None}
+        assert open_at(place, new).plan == {**new, **own}
+        cuts += 1
     assert cuts > 4
 
 
 SPARKS_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
 
 
-def begin(place: DiskPlace, batch: int, before: bytes | None = SPARKS_COMMIT) -> None:
+def begin(place: DiskPlace, batch: int, before: bytes = SPARKS_COMMIT) -> None:
     """Leaves what a driver leaves that dies in a micro-batch: it was planned, and the one before it was finished."""
     finish(place, *range(batch))
-    if batch and before is not None:
+    if batch:
         (place.path / "spark" / "commits" / str(batch - 1)).write_bytes(before)
     (place.path / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
     (place.path / "spark" / "offsets" / str(batch)).touch()
@@ -277,19 +285,18 @@ def test_a_run_that_stood_still_leaves_the_folder_of_the_run_in_its_place(tmp_pa
 
 
 def test_wherever_a_micro_batch_is_noted_too_late_it_can_be_done_again(tmp_path: Path) -> None:
-    cuts = 0
-    while True:
-        place = DiskPlace(tmp_path / str(cuts))
+    def begun(place: DiskPlace) -> None:
         open_at(place, BASE.signature())
         begin(place, 3)
-        try:
-            open_at(DiskPlace(place.path, [cuts]), CHANGED.signature(), is_written=lambda plan, number: True)
-        except InterruptedError:
-            last = open_at(place, CHANGED.signature(), is_written=lambda plan, number: True)
-            assert (last.last_commit(), last.plan["since"]) == (3, 4)
-            cuts += 1
-            continue
-        break
+
+    def change(place: DiskPlace) -> Checkpoint:
+        return open_at(place, CHANGED.signature(), is_written=lambda plan, number: True)
+
+    cuts = 0
+    for place in cut_short(tmp_path, change, begun):
+        last = change(place)
+        assert (last.last_commit(), last.plan["since"]) == (3, 4)
+        cuts += 1
     assert cuts > 4
 
 
