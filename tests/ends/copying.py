@@ -23,7 +23,7 @@ def main(source: str, read: str, target: str, written: str, checkpoint: str, *fl
         topic = ReadFromKafka({"bootstrap.servers": source}, [read])
         records = pipeline | topic.as_stream(max_records_per_batch=RECORDS_PER_BATCH, ends=True)
         counted = records | beam.MapTuple(lambda key, value: (key, b"%d" % (2 * int(value))))
-        _ = counted | WriteToKafka({"bootstrap.servers": target}, written, exactly_once=True, transactions=3)
+        _ = counted | WriteToKafka({"bootstrap.servers": target}, written, exactly_once=True, transactions=1)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def main(source: str, target: str, folder: str) -> None:
     flags = ["--mode=streaming", "--shuffle_partitions=2", f"--checkpoint_location={folder}/checkpoint"]
     pipeline = beam.Pipeline(options=PipelineOptions(flags), spark=spark)
     pairs = pipeline | ReadFromKafka({"bootstrap.servers": source, **secret}, ["guarded"]).as_stream()
-    _ = pairs | WriteToKafka({"bootstrap.servers": target, **secret}, "guarded", exactly_once=True)
+    _ = pairs | WriteToKafka(
+        {"bootstrap.servers": target, **secret}, "guarded", exactly_once=True, transactions=1
+    )
     names = pairs | beam.MapTuple(lambda key, value: Name(value.decode())).with_output_types(Name)
     _ = names | WriteToDatabase(url, "names", create=True)
     print(pipeline.explain(), flush=True)

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
 from penstock_spark.formats.kafka.sink import (
+    Parts,
     _Failed,
     _in_transaction,
     _producers,
@@ -33,6 +35,7 @@ from penstock_spark.formats.kafka.sink import (
     _Writing,
     plan_topic,
     write_all,
+    write_parts,
 )
 from penstock_spark.formats.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
@@ -286,22 +289,48 @@ def test_a_record_that_is_too_large(mock: Mock, topic: str) -> None:
 
 
 def test_each_micro_batch_is_written_once(tansu: Tansu, spark: SparkSession) -> None:
-    """The same micro-batch written again finds the marks of its transactions."""
+    """The same micro-batch written again finds the mark of its transaction."""
     target = tansu.make("once", 3)
 
     def write(number: int) -> None:
         plan = plan_topic(
-            WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink, True, "here"
+            WriteToKafka(tansu.config, target, exactly_once=True, transactions=1).sink, True, "here"
         )
-        rows = plan.make_encoder().encode(
-            [(b"%d" % value, b"%d-%d" % (number, value)) for value in range(20)]
-        )
+        rows = plan.make_encoder().encode(records_of(number))
         plan.commit(spark.createDataFrame(pa.Table.from_batches([rows])), MicroBatch(number, "a stream"))
 
     for number in (0, 0, 1, 1, 2):
         write(number)
-    values = sorted(record.value() for record in tansu.consume(target, 3))
-    assert values == sorted(b"%d-%d" % (number, value) for number in range(3) for value in range(20))
+    assert values_in(tansu, target) == values_of(range(3))
+
+
+def test_each_part_of_a_micro_batch_is_written_once(tansu: Tansu, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that take turns shut each other out, and find what the other has written."""
+    target = tansu.make("parts", 3)
+    sink = WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink
+    workers: list[dict[str, Any]] = [{}, {}]
+
+    def write(number: int, worker: int) -> int:
+        monkeypatch.setattr("penstock_spark.formats.kafka.sink._producers", workers[worker])
+        writing = _Writing(sink, "here", "penstock-parts", number, reporting_now())
+        return write_parts(writing, iter([Parts(sink, "here").encode(records_of(number))]))
+
+    assert [write(*each) for each in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 1))] == [20, 0, 20, 0, 20]
+    assert all(len(worker) == 4 for worker in workers), "each has written two parts, and asked for two marks"
+    assert values_in(tansu, target) == values_of(range(3))
+
+
+def records_of(number: int) -> list[tuple[bytes, bytes]]:
+    """The records of a micro-batch."""
+    return [(b"%d" % value, b"%d-%d" % (number, value)) for value in range(20)]
+
+
+def values_of(numbers: Iterable[int]) -> list[bytes]:
+    return sorted(value for number in numbers for _, value in records_of(number))
+
+
+def values_in(tansu: Tansu, topic: str) -> list[bytes]:
+    return sorted(record.value() for record in tansu.consume(topic, 3))
 
 
 def test_lines_that_a_file_had_lost_for_a_while_are_in_the_topic_in_the_end(
@@ -316,7 +345,7 @@ def test_lines_that_a_file_had_lost_for_a_while_are_in_the_topic_in_the_end(
         with beam.Pipeline(options=options("streaming", f"--checkpoint_location={tmp_path}/checkpoint")) as p:
             lines = p | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
             pairs = lines | beam.Map(lambda line: (None, line.encode()))
-            _ = pairs | WriteToKafka(tansu.config, target, exactly_once=True)
+            _ = pairs | WriteToKafka(tansu.config, target, exactly_once=True, transactions=1)
 
     write = BatchWriter._write
 

@@ -57,7 +57,7 @@ def keep(pipeline: beam.Pipeline, servers: str, topic: str, target: str, copied:
     stream = read.as_stream(watermark=watermark, max_records_per_batch=RECORDS_PER_BATCH, ends=True)
     visits = pipeline | stream.with_output_types(tuple[str, int])
     copies = visits | beam.MapTuple(bytes_of)
-    _ = copies | WriteToKafka({"bootstrap.servers": target}, copied, exactly_once=True, transactions=2)
+    _ = copies | WriteToKafka({"bootstrap.servers": target}, copied, exactly_once=True, transactions=1)
     minutes = (
         visits | beam.WindowInto(FixedWindows(WINDOW_SECONDS)) | "SumOfMinutes" >> beam.CombinePerKey(sum)
     )

@@ -116,7 +116,7 @@ def write(numbers: Any, sink: str, settings: dict[str, Any]) -> Any:
 
             pairs = numbers | "Pairs" >> beam.Map(lambda number: (b"%d" % number, b"%d" % number))
             brokers = {"bootstrap.servers": settings["target_brokers"]}
-            return pairs | "WriteTopic" >> WriteToKafka(brokers, "rows", exactly_once=True, transactions=2)
+            return pairs | "WriteTopic" >> WriteToKafka(brokers, "rows", exactly_once=True, transactions=1)
 
 
 def write_lines(lines: Any, name: str, settings: dict[str, Any]) -> Any:

@@ -296,7 +296,9 @@ def _group(sink: KafkaSink, name: str) -> Any:
     key = f"group {name}"
     if key not in _producers:
         known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
-        _producers[key] = make("Consumer", {**known, "group.id": name, "enable.auto.commit": False})
+        # Only a reader of committed records waits for marks of which the transaction is about to end.
+        own = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
+        _producers[key] = make("Consumer", {**known, **own})
     return _producers[key]
 
 
