@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import time
 from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 from penstock.error import RunnerError, refusal
@@ -15,6 +18,11 @@ _Answer = TypeVar("_Answer")
 
 REQUEST_SECONDS = 10.0
 """How long the driver waits for an answer."""
+
+_LATE_SECONDS = 15.0
+"""How much longer than it was asked to a client may wait."""
+
+_FAREWELL_SECONDS = 1.0
 
 _AWAY = {
     "_ALL_BROKERS_DOWN",
@@ -60,11 +68,56 @@ def make(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
         raise refusal(ValueError, what, hint=hint) from None
 
 
-def asked(question: Callable[[], _Answer], what: str, brokers: str) -> _Answer:
-    """The brokers' answer to a question, or an error in three parts: a ConnectionError if they are away."""
+class StandsStill(ConnectionError):
+    """A client waits for much longer than it was asked to, and will not be asked again."""
+
+
+def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
+    """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
+
+    The client waits until a time of day. Where a clock has been set back since, all of its threads wait for as much
+    longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
+    """
+    outcomes: SimpleQueue[tuple[_Answer | None, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcomes.put((call(), None))
+        except BaseException as error:
+            outcomes.put((None, error))
+
+    Thread(target=run, name="penstock kafka", daemon=True).start()
+    try:
+        found, error = outcomes.get(timeout=seconds + _LATE_SECONDS)
+    except Empty:
+        what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
+        hint = "another client takes its place; check whether this machine's clock has been set back"
+        raise refusal(StandsStill, what, hint=hint) from None
+    if error is not None:
+        raise error
+    return found  # type: ignore[return-value]
+
+
+def leave(*clients: Any) -> None:
+    """Gives clients up. Whoever holds one last waits for the end of its threads, which may take long (`in_time`)."""
+    Thread(target=_hold, args=(clients,), name="penstock kafka", daemon=True).start()
+
+
+def _hold(clients: Any) -> None:
+    """Holds clients for so long that nobody else does."""
+    time.sleep(_FAREWELL_SECONDS)
+
+
+def asked(
+    question: Callable[[], _Answer], what: str, brokers: str, seconds: float = REQUEST_SECONDS
+) -> _Answer:
+    """The brokers' answer to a question, or an error in three parts: a ConnectionError if they are away.
+
+    The question waits for so many seconds at most.
+    """
     package = client()
     try:
-        return question()
+        return in_time(question, seconds)
     except package.KafkaException as error:
         raise explained(error.args[0], what, brokers) from None
 

@@ -22,7 +22,17 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.kafka import KafkaSink
-from penstock_spark.formats.kafka.client import FENCED, REQUEST_SECONDS, asked, client, explained, make
+from penstock_spark.formats.kafka.client import (
+    FENCED,
+    REQUEST_SECONDS,
+    StandsStill,
+    asked,
+    client,
+    explained,
+    in_time,
+    leave,
+    make,
+)
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.spark_versions import repartition_by_number
@@ -224,6 +234,17 @@ def write_parts(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
 
 def _write_part(writing: _Writing, part: int, pages: list[bytes]) -> int:
     name = f"{writing.name}-{part}"
+    try:
+        return _write_once(writing, name, pages)
+    except StandsStill as error:
+        # What the new clients find is not done is void as soon as they begin.
+        _LOGGER.warning("%s: new clients replace those of %s: %s", writing.where, name, error)
+        leave(_producers.pop(name, None), _producers.pop(_group_key(name), None))
+        return _write_once(writing, name, pages)
+
+
+def _write_once(writing: _Writing, name: str, pages: list[bytes]) -> int:
+    """Writes a part, unless its mark says that it is written; returns how many records."""
     known = _producers.get(name)
     if known is not None:
         try:
@@ -266,8 +287,11 @@ def _in_transaction(writing: _Writing, producer: _Producer, pages: list[bytes]) 
         written = sum(producer.send(loads(page)) for page in pages)
         mark = package.TopicPartition(sink.topic, 0, writing.batch + 1)
         group = _group(sink, producer.name).consumer_group_metadata()
-        producer.client.send_offsets_to_transaction([mark], group, _TRANSACTION_SECONDS)
-        producer.client.commit_transaction(_TRANSACTION_SECONDS)
+        for end in (
+            partial(producer.client.send_offsets_to_transaction, [mark], group, _TRANSACTION_SECONDS),
+            partial(producer.client.commit_transaction, _TRANSACTION_SECONDS),
+        ):
+            in_time(end, _TRANSACTION_SECONDS)
         producer.check()
     except package.KafkaException as error:
         producer.drop()
@@ -293,13 +317,17 @@ def _last_batch(sink: KafkaSink, name: str) -> int:
 
 def _group(sink: KafkaSink, name: str) -> Any:
     """A consumer that stands for a group, and never reads."""
-    key = f"group {name}"
+    key = _group_key(name)
     if key not in _producers:
         known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
         # Only a reader of committed records waits for marks of which the transaction is about to end.
         own = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
         _producers[key] = make("Consumer", {**known, **own})
     return _producers[key]
+
+
+def _group_key(name: str) -> str:
+    return f"group {name}"
 
 
 class _Producer:
@@ -327,6 +355,7 @@ class _Producer:
                 lambda: self.client.init_transactions(_TRANSACTION_SECONDS),
                 "no transaction can begin",
                 sink.config["bootstrap.servers"],
+                _TRANSACTION_SECONDS,
             )
 
     @staticmethod
@@ -340,7 +369,7 @@ class _Producer:
 
     def drop(self) -> None:
         """Has the next micro-batch make another one."""
-        _producers.pop(self.name, None)
+        leave(_producers.pop(self.name, None))
 
     def send(self, records: Sequence[Record]) -> int:
         """Hands records to the client; waits where its queue is full."""
@@ -351,7 +380,7 @@ class _Producer:
                     produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
                     break
                 except BufferError:
-                    self.client.poll(_FLUSH_SECONDS)
+                    in_time(partial(self.client.poll, _FLUSH_SECONDS), _FLUSH_SECONDS)
                     self.check()
                 except package.KafkaException as error:
                     raise self.failed(error) from None
@@ -361,7 +390,7 @@ class _Producer:
 
     def flush(self) -> None:
         """Waits until everything is delivered, or something cannot be."""
-        while self.client.flush(_FLUSH_SECONDS):
+        while in_time(partial(self.client.flush, _FLUSH_SECONDS), _FLUSH_SECONDS):
             self.check()
         self.check()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import io
+import logging
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,9 +20,12 @@ from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, Time
 from penstock.io.streams import StreamSource
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,
+    StandsStill,
     asked,
     client,
     explained,
+    in_time,
+    leave,
     make,
     topic_partition,
 )
@@ -28,8 +33,11 @@ from penstock_spark.formats.ranges.batch import open_ranges
 from penstock_spark.formats.ranges.stream import open_range_stream
 from penstock_spark.sources.scan import Scan, StreamScan
 
+_LOGGER = logging.getLogger(__name__)
+
 _RECORDS_AT_ONCE = 5_000
 _WAIT_SECONDS = 0.1
+_COMMIT_SECONDS = 60.0
 _TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 _consumers: dict[str, Any] = {}
@@ -46,6 +54,11 @@ def open_topics_stream(
 ) -> StreamScan:
     _check_packages(source, where)
     return open_range_stream(RangesOfSource(Topics(source)), stream, spark, where)
+
+
+def _forget(consumer: Any) -> None:
+    for key in [key for key, each in _consumers.items() if each is consumer]:
+        leave(_consumers.pop(key))
 
 
 def _check_packages(source: KafkaSource, where: str) -> None:
@@ -114,7 +127,15 @@ class Topics(NumberedSource[Any]):
         try:
             at, since_seconds = piece.start, clock.monotonic_seconds()
             while at < piece.end:
-                messages = consumer.consume(min(_RECORDS_AT_ONCE, piece.end - at), _WAIT_SECONDS)
+                consume = partial(consumer.consume, min(_RECORDS_AT_ONCE, piece.end - at), _WAIT_SECONDS)
+                try:
+                    messages = in_time(consume, _WAIT_SECONDS)
+                except StandsStill as error:
+                    _LOGGER.warning("%s: another client goes on: %s", piece.partition, error)
+                    _forget(consumer)
+                    consumer = self._consumer()
+                    consumer.assign([topic_partition(piece.partition, at)])
+                    continue
                 events = [message for message in messages if message.error() is not None]
                 records = [message for message in messages if message.error() is None] if events else messages
                 if records:
@@ -134,11 +155,14 @@ class Topics(NumberedSource[Any]):
         offsets = [topic_partition(name, offset) for name, offset in position.items()]
         if self._planner is None:
             self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
-        asked(
-            lambda: self._planner.commit(offsets=offsets, asynchronous=False),
-            f"the offsets of {self.describe()} cannot be committed",
-            self._brokers,
-        )
+        commit = partial(self._planner.commit, offsets=offsets, asynchronous=False)
+        what = f"the offsets of {self.describe()} cannot be committed"
+        try:
+            asked(commit, what, self._brokers, _COMMIT_SECONDS)
+        except StandsStill:
+            leave(self._planner)
+            self._planner = None
+            raise
 
     def close(self) -> None:
         if self._planner is not None:
@@ -235,7 +259,12 @@ class Topics(NumberedSource[Any]):
         if self._admin is None:
             config = {name: value for name, value in self._source.config.items() if name not in _OF_CONSUMERS}
             self._admin = make("AdminClient", config)
-        return asked(lambda: question(self._admin), what, self._brokers)
+        try:
+            return asked(partial(question, self._admin), what, self._brokers)
+        except StandsStill:
+            leave(self._admin)
+            self._admin = None
+            raise
 
     # Reading, in tasks
 
