@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -47,9 +47,9 @@ def test_a_new_folder_gets_a_plan_and_is_found_again(tmp_path: Path) -> None:
     made = open_at(place, BASE.signature())
     assert made.is_new
     assert made.notes == ()
-    assert place.names() == ["control", "inputs", "plan.json", "spark"]
+    assert place.names() == ["control", "inputs-0", "plan.json", "spark"]
     locations = [made.spark_location, made.control_location, made.inputs_location]
-    assert [Path(location).name for location in locations] == ["spark", "control", "inputs"]
+    assert [Path(location).name for location in locations] == ["spark", "control", "inputs-0"]
     finish(place, 0)
     again = open_at(place, BASE.signature())
     assert (again.is_new, again.plan, plan_names(place)) == (False, made.plan, ["plan.json"])
@@ -58,10 +58,10 @@ def test_a_new_folder_gets_a_plan_and_is_found_again(tmp_path: Path) -> None:
 def test_before_anything_has_run_anything_fits(tmp_path: Path) -> None:
     place = DiskPlace(tmp_path)
     open_at(place, BASE.signature())
-    (tmp_path / "inputs" / "Names").mkdir()
+    (tmp_path / "inputs-0" / "Names").mkdir()
     again = open_at(place, replace(BASE, shards=9, more=written("Out")).signature(), ["Sum"])
     assert (again.is_new, again.notes, again.new_sinks) == (True, (), ("Out",))
-    assert place.inside("inputs").names() == []
+    assert place.inside("inputs-0").names() == []
     # A source may be noted before the first micro-batch is.
     (tmp_path / "spark" / "sources" / "0").mkdir(parents=True)
     with pytest.raises(ValueError, match="does not fit"):
@@ -177,7 +177,7 @@ def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="does not fit"):
             open_at(place, MISFIT.signature())
         assert not open_at(place, new).is_new
-        own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "planned": None}
+        own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "inputs": "inputs-0", "planned": None}
         assert open_at(place, new).plan == {**new, **own}
         cuts += 1
     assert cuts > 4
@@ -265,23 +265,42 @@ def test_a_run_that_stood_still_while_it_asked_notes_nothing(tmp_path: Path) -> 
     assert commits(place) == ["0"]
 
 
-def test_a_run_that_stood_still_leaves_the_folder_of_the_run_in_its_place(tmp_path: Path) -> None:
-    class SlowLease:
-        """A look at the claims, behind which this run stands still, and another one begins."""
+@dataclass
+class SlowLease:
+    """A look at the claims, behind which this run stands still, and another one makes a folder."""
 
-        number = 5
+    folder: Path
+    number: int = 5
 
-        def check(self) -> None:
-            (tmp_path / "spark-7" / "commits").mkdir(parents=True, exist_ok=True)
+    def check(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
 
+
+def test_a_run_that_stood_still_leaves_the_state_of_the_run_in_its_place(tmp_path: Path) -> None:
     place = DiskPlace(tmp_path)
     open_at(place, BASE.signature())
     finish(place, 0)
     (tmp_path / "spark-3").mkdir()
-    opened = open_at(place, replace(BASE, shards=BASE.shards + 1).signature(), lease=SlowLease())
+    lease = SlowLease(tmp_path / "spark-7" / "commits")
+    opened = open_at(place, replace(BASE, shards=BASE.shards + 1).signature(), lease=lease)
     # No run before it had that number.
     assert opened.plan["folder"] == "spark-5"
     assert [name for name in place.names() if name.startswith("spark")] == ["spark", "spark-5", "spark-7"]
+
+
+def test_a_run_that_stood_still_leaves_the_inputs_of_the_run_in_its_place(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    open_at(place, BASE.signature())
+    (tmp_path / "inputs-3" / "Names").mkdir(parents=True)
+    opened = open_at(place, BASE.signature(), lease=SlowLease(tmp_path / "inputs-7" / "Names"))
+    assert (opened.is_new, opened.plan["inputs"]) == (True, "inputs-5")
+    # Those of the plan before may still be needed if the new plan cannot be written.
+    assert [name for name in place.names() if name.startswith("inputs")] == [
+        "inputs-0",
+        "inputs-5",
+        "inputs-7",
+    ]
+    assert place.inside("inputs-7").names() == ["Names"]
 
 
 def test_wherever_a_micro_batch_is_noted_too_late_it_can_be_done_again(tmp_path: Path) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 import penstock as beam
 from penstock.graph import ParDo
 from penstock.transforms.core import Windowing
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
-from penstock_spark.worker.batch import decode_page
+from penstock_spark.worker.batch import decode_page, dumps_with_code
 from penstock_spark.worker.program import (
     GroupWriterSpec,
     InlineRoot,
@@ -22,7 +26,7 @@ from penstock_spark.worker.program import (
     StepSpec,
 )
 from penstock_spark.worker.rows import EXCHANGE
-from penstock_spark.worker.stage import Stage
+from penstock_spark.worker.stage import Stage, stage_function
 
 GLOBALLY = Windowing(GlobalWindows())
 
@@ -120,6 +124,25 @@ def test_elements_that_are_spread_all_arrive_and_those_of_a_key_together(shards,
     assert all(0 <= shard < shards for shard, _ in rows)
     where = {(key, shard) for shard, values in rows for key, _ in values}
     assert len(where) == 5 if by_key else max(len(values) for _, values in rows) <= -(-30 // shards)
+
+
+def test_a_task_that_runs_again_has_the_same_random_numbers(monkeypatch):
+    step_that_draws = step("Draw", mapped(lambda x: random.random()), (0,), 1)
+    made = replace(program(step_that_draws, writers=(pages(1),)), seed="run")
+
+    def drawn(made, partition=0):
+        task = SimpleNamespace(partitionId=lambda: partition)
+        monkeypatch.setattr(TaskContext, "get", staticmethod(lambda: task))
+        run = stage_function(dumps_with_code(made), {}, None, ())
+        return values_of(list(run(iter([pa.record_batch({"id": [0]})]))))
+
+    once = drawn(made)
+    assert drawn(made) == once
+    others = [drawn(made, 1), drawn(replace(made, stage=1)), drawn(replace(made, seed="another run"))]
+    numbers = [*once, *(number for own in others for number in own)]
+    assert len({*numbers}) == len(numbers)
+    left_to_chance = replace(made, seed="")
+    assert drawn(left_to_chance) != drawn(left_to_chance)
 
 
 def test_a_stage_calls_the_life_cycle_in_order_bundle_by_bundle(monkeypatch):

@@ -75,6 +75,7 @@ class ToyQuery:
         self.shards = shards
         context: Any = SimpleNamespace(
             run="toy",
+            seed="toy",
             partitions=shards,
             dumps=cloudpickle.dumps,
             without=settings.switched_off(),

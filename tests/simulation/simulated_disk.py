@@ -48,9 +48,7 @@ class Disk:
         self.world = world
         self.root = Folder()
         self.version = 0  # How often it has changed.
-        self.begun_by: set[int] = (
-            set()
-        )  # The numbers of the drivers' processes that have begun micro-batches.
+        self.cuts: dict[Any, int] = {}  # How the micro-batches of a folder are cut into tasks.
         self.on_move: Callable[[str], None] = lambda path: None  # Called with the new name of what has moved.
 
     # Looks.

@@ -27,6 +27,7 @@ from simulated_world import Process, World
 
 from penstock.base import clock
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
@@ -71,10 +72,11 @@ class Session:
         self.range: Any = None
         settings: dict[str, Any] = {}
         self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
+        cores = 1 + process.number // 10 % 4
         self.sparkContext = SimpleNamespace(
             master="spark://sim",
             appName="sim",
-            defaultParallelism=2,
+            defaultParallelism=cores,
             getLocalProperty=lambda name: None,
             setLocalProperty=lambda name, value: None,
         )
@@ -174,19 +176,6 @@ def files_noted(disk: Disk, location: str, source: int, start: Any, end: Any) ->
             entry = json.loads(line)
             if entry["batchId"] == number:
                 yield entry["path"], entry["timestamp"]
-
-
-def is_displaced(disk: Disk, process: Process) -> bool:
-    """Whether a driver stood still, and another one that holds the checkpoint has begun a micro-batch.
-
-    Its tasks store nothing here; docs/trust.md says what they might do.
-    """
-    claims = [name for name in disk.names("/checkpoint/holders") if name.endswith(".json")]
-    holder = disk.find(f"/checkpoint/holders/{max(claims, default='')}")
-    if not (process.has_stalled and isinstance(holder, File)):
-        return False
-    number = json.loads(holder.content)["processes"][0]["pid"]
-    return number != process.number and number in disk.begun_by
 
 
 @dataclass(frozen=True)
@@ -347,7 +336,6 @@ class Files(Source):
         return [file for entry in self._entries[first + 1 : last + 1] for file in entry]
 
     def parts(self, start: Any, end: Any, clock_micros: int, query: Query) -> list[Any]:
-        # Jobs of one query read a micro-batch in the same tasks, and the next run may cut it differently.
         random = Random(f"{query.cuts} {start} {end}")
         parts: list[Any] = []
         for name, millis in self.files_of(start, end):
@@ -673,15 +661,12 @@ class Jobs:
         finally:
             actor.task = None
         for path, pages in task.states:
-            self.world.change(f"store the state {path}", partial(self._store, path, pages))
+            # A driver that has stood still may have lost the checkpoint, and its tasks do not know.
+            self.world.change(f"store the state {path}", partial(self.disk.put, path, pages))
         for added in task.added:
             self.session.metrics.value.update(added)
             self.session.on_added(added)
         return rows
-
-    def _store(self, path: str, pages: Any) -> None:
-        if not is_displaced(self.disk, self.session.process):
-            self.disk.put(path, pages)
 
     def _straggle(self, number: int, batch: int, body: Callable[[], Iterable[Any]]) -> None:
         """An attempt that Spark has given up, and that goes on nevertheless; nobody hears of its end."""
@@ -714,7 +699,9 @@ class Query(Jobs):
         self.planned: Planned | None = None
         shards = len(keys_of(self.levels[0])) if self.levels else 1
         self._conf = {"spark.sql.shuffle.partitions": str(shards)}
-        self.cuts = self.world.names.getrandbits(32)  # Decides how micro-batches are cut into tasks.
+        # Decides how micro-batches are cut into tasks: in the same way wherever as many may read at the same time.
+        kind = (self.location, parallelism_of(session))
+        self.cuts = self.disk.cuts.setdefault(kind, self.world.names.getrandbits(32))
         self._actor = self.world.start("query", session.process, self._run)
 
     @property
@@ -852,7 +839,6 @@ class Query(Jobs):
     def _process(self, planned: Planned) -> None:
         self.world.note(f"micro-batch {planned.number} begins, up to {planned.ends}")
         self.session.on_begin(planned.number)
-        self.disk.begun_by.add(self.session.process.number)
         rows = Rows(self, lambda: self._computed(planned), ("level", "shard", "payload"))
         self._function(rows, planned.number)
         self._interruptible()

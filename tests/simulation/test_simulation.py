@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import simulated_spark
 
 # A table is written by penstock's own code for PostgreSQL, and only the server is simulated.
 pytest.importorskip("psycopg")
@@ -93,17 +92,6 @@ def test_a_window_that_has_ended_and_is_open_again_is_the_same_in_columns() -> N
     program = one_source_more(7)
     shapes = tuple(replace(shape, lateness=7, without=()) for shape in program.shapes)
     failure = failure_of(7, replace(program, shapes=shapes))
-    assert failure is None, f"\n{failure}"
-
-
-@pytest.mark.xfail(
-    strict=True, reason="nothing keeps the tasks of a driver that stood still from storing state"
-)
-def test_tasks_of_a_driver_that_stood_still_store_nothing_over_the_state_of_another_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(simulated_spark, "is_displaced", lambda disk, process: False)
-    failure = failure_of(2011)
     assert failure is None, f"\n{failure}"
 
 

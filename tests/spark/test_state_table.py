@@ -211,9 +211,9 @@ def test_a_checkpoint_is_opened_changed_and_refused_on_disk(spark: Any, tmp_path
     made = open_checkpoint(spark, folder, signature(two_levels=False))
     assert made.is_new
     assert made.spark_location == f"file://{folder}/spark"
-    (folder / "inputs" / "Clicks").mkdir()
+    (folder / "inputs-0" / "Clicks").mkdir()
     assert open_checkpoint(spark, folder, signature(two_levels=False)).is_new
-    assert list((folder / "inputs").iterdir()) == []
+    assert list((folder / "inputs-0").iterdir()) == []
     finish_one(folder)
     changed = signature(two_levels=False) | {"steps": ["another"]}
     assert not open_checkpoint(spark, f"file://{folder}", changed).is_new
@@ -223,7 +223,7 @@ def test_a_checkpoint_is_opened_changed_and_refused_on_disk(spark: Any, tmp_path
         open_checkpoint(spark, folder, changed | {"mode": "micro_batch"})
     # Nothing hidden is left behind, and no checksums.
     assert sorted(path.name for path in folder.iterdir()) == [
-        *("control", "inputs", "plan.json", "plan.json.1", "spark"),
+        *("control", "inputs-0", "plan.json", "plan.json.1", "spark"),
     ]
     assert json.loads((folder / "plan.json").read_text())["steps"] == ["another"]
 

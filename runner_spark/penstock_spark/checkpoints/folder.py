@@ -4,7 +4,7 @@
 ``plan.json``   the latest plan; ``plan.json.1`` and up, earlier plans
 ``spark/``      Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
 ``control/``    commands, a small file each
-``inputs/``     the elements of bounded sources
+``inputs-1/``   the elements of bounded sources; the number is that of the claim of the run that began it
 ``holders/``    which run holds it: `penstock_spark.checkpoints.lease`
 ``ended.json``  how the run ended, once all of its windows have fired
 ==============  =========================================================
@@ -42,9 +42,9 @@ _COMMANDS = {"drain": False, "signal": True, "end": True}
 """The commands, and whether each has an argument."""
 
 _TYPES = {
-    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder"), (str,)),
+    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder", "inputs"), (str,)),
     **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), (list,)),
-    **dict.fromkeys(("format", "shards", "since"), (int,)),
+    **dict.fromkeys(("format", "shards", "parallelism", "since"), (int,)),
     "planned": (int, type(None)),
 }
 """What a plan has, and the types of it."""
@@ -90,7 +90,7 @@ class Checkpoint:
 
     @property
     def inputs_location(self) -> str:
-        return self.place.inside(_INPUTS).location
+        return self.place.inside(self.plan["inputs"]).location
 
     def seconds_of(self, slot: str) -> Counted:
         """What a source that counts seconds has counted in earlier runs: one of `slots_of` the plan."""
@@ -253,10 +253,12 @@ def open_at(
         # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1]["folder"], "offsets"))
     else:
-        _check(lease)
-        place.delete(_INPUTS)
-        own = plans[-1]["id"] if plans else identifier()
-        plan = {**signature, "dropped": [], "since": 0, "id": own, "folder": _SPARK, "planned": None}
+        # A run that was taken for dead may write to the inputs of its own claim, and to no other ones.
+        inputs = f"{_INPUTS}-{_claim(lease)}"
+        if lease is None:
+            place.delete(inputs)
+        names = {"id": plans[-1]["id"] if plans else identifier(), "folder": _SPARK, "inputs": inputs}
+        plan = {**signature, **names, "dropped": [], "since": 0, "planned": None}
         opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease)
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
@@ -269,7 +271,7 @@ def open_at(
         # That may have taken long enough for another run to take over.
         opened.check()
     _keep(place, opened.plan, plans)
-    for name in (opened.plan["folder"], _CONTROL, _INPUTS):
+    for name in (opened.plan["folder"], _CONTROL, opened.plan["inputs"]):
         place.inside(name).make()
     return opened
 
@@ -343,8 +345,12 @@ def _continued(
     if comparison.refusals:
         raise _misfit(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
-    kept = {name: old[name] for name in ("since", "id", "folder", "planned")}
+    kept = {name: old[name] for name in ("since", "id", "folder", "inputs", "planned")}
     plan = {**signature, "dropped": dropped, **kept}
+    if not must_rewrite(old, plan):
+        # A micro-batch that comes again is read in the same tasks. If those of a driver that stood still go on with it
+        # as well, they store what is there already.
+        plan["parallelism"] = old["parallelism"]
     if plan != old:
         plan["since"] = _last(place, old["folder"], "commits") + 1
     if must_rewrite(old, plan):
@@ -361,19 +367,20 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: in
     if known == latest and latest["folder"] != plan["folder"]:
         return known
     # A task that outlives its run may still write to the folder of a run that has died, so that is not used again.
-    numbers = [1, *(int(name.split("-")[1]) for name in _folders(place) if name != _SPARK)]
+    numbers = [1, *(int(name.split("-")[1]) for name in _folders(place) if name.startswith(f"{_SPARK}-"))]
     # Nor do two runs write to one folder, of which one stood still and was taken for dead.
     return {**plan, "folder": f"{_SPARK}-{max(claim, max(numbers) + 1)}", "planned": planned}
 
 
 def _folders(place: Place) -> list[str]:
-    """The folders of Spark's checkpoints, and what is written before one is written anew."""
-    return [name for name in place.names() if re.fullmatch(rf"{_SPARK}(-\d+({SEEDS})?)?", name)]
+    """The folders of Spark's checkpoints, what is written before one is written anew, and bounded sources."""
+    pattern = rf"{_SPARK}(-\d+({SEEDS})?)?|{_INPUTS}-\d+"
+    return [name for name in place.names() if re.fullmatch(pattern, name)]
 
 
 def _forget_folders(place: Place, folders: list[str], plans: list[Signature]) -> None:
     """Deletes what no plan refers to: what has been written anew since, or half a folder of a run that has died."""
-    used = {plan["folder"] for plan in plans}
+    used = {plan[kind] for plan in plans for kind in ("folder", "inputs")}
     for name in folders:
         if name not in used:
             place.delete(name)

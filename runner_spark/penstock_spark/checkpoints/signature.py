@@ -45,7 +45,7 @@ _HELD: dict[type[Contents], str] = {
 _PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, datetime.time, datetime.timedelta)
 
 
-def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str, Any]:
+def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism: int = 1) -> dict[str, Any]:
     """A plan as JSON: what its state depends on, and the labels of everything else, for people.
 
     To Spark, the heartbeat is a source like the others.
@@ -79,6 +79,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "") -> dict[str
         "mode": plan.mode,
         "clock": plan.clock.name.lower(),
         "shards": shards,
+        "parallelism": parallelism,
         "heartbeat": heartbeat,
         "sources": sources,
         "levels": levels,

@@ -34,6 +34,7 @@ class Context:
     dumps: Callable[[Any], bytes]  # Pickles a program for the workers.
     inline_values: int = INLINE_VALUES  # The largest number of in-memory values in one bundle.
     reporting: Reporting = field(default_factory=Reporting)
+    seed: str = ""  # What the random numbers of tasks depend on: the run, or the checkpoint of a stream.
     without: Set[str] = frozenset()  # The optimisations that are switched off.
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
     watched: bool = False  # Whether the workers of a stream count panes and elements for the view of the run.

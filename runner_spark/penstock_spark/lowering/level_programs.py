@@ -48,6 +48,7 @@ def level_program(
             writing_directly(steps, writers),
             writers,
             counted=part.made_edges if context.watched else frozenset(),
+            seed=context.seed,
         ),
         last=len(plan.levels),
         shards=context.partitions,

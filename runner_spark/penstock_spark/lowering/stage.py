@@ -95,6 +95,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context, is_watched: bool = F
         writers=writers,
         partitions=partitions,
         counted=stage.made_edges if is_watched else frozenset(),
+        seed=context.seed,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:
         made = rows_by_driver(program, len(stage.outputs), context)

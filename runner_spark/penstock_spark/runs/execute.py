@@ -100,9 +100,11 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
         # A worker may have run a program with another setting before.
         return pickled(WithRegistrations(registrations, value, pickles_keys, prepare))
 
+    run = identifier()[:12]
     return Context(
         spark=opened.session,
-        run=identifier()[:12],
+        run=run,
+        seed=run,
         metrics=accumulator_of(spark.sparkContext),
         partitions=opened.partitions,
         dumps=dumps,

@@ -34,6 +34,7 @@ from penstock_spark.runs.opened import Opened
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import Running
 from penstock_spark.runs.watching import NO_VIEWS, Kept, Views
+from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import checkpoint_file_manager
 from penstock_spark.session.workers_python import check_workers_python
@@ -76,7 +77,8 @@ def start(
 def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:
     location = settings.checkpoint_location or _temporary(context)
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
-    signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
+    described = signature_of(plan, context.partitions, heartbeat, parallelism_of(context.spark))
+    signature = {"spark": context.spark.version, **described}
     sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
     encoders = encoders_inside(plan, sinks, context.without)
     writers: list[BatchWriter] = []
@@ -123,6 +125,7 @@ def _running(
     views: Views,
 ) -> StreamResult:
     _configure(context, checkpoint)
+    context.seed = checkpoint.plan["id"]
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
     writer = query.frame.writeStream.queryName(_name(settings, context))
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
@@ -189,6 +192,7 @@ def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Qu
 
 def _configure(context: Context, checkpoint: Checkpoint) -> None:
     """Sets what a query takes from its session when it starts."""
+    context.spark.conf.set(PARALLELISM, str(checkpoint.plan["parallelism"]))
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default, Spark starts more processes for each file that it writes to a local disk, and writes a file of
         # checksums beside each, as Hadoop's local file system already does.

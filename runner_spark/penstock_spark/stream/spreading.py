@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock_spark.stream.program import SpreadWriterSpec
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
-from penstock_spark.worker.messages import Part
+from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pushing import Node, Records
 
-_LEAST = 64
-"""So many elements, at least, are worth a shard of their own."""
+_FEW, _MANY = 64, 1_024
+"""So many neighbours stay together: few at the beginning of a task, so that few elements are spread, too."""
 
 
 def address(label: str, side: int | None) -> str:
@@ -22,25 +22,35 @@ def address(label: str, side: int | None) -> str:
 
 
 class SpreadWriter(Node):
-    """Puts elements into the messages of all shards, or of each shard in turn, beginning with `first`."""
+    """Puts elements into the messages of all shards, or deals them out, beginning with the shard `first`.
+
+    The number of an element among those of its task decides where it goes, and not the batch that it comes in.
+    """
 
     def __init__(self, spec: SpreadWriterSpec, outbox: Outbox, first: int) -> None:
         self._spec = spec
         self._address = address(spec.label, spec.side)
         self._outbox = outbox
-        self._next = first
+        self._first = first
+        self._pushed = 0
 
     def push(self, batch: Batch) -> Records:
         messages = self._outbox.to_level(self._spec.level)
         if self._spec.side is not None:
-            parts = [batch] * len(messages)
-        else:
-            size = max(_LEAST, -(-len(batch.values) // len(messages)))
-            parts = [batch.sliced(start, start + size) for start in range(0, len(batch.values), size)]
-        for part in parts:
-            message = messages[self._next % len(messages)]
-            # What one task has read is dealt out, and comes together again behind the step.
-            place = (*self._outbox.place, self._next) if self._outbox.place else ()
-            message.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part, place=place))
-            self._next += 1
+            for message in messages:
+                self._put(message, batch, 0)
+            return iter(())
+        start, count = 0, len(batch.values)
+        while start < count:
+            size = _FEW if self._pushed < _FEW * _FEW else _MANY
+            turn, within = divmod(self._pushed, size)
+            stop = min(start + size - within, count)
+            self._put(messages[(self._first + turn) % len(messages)], batch.sliced(start, stop), self._pushed)
+            self._pushed += stop - start
+            start = stop
         return iter(())
+
+    def _put(self, message: Message, part: Batch, number: int) -> None:
+        # What one task has read is dealt out, and comes together again behind the step.
+        place = (*self._outbox.place, number) if self._outbox.place else ()
+        message.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part, place=place))

@@ -25,7 +25,7 @@ from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import Row, SourceTask, play_sources
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import Message, TaskCounts
-from penstock_spark.worker.stage import collect_less_often
+from penstock_spark.worker.stage import collect_less_often, seed_random
 
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
@@ -53,6 +53,7 @@ def played_function(
         loaded = prepared(program, sys_path)
         for record in promptly(iter(records)):
             for batch in record.column(0).to_pylist():
+                seed_random(loaded.stage, batch)
                 rows, snapshot = play_sources(loaded, batch, views)
                 rest, more_rows = _sent_on(loaded, 0, snapshot)
                 _count(metrics, loaded, batch, 0, rest)
@@ -74,6 +75,7 @@ def reading_function(
         loaded = prepared(program, sys_path)
         assert loaded.reading is not None
         number, batch = _task().partitionId(), batch_number()
+        seed_random(loaded.stage, batch, number)
         task = SourceTask(loaded, number, batch, views)
         for rows in task.run(chain([first], records)):
             yield from _records(rows, shard_keys)
@@ -152,7 +154,7 @@ def run_shard(
 
     `rows` has the shard's input, and rows that go on to later levels and to sinks.
     """
-    number = shard_keys.index(shard_key)
+    number, batch = shard_keys.index(shard_key), batch_number()
     messages, commands, heartbeats = [], [], set()
     counted: Snapshot = {}
     for level, other_key, payload in rows:
@@ -170,13 +172,13 @@ def run_shard(
                 heartbeats.add(clock_micros)
     messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
     if not (messages or commands):
-        _count(metrics, program, batch_number(), number, counted)
+        _count(metrics, program, batch, number, counted)
         return
+    seed_random(program.stage, batch, number)
     stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
     done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
     pages.updateValue(HEADER_KEY, (header.encoded(),))
-    batch = batch_number()
     _count(metrics, program, batch, number, merge_snapshots(done.snapshot, counted))
     report = Report(batch, done.clock_micros, done.watermarks)
     report_watermarks(metrics, program.stage.run, (program.number, number), report)

@@ -206,5 +206,7 @@ class StageProgram(Generic[W]):
     partitions: int = 1  # The number of partitions that inline roots are dealt out to.
     # The edges whose elements are counted for the view of the run: no other stage makes these elements.
     counted: frozenset[int] = frozenset()
+    # What the random numbers of its tasks depend on, besides the task; empty to leave them to chance.
+    seed: str = ""
     # How its tasks report: as the run for which the program is made.
     reporting: Reporting = field(default_factory=reporting_now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -343,6 +344,16 @@ def tear_down(nodes: list[Any], failed: bool) -> None:
         raise first
 
 
+def seed_random(program: StageProgram[Any], *task: int) -> None:
+    """Has Python's ``random`` give a task the same numbers when Spark runs it again, and each task others.
+
+    The tasks that take what it has made may have begun: the part of a hot key to which an element goes, for example,
+    must not be another one then.
+    """
+    if program.seed:
+        random.seed(" ".join(map(str, (program.seed, program.stage, *task))))
+
+
 def stage_function(
     program: bytes, pages: dict[int, Any], metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -361,6 +372,7 @@ def stage_function(
         partition = context.partitionId() if context else 0
         loaded: StageProgram[WriterSpec] = loads(program)
         report_with(loaded.reporting)
+        seed_random(loaded, partition)
         # Every step below another one takes a few frames of Python's stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)

@@ -25,6 +25,7 @@ from penstock_spark.formats.ranges.reading import StreamDecoder, shared_out
 from penstock_spark.process.written_formats import POSITION
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import version_of
 from penstock_spark.session.workers_python import workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path
@@ -57,7 +58,7 @@ def open_range_stream(
             hint="use Spark 4.2 or later, or read it in batch mode",
         )
     limit = dict(stream.options).get(MAX_RECORDS)
-    parallelism = spark.sparkContext.defaultParallelism
+    parallelism = parallelism_of(spark)
     planning = dumps_with_code(_Planning(source, limit, parallelism, where, reporting_now()))
     name = f"penstock-{hashlib.sha256(planning).hexdigest()[:16]}"
     with workers_python():
