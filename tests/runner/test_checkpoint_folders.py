@@ -177,7 +177,7 @@ def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="does not fit"):
             open_at(place, MISFIT.signature())
         assert not open_at(place, new).is_new
-        own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "inputs": "inputs-0", "planned": None}
+        own = {"dropped": [], "since": 1, "id": ANY, "folder": "spark", "inputs": 0, "planned": None}
         assert open_at(place, new).plan == {**new, **own}
         cuts += 1
     assert cuts > 4
@@ -293,7 +293,7 @@ def test_a_run_that_stood_still_leaves_the_inputs_of_the_run_in_its_place(tmp_pa
     open_at(place, BASE.signature())
     (tmp_path / "inputs-3" / "Names").mkdir(parents=True)
     opened = open_at(place, BASE.signature(), lease=SlowLease(tmp_path / "inputs-7" / "Names"))
-    assert (opened.is_new, opened.plan["inputs"]) == (True, "inputs-5")
+    assert (opened.is_new, opened.plan["inputs"]) == (True, 5)
     # Those of the plan before may still be needed if the new plan cannot be written.
     assert [name for name in place.names() if name.startswith("inputs")] == [
         "inputs-0",

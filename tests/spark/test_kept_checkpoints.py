@@ -17,10 +17,10 @@ from penstock_spark.checkpoints.spark_state import pages_of_operator
 from penstock_spark.process import written_formats as forms
 from penstock_spark.session.spark_versions import version_of
 
-MARKS = re.compile(r"checkpoint/holders/\d+\.(over|beat\.\d+)|checkpoint/inputs/[^/]+/pages/_SUCCESS")
+MARKS = re.compile(r"checkpoint/holders/\d+\.(over|beat\.\d+)|checkpoint/inputs-\d+/[^/]+/pages/_SUCCESS")
 """Empty files whose names say everything, beside a file with a number."""
 
-DATA = re.compile(r"checkpoint/inputs/[^/]+/pages/.*\.parquet")
+DATA = re.compile(r"checkpoint/inputs-\d+/[^/]+/pages/.*\.parquet")
 """What `_complete` beside it has the number of."""
 
 
@@ -44,12 +44,12 @@ def test_a_kept_checkpoint_goes_on_or_is_refused_by_name(version: str, spark: An
 
 
 def staged_later(checkpoint: Path) -> None:
-    [mark] = checkpoint.glob("inputs/*/_complete")
+    [mark] = checkpoint.glob("inputs-*/*/_complete")
     mark.write_text('{"format": 9}')
 
 
 def staged_before_there_were_numbers(checkpoint: Path) -> None:
-    [mark] = checkpoint.glob("inputs/*/_complete")
+    [mark] = checkpoint.glob("inputs-*/*/_complete")
     mark.write_text("")
 
 

@@ -42,9 +42,9 @@ _COMMANDS = {"drain": False, "signal": True, "end": True}
 """The commands, and whether each has an argument."""
 
 _TYPES = {
-    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder", "inputs"), (str,)),
+    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder"), (str,)),
     **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), (list,)),
-    **dict.fromkeys(("format", "shards", "parallelism", "since"), (int,)),
+    **dict.fromkeys(("format", "shards", "parallelism", "since", "inputs"), (int,)),
     "planned": (int, type(None)),
 }
 """What a plan has, and the types of it."""
@@ -90,7 +90,7 @@ class Checkpoint:
 
     @property
     def inputs_location(self) -> str:
-        return self.place.inside(self.plan["inputs"]).location
+        return self.place.inside(_inputs_of(self.plan)).location
 
     def seconds_of(self, slot: str) -> Counted:
         """What a source that counts seconds has counted in earlier runs: one of `slots_of` the plan."""
@@ -254,11 +254,10 @@ def open_at(
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1]["folder"], "offsets"))
     else:
         # A run that was taken for dead may write to the inputs of its own claim, and to no other ones.
-        inputs = f"{_INPUTS}-{_claim(lease)}"
-        if lease is None:
-            place.delete(inputs)
-        names = {"id": plans[-1]["id"] if plans else identifier(), "folder": _SPARK, "inputs": inputs}
+        names = {"id": plans[-1]["id"] if plans else identifier(), "folder": _SPARK, "inputs": _claim(lease)}
         plan = {**signature, **names, "dropped": [], "since": 0, "planned": None}
+        if lease is None:
+            place.delete(_inputs_of(plan))
         opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease)
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
@@ -271,7 +270,7 @@ def open_at(
         # That may have taken long enough for another run to take over.
         opened.check()
     _keep(place, opened.plan, plans)
-    for name in (opened.plan["folder"], _CONTROL, opened.plan["inputs"]):
+    for name in (opened.plan["folder"], _CONTROL, _inputs_of(opened.plan)):
         place.inside(name).make()
     return opened
 
@@ -380,10 +379,15 @@ def _folders(place: Place) -> list[str]:
 
 def _forget_folders(place: Place, folders: list[str], plans: list[Signature]) -> None:
     """Deletes what no plan refers to: what has been written anew since, or half a folder of a run that has died."""
-    used = {plan[kind] for plan in plans for kind in ("folder", "inputs")}
+    used = {name for plan in plans for name in (plan["folder"], _inputs_of(plan))}
     for name in folders:
         if name not in used:
             place.delete(name)
+
+
+def _inputs_of(plan: Signature) -> str:
+    """The folder of the elements of bounded sources, of the run that began the checkpoint."""
+    return f"{_INPUTS}-{plan['inputs']}"
 
 
 def _has_begun(place: Place, folder: str) -> bool:

@@ -9,7 +9,7 @@ name, unless this version reads it too.
 ``COMMAND``      a line of a file in ``control``
 ``END``          ``ended.json``
 ``ERAS``         ``eras.json`` beside Spark's file about a source that counts seconds
-``STAGED``       ``inputs/.../_complete``, for all pages beside it
+``STAGED``       ``inputs-1/.../_complete``, for all pages beside it
 ``POSITION``     a position of a source in Python, in Spark's log of offsets
 ``OWNER``        ``owner.json`` in a temporary folder of files that are being written
 ``HEADER``       in Spark's store of state: a page of each shard, with the messages that wait
