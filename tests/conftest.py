@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -143,6 +147,21 @@ def _set_permissions_without_processes(spark: SparkSession) -> None:
     keep.invoke(None, values)
 
 
+@contextmanager
+def _forked_pythons() -> Iterator[dict[str, str]]:
+    """The variables by which a session takes its Pythons that ask for state from `forked_pythons/forking.py`."""
+    folder = Path(__file__).with_name("forked_pythons")
+    # The path of a socket may have about a hundred characters, and pytest's own folders have long names.
+    with tempfile.TemporaryDirectory() as place:
+        socket = str(Path(place, "socket"))
+        command = [sys.executable, str(folder / "forking.py"), socket]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as forking:
+            assert forking.stdout is not None
+            assert forking.stdout.readline() == b"ready\n"
+            paths = filter(None, [str(folder), os.environ.get("PYTHONPATH")])
+            yield {"PENSTOCK_TESTS_FORKING": socket, "PYTHONPATH": os.pathsep.join(paths)}
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
@@ -158,9 +177,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         conf={"spark.driver.memory": "2g", "spark.sql.warehouse.dir": warehouse},
         fast_start=True,
     )
-    # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
-    with environment({SWITCH: "0"}):
-        session = session_for(options)
-    _set_permissions_without_processes(session)
-    yield session
-    session.stop()
+    with _forked_pythons() as variables:
+        # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
+        with environment({SWITCH: "0", **variables}):
+            session = session_for(options)
+        _set_permissions_without_processes(session)
+        yield session
+        session.stop()

@@ -71,6 +71,41 @@ def test_the_python_that_spark_asks_for_state_prints_nothing_and_the_environment
     assert said("another_worker") == ("noise\n", "own start\n")
 
 
+def _daemon(code: str, folder: Path, **variables: str) -> str:
+    """What a program prints that starts as Spark's daemon does, and imports from a folder first."""
+    home = unpacked_home(installed())
+    assert home is not None
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").symlink_to(Path(home, "python", "lib", "pyspark.zip", "sitecustomize.py"))
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {"PYTHONPATH": os.pathsep.join(paths), **variables}
+    command = [sys.executable, "-c", code, "pyspark.daemon", "pyspark.worker"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+_TOLD = """
+import os, sys
+print("penstock_spark.worker.stage" in sys.modules, "pandas" in sys.modules, "JE_ARROW_MALLOC_CONF" in os.environ)
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a copy of a process is safe on Linux alone")
+def test_sparks_daemon_has_imported_what_workers_need_and_has_one_thread(tmp_path: Path) -> None:
+    assert _daemon(_TOLD, tmp_path / "first", OMP_NUM_THREADS="1") == "True True False\n1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a copy of a process is safe on Linux alone")
+def test_sparks_daemon_leaves_out_what_would_start_threads_or_is_broken_and_prints_nothing(
+    tmp_path: Path,
+) -> None:
+    assert _daemon(_TOLD, tmp_path / "first", OMP_NUM_THREADS="2") == "False False False\n1\n"
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "penstock_spark.py").write_text("print('noise')\nraise RuntimeError")
+    assert _daemon(_TOLD, tmp_path / "second", OMP_NUM_THREADS="1") == "False True False\n1\n"
+
+
 def test_the_folder_is_made_once() -> None:
     home = unpacked_home(installed())
     assert home is not None

@@ -31,6 +31,8 @@ _SQL_CONF = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # When a worker has died, Spark reports what it has written down: the step that ran.
     FAULT_HANDLER: "true",
+    # Stateful operators do not know the setting, and workers of other settings are other processes.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     # Groupings keep the state of many keys in pages, which only this store can hold.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

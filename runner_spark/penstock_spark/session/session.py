@@ -45,6 +45,12 @@ _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 """Without the slow compiler, a start takes half the processor time, and a long job takes more."""
 
+_ROOM_FOR_CODE = "-XX:ReservedCodeCacheSize=240m"
+"""As much as Java reserves with both compilers. With one it is 48 MB, which are full after a hundred pipelines.
+
+Java then throws compiled code away and compiles it again, all the time.
+"""
+
 _PATIENT_COMPILER = (
     "-XX:Tier4InvocationThreshold=15000",
     "-XX:Tier4MinInvocationThreshold=1800",
@@ -209,7 +215,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     if is_local(conf["spark.master"]):
         if has_base_archive(java):
             arguments += archive_arguments(java, Path(spark_home, "jars"))
-        arguments += [_QUICK_COMPILER] if fast_start else _PATIENT_COMPILER
+        arguments += [_QUICK_COMPILER, _ROOM_FOR_CODE] if fast_start else _PATIENT_COMPILER
         arguments += collector(conf, fast_start)
         arguments += _log_arguments(conf)
     defaults = "spark.driver.defaultJavaOptions"

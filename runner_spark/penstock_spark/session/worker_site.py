@@ -2,8 +2,13 @@
 
 It lies beside PySpark in the folder that `unpacked.py` makes. The Python process that serves the state of a query
 prints a line for each thing that it does; the first line comes before any code of a pipeline.
+
+All other workers are copies of one process, Spark's daemon. What that has imported, they need not import: a small
+stream has four workers, and each would take half a second of a processor for it.
 """
 
+import contextlib
+import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -11,6 +16,41 @@ import sys
 
 if "pyspark.sql.streaming.transform_with_state_driver_worker" in sys.orig_argv:
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+_IMPORTED_BY_WORKERS = (
+    "penstock_spark.worker.stage",
+    "penstock_spark.stream.tasks",
+    "pyspark.sql.streaming.proto.StateMessage_pb2",
+    # Arrow asks for it before it makes its first array, whatever of.
+    "pandas",
+)
+
+
+def _import_for_workers() -> None:
+    """Imports what a worker finds on its own import path, before it knows the driver's; leaves out the rest.
+
+    The daemon must have one thread when it copies itself. NumPy starts more unless Spark has told it not to, and the
+    allocator in Arrow starts one unless the environment says so.
+    """
+    if sys.platform != "linux" or os.environ.get("OMP_NUM_THREADS") != "1":
+        return
+    allocator = "JE_ARROW_MALLOC_CONF"
+    before = os.environ.get(allocator)
+    os.environ[allocator] = ",".join(filter(None, [before, "background_thread:false"]))
+    # The daemon tells Spark its port on its standard output, and nothing else may be there.
+    with contextlib.redirect_stdout(sys.stderr):
+        for name in _IMPORTED_BY_WORKERS:
+            # A worker that cannot import it says so where it is needed.
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    if before is None:
+        del os.environ[allocator]
+    else:
+        os.environ[allocator] = before
+
+
+if sys.orig_argv[-2:] == ["pyspark.daemon", "pyspark.worker"]:
+    _import_for_workers()
 
 # The environment may have its own module of that name, which must still run.
 _others = [folder for folder in sys.path if os.path.abspath(folder) != os.path.dirname(__file__)]
