@@ -17,7 +17,7 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
-from penstock.transforms import row_joins
+from penstock.transforms import row_joins, validity
 from penstock_spark.checkpoints import eras, folder, lease, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors, postgres
@@ -153,6 +153,14 @@ def a_join(seed: int) -> Program:
     return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("full",)),), lives=(END,))
 
 
+def a_join_by_a_condition(seed: int) -> Program:
+    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("near",)),), lives=(END,))
+
+
+def a_join_by_validity(seed: int) -> Program:
+    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("valid",)),), lives=(END,))
+
+
 def a_join_of_sums(seed: int) -> Program:
     shape = Shape(files_per_batch=1, parts=("corrected",), delay=8)
     return replace(random_program(seed), shapes=(shape,), lives=(END,))
@@ -203,6 +211,20 @@ def one_source_more(seed: int) -> Program:
     changes: dict[str, Any] = {"source": "files", "parts": (), "table_too": False, "lateness": 0}
     first, second = replace(first, **changes, more=""), replace(second, **changes)
     return replace(program, shapes=(first, second))
+
+
+def one_source_less(seed: int) -> Program:
+    program = one_source_more(seed)
+    return replace(program, shapes=program.shapes[::-1])
+
+
+def a_table_and_another_source(seed: int) -> Program:
+    """A crash, and then a source more or less, and another watermark; a table keeps what it has."""
+    make = (one_source_more, one_source_less)[seed % 2]
+    program = make(seed // 2)
+    shapes = tuple(replace(shape, table_too=True) for shape in program.shapes)
+    lives = (Life("crash", 20.0 + seed // 2 % 80), Life(shape=1))
+    return replace(program, shapes=shapes, lives=lives)
 
 
 def two_sources_that_are_drained(seed: int) -> Program:
@@ -369,7 +391,7 @@ KNOWN = (
         "_eras_from_now_on",
         "if now_millis >= start_millis + planned * 1_000:",
         "if True:",
-        seed=147,
+        seed=125,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -647,6 +669,15 @@ OF_TABLES = (
         seed=25,
     ),
     Mutant(
+        "a micro-batch that is in the table runs again with other sources",
+        folder,
+        "_finish_written",
+        "if begun <= finished or not is_written(latest, begun):",
+        "if True:",
+        make=a_table_and_another_source,
+        seed=63,
+    ),
+    Mutant(
         "tables are written before files",
         batch_writer,
         "_in_order",
@@ -787,6 +818,15 @@ OF_SOURCES = (
         make=two_sources_that_are_drained,
         seed=7,
     ),
+    Mutant(
+        "what waits for a source that is given up waits on",
+        shard.Shard,
+        "_catch_up",
+        "if not behind:",
+        "if True:",
+        make=one_source_less,
+        seed=85,
+    ),
 )
 """Breaks of what several sources have to do with each other."""
 
@@ -873,6 +913,38 @@ OF_JOINS = (
         "pass",
         make=a_join,
         seed=20,
+    ),
+    Mutant(
+        "a row that has another match is without a match",
+        row_joins.JoinFn,
+        "_effect_of_matching",
+        "if not any(self._match(side, each, one) for each in _rows_in(own))",
+        "",
+        make=a_join_by_a_condition,
+    ),
+    Mutant(
+        "a pair has the event time of the row that came last",
+        row_joins,
+        "_pair",
+        "max(micros, other_micros)",
+        "micros",
+        make=a_join_by_a_condition,
+    ),
+    Mutant(
+        "rows also keep the value that was valid when they came",
+        validity,
+        "difference",
+        "return _without(before, after),",
+        "return [],",
+        make=a_join_by_validity,
+    ),
+    Mutant(
+        "a value is not valid yet at its own event time",
+        validity,
+        "matched",
+        "row[0] < valid[0].start",
+        "row[0] <= valid[0].start",
+        make=a_join_by_validity,
     ),
 )
 """Breaks of joins of rows."""
