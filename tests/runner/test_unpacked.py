@@ -96,6 +96,34 @@ def test_sparks_daemon_has_imported_what_workers_need_and_has_one_thread(tmp_pat
     assert _daemon(_TOLD, tmp_path / "first", OMP_NUM_THREADS="1") == "True True False\n1\n"
 
 
+_COPIED = """
+import os, random
+import numpy
+
+def answers(ask, copies):
+    found = set()
+    for _ in range(copies):
+        here, there = os.pipe()
+        if os.fork() == 0:
+            os.write(there, str(ask()).encode())
+            os._exit(0)
+        found.add(os.read(here, 100).decode())
+    return found
+
+def copied_again():
+    numpy.random.seed(7)
+    return len(answers(numpy.random.random, 2))
+
+print(len(answers(numpy.random.random, 3)), len(answers(random.random, 3)), *answers(copied_again, 1))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a copy of a process is safe on Linux alone")
+def test_workers_that_are_copies_have_random_numbers_of_their_own(tmp_path: Path) -> None:
+    # The last number is of a worker that has seeded NumPy, and copies itself.
+    assert _daemon(_COPIED, tmp_path / "first", OMP_NUM_THREADS="1") == "3 3 1\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a copy of a process is safe on Linux alone")
 def test_sparks_daemon_leaves_out_what_would_start_threads_or_is_broken_and_prints_nothing(
     tmp_path: Path,

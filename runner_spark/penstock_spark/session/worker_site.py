@@ -47,6 +47,22 @@ def _import_for_workers() -> None:
         del os.environ[allocator]
     else:
         os.environ[allocator] = before
+    _copies_have_own_random_numbers()
+
+
+def _copies_have_own_random_numbers() -> None:
+    """Python sees to it for its own; NumPy's would be the same in all workers, whatever step asks for them."""
+    numbers = sys.modules.get("numpy.random")
+    if numbers is None:
+        return
+    daemon = os.getpid()
+
+    def begin_anew() -> None:
+        # What a worker copies of itself stays as the user's code has made it.
+        if os.getppid() == daemon:
+            numbers.seed()
+
+    os.register_at_fork(after_in_child=begin_anew)
 
 
 if sys.orig_argv[-2:] == ["pyspark.daemon", "pyspark.worker"]:
