@@ -181,9 +181,11 @@ def is_displaced(disk: Disk, process: Process) -> bool:
 
     Its tasks store nothing here; docs/trust.md says what they might do.
     """
+    if not process.has_stalled:
+        return False
     claims = [name for name in disk.names("/checkpoint/holders") if name.endswith(".json")]
     holder = disk.find(f"/checkpoint/holders/{max(claims, default='')}")
-    if not (process.has_stalled and isinstance(holder, File)):
+    if not isinstance(holder, File):
         return False
     number = json.loads(holder.content)["processes"][0]["pid"]
     return number != process.number and number in disk.begun_by

@@ -7,6 +7,7 @@ called as its author wrote it, which is always right.
 from __future__ import annotations
 
 import copy
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,12 +54,19 @@ class Adding:
         9
         """
         return Holding(
-            add=eval(f"lambda held, value: {self.more}"),
-            first=eval(f"lambda value: {self.first}"),
+            add=_function(f"lambda held, value: {self.more}"),
+            first=_function(f"lambda value: {self.first}"),
             merge=self.merge,
             result=self.result,
             nothing=lambda: self.nothing,
         )
+
+
+@functools.cache
+def _function(expression: str) -> Callable[..., Any]:
+    """The function that an expression of a kernel is; each task asks for it again."""
+    function: Callable[..., Any] = eval(expression)
+    return function
 
 
 @dataclass(frozen=True)

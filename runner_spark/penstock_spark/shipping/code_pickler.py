@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import ChainMap
-from types import CodeType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import cloudpickle
@@ -111,7 +111,12 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
     )
 
     def reducer_override(self, value: Any) -> Any:
-        """Most of what a program holds are objects of our classes, and cloudpickle looks for each class anew."""
+        """Most of what a program holds are objects of our classes, and cloudpickle looks for each class anew.
+
+        It has something to say of classes and functions only.
+        """
+        if not isinstance(value, type | FunctionType):
+            return NotImplemented
         if isinstance(value, type) and value.__module__.startswith(_OWN) and _is_at_the_top(value):
             return NotImplemented
         return super().reducer_override(value)

@@ -36,8 +36,7 @@ def caller() -> Location | None:
         if file == "<string>" and frame.f_globals.get("__name__", "").startswith("penstock."):
             # The method of a dataclass that calls `__post_init__` is in no file.
             file = _PACKAGE_FOLDER
-        package = frame.f_globals.get("__package__") or ""
-        if not _is_of_others(file) and package.partition(".")[0] not in _ENGINE:
+        if not _is_of_others(file) and not _is_of_engine(frame.f_globals.get("__package__")):
             return Location(file, frame.f_lineno)
         if frame.f_back is None:
             return None
@@ -59,6 +58,10 @@ def _is_of_others(file: str) -> bool:
     if file.startswith(_LIBRARY_FOLDER):
         return not file.startswith((f"{_LIBRARY_FOLDER}site-packages", f"{_LIBRARY_FOLDER}dist-packages"))
     return file.startswith((_PACKAGE_FOLDER, "<frozen ")) or any(folder in file for folder in _OUR_FOLDERS)
+
+
+def _is_of_engine(package: str | None) -> bool:
+    return (package or "").partition(".")[0] in _ENGINE
 
 
 def here() -> str | None:

@@ -63,8 +63,13 @@ def _with_coders(pickler: Any) -> Any:
     own = getattr(pickler, "dispatch_table", None)
     # The standard library's pickler has only a slot for one.
     others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
-    table = ChainMap(coder_table(), *_flat(others))
-    return type("PicklerWithCoders", (pickler,), {"dispatch_table": table})
+    tables = [*reversed(_flat(others)), coder_table()]
+
+    def dispatch_table(_: Any) -> dict[Any, Any]:
+        # In one table, as a pickler looks up the class of each object; somebody may have added to one of them.
+        return {kind: reducer for table in tables for kind, reducer in table.items()}
+
+    return type("PicklerWithCoders", (pickler,), {"dispatch_table": property(dispatch_table)})
 
 
 def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:

@@ -19,6 +19,7 @@ from penstock.typehints.decorators import WithTypeHints
 from penstock.typehints.io_hints import IOTypeHints
 
 _NO_VALUES = (pvalue.PValue, pvalue.DoOutputsTuple, pvalue.AsSideInput)
+_MAY_HOLD = (*_NO_VALUES, dict, list, tuple)
 _USER_CODE = (WithTypeHints, graph.Source, graph.Sink)
 """DoFns, CombineFns, functions of Partition, sources and sinks: their attributes are searched."""
 
@@ -101,7 +102,9 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
     if _is_own(function.__module__):
         return
     variables = function.__globals__
-    if not any(map(_is_or_holds_pcollection, variables.values())):
+    if not any(
+        _is_or_holds_pcollection(value) for value in variables.values() if isinstance(value, _MAY_HOLD)
+    ):
         return  # Only modules of the user have such variables; the functions of others need no search.
     for name in _global_names(function.__code__):
         value = variables.get(name)

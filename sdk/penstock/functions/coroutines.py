@@ -39,4 +39,7 @@ def gives_asynchronously(function: Any) -> bool:
 
 
 def _is_async_def(function: Any) -> bool:
+    if type(function) is FunctionType and not function.__dict__:
+        # Nobody has marked it, so its code says everything, and much faster.
+        return bool(function.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)

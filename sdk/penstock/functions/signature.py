@@ -181,27 +181,26 @@ def signature_of(dofn: Any) -> DoFnSignature:
             wrong.
         NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
     """
+    signature = signature_of_checked(dofn)
+    if dofn.own_signature() is None:
+        _validate(dofn, signature)
+    return signature
+
+
+def signature_of_checked(dofn: Any) -> DoFnSignature:
+    """The same for a DoFn that was checked when its step was built: each task of a worker asks again."""
     own: DoFnSignature | None = dofn.own_signature()
     if own is not None:
         return own
     process = dofn.process_signature()
     batch = method_signature("process_batch", dofn.process_batch) if dofn._process_batch_defined else None
     life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}
-    for method in filter(None, life_cycle.values()):
-        _validate_outside_process(dofn, method)
-    _validate_distinct(dofn, process)
-    if batch is not None:
-        check_batch_parameters(dofn, batch)
-        _validate_distinct(dofn, batch)
     timers = _timers(dofn, process)
     found = expiration_method(dofn.timer_owner())
     expiration = None if found is None else method_signature(found.__name__, found)
     methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
-    _validate_asynchronous(dofn, process, [*filter(None, [batch, *methods[1:]])], life_cycle)
     asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
     states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
-    _validate_names(dofn, "StateSpec", list(states))
-    _validate_names(dofn, "TimerSpec", [spec for spec, _ in timers])
     return DoFnSignature(
         process=process,
         process_batch=batch,
@@ -210,6 +209,25 @@ def signature_of(dofn: Any) -> DoFnSignature:
         window_expiration=expiration,
         **life_cycle,
     )
+
+
+def _validate(dofn: Any, signature: DoFnSignature) -> None:
+    process, batch = signature.process, signature.process_batch
+    life_cycle = {name: getattr(signature, name) for name in _LIFE_CYCLE}
+    for method in filter(None, life_cycle.values()):
+        _validate_outside_process(dofn, method)
+    _validate_distinct(dofn, process)
+    if batch is not None:
+        check_batch_parameters(dofn, batch)
+        _validate_distinct(dofn, batch)
+    callbacks = [method for _, method in signature.timers]
+    for callback in callbacks:
+        _validate_distinct(dofn, callback)
+    _validate_asynchronous(
+        dofn, process, [*filter(None, [batch, *callbacks, signature.window_expiration])], life_cycle
+    )
+    _validate_names(dofn, "StateSpec", signature.state_specs)
+    _validate_names(dofn, "TimerSpec", [spec for spec, _ in signature.timers])
 
 
 def _overridden(dofn: Any, name: str) -> MethodSignature | None:
@@ -248,9 +266,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
             where=here(),
             hint="give each method a name of its own, also in subclasses",
         )
-    signature = method_signature(name, method)
-    _validate_distinct(dofn, signature)
-    return signature
+    return method_signature(name, method)
 
 
 def _validate_distinct(dofn: Any, method: MethodSignature) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import types
@@ -120,6 +121,16 @@ def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
 
 
 def _native_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
+    return _signature_of_builtin(func) if isinstance(func, types.BuiltinFunctionType) else _looked_up(func)
+
+
+@functools.lru_cache(maxsize=1024)
+def _signature_of_builtin(func: Callable[..., typing.Any]) -> inspect.Signature:
+    """A builtin has its signature as a text, which takes long to parse; unlike annotations, it does not change."""
+    return _looked_up(func)
+
+
+def _looked_up(func: Callable[..., typing.Any]) -> inspect.Signature:
     try:
         return inspect.signature(func, eval_str=True)
     except ValueError:
