@@ -76,6 +76,7 @@ class Stream:
         columns: The same grouping as a machine of windows in columns, which then does the work.
 
     Attributes:
+        sources: The labels of the sources on whose watermarks it depends.
         outputs: Where the watermark of each shard's output was after each micro-batch.
     """
 
@@ -88,6 +89,7 @@ class Stream:
     ) -> None:
         self.machine = machine
         self.working = columns or machine
+        self.sources = (SOURCE,)
         self.outputs: list[int] = []
         self.shards = shards
         self.micro_batch = micro_batch
@@ -107,7 +109,7 @@ class Stream:
             outbox = Outbox((1, number), self.shards, [2])
             notes = header.notes.setdefault(GROUPING, PageNotes())
             table = GroupingOperator(
-                (WatermarkInput(SOURCE, 1),),
+                tuple(WatermarkInput(source, 1) for source in self.sources),
                 (2,),
                 outbox,
                 keys_of(self.working, self.stores[number], notes, self.shards),

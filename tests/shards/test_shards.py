@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from generated_events import random_case
-from shard_streams import Stream
+from shard_streams import SOURCE, Stream
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AdvanceClock,
     AdvanceWatermark,
     Arrive,
     Dropped,
@@ -22,8 +23,12 @@ from penstock.machines.records import (
     Event,
     Pane,
 )
+from penstock.machines.window_columns import ColumnMachine
+from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampCombiner
+from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
+from penstock_spark.stream.grouping_state import machine_for
 
 CASES = 150
 
@@ -101,3 +106,20 @@ def test_watermarks_stay_where_they_are_while_nothing_takes_place(micro_batch, h
     stream.batch([], ends=True)
     stream.batch([])
     assert stream.outputs == [MIN_MICROS, held_micros, held_micros, MAX_MICROS, MAX_MICROS]
+
+
+@pytest.mark.parametrize("in_columns", [False, True])
+def test_what_has_waited_for_a_source_fires_first_when_the_source_is_given_up(in_columns):
+    """Before what is due by the clock, and although the watermark of the other source stays where it is."""
+    trigger = AfterWatermark(early=AfterProcessingTime(2))
+    windowing = Windowing(FixedWindows(10), trigger, AccumulationMode.DISCARDING)
+    columns = machine_for(windowing, None, False) if in_columns else None
+    assert isinstance(columns, ColumnMachine) is in_columns
+    stream = Stream(GroupingMachine(windowing), shards=1, columns=columns)
+    stream.sources = (SOURCE, "another one")
+    stream.batch([Arrive("waits", 1_000_000, 0), AdvanceWatermark(12_000_000, 0)])
+    assert stream.panes == []
+    stream.sources = (SOURCE,)
+    stream.batch([AdvanceClock(5_000_000)])
+    [(moment, *_, pane)] = stream.panes
+    assert (moment.clock_micros, pane.timing) == (0, PaneInfoTiming.ON_TIME)

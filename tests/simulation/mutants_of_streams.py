@@ -188,6 +188,20 @@ def one_source_more(seed: int) -> Program:
     return replace(program, shapes=(first, second))
 
 
+def one_source_less(seed: int) -> Program:
+    program = one_source_more(seed)
+    return replace(program, shapes=program.shapes[::-1])
+
+
+def a_table_and_another_source(seed: int) -> Program:
+    """A crash, and then a source more or less, and another watermark; a table keeps what it has."""
+    make = (one_source_more, one_source_less)[seed % 2]
+    program = make(seed // 2)
+    shapes = tuple(replace(shape, table_too=True) for shape in program.shapes)
+    lives = (Life("crash", 20.0 + seed // 2 % 80), Life(shape=1))
+    return replace(program, shapes=shapes, lives=lives)
+
+
 def two_sources_that_are_drained(seed: int) -> Program:
     drain = Life("drain", 0.3 * (seed % 12))
     kinds = ("files", "log") if seed % 2 else ("files", "files")
@@ -347,7 +361,7 @@ KNOWN = (
         "_eras_from_now_on",
         "if now_millis >= start_millis + planned * 1_000:",
         "if True:",
-        seed=147,
+        seed=24,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -625,6 +639,15 @@ OF_TABLES = (
         seed=25,
     ),
     Mutant(
+        "a micro-batch that is in the table runs again with other sources",
+        folder,
+        "_finish_written",
+        "if begun <= finished or not is_written(latest, begun):",
+        "if True:",
+        make=a_table_and_another_source,
+        seed=63,
+    ),
+    Mutant(
         "tables are written before files",
         batch_writer,
         "_in_order",
@@ -764,6 +787,15 @@ OF_SOURCES = (
         'progress["sources"][self._first]',
         make=two_sources_that_are_drained,
         seed=7,
+    ),
+    Mutant(
+        "what waits for a source that is given up waits on",
+        shard.Shard,
+        "_catch_up",
+        "yield from operator.catch_up()",
+        "yield from ()",
+        make=one_source_less,
+        seed=85,
     ),
 )
 """Breaks of what several sources have to do with each other."""

@@ -39,6 +39,7 @@ from penstock.machines.records import (
     DropReason,
     EndMicroBatch,
     Pane,
+    Played,
 )
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.lease import CheckpointTaken
@@ -217,7 +218,7 @@ class Oracle:
         """The lines of each sink: panes, late elements, and those of the parts."""
         if not (batch.has_input or batch.commands or batch.has_beat):
             return {}
-        self._use(batch.shape)
+        fired = self._use(batch.shape)
         clock_micros = self._clock_micros = max(self._clock_micros, batch.clock_micros)
         before_micros = self.watermark_micros
         elements = tuple((*parsed(line), event_time(line) * 1_000_000) for line in batch.lines)
@@ -229,7 +230,7 @@ class Oracle:
             events.append(EndMicroBatch(clock_micros))
         panes: list[tuple[str, Pane]] = []
         late: Counter[str] = Counter()
-        for played in (one for event in events for one in self._player.play(event)):
+        for played in (*fired, *(one for event in events for one in self._player.play(event))):
             if isinstance(played.emitted, Dropped):
                 self._dropped[played.emitted.reason] += played.emitted.count
                 late[late_line((played.key, played.emitted.element.value))] += 1
@@ -284,15 +285,19 @@ class Oracle:
         states = [self._states.get(label) for label in shape.kinds]
         return min(MIN_MICROS if state is None else int(state.watermark_micros) for state in states)
 
-    def _use(self, shape: Shape) -> None:
-        """Begins with other sources: for one that is new, the watermark waits; one that was given up is forgotten."""
+    def _use(self, shape: Shape) -> list[Played]:
+        """Begins with other sources: for one that is new, the watermark waits; one that was given up is forgotten.
+
+        Returns what fires because the watermark has waited for one that was given up.
+        """
         self._states = {label: state for label, state in self._states.items() if label in shape.kinds}
         least = self._least(shape)
-        if least != self.watermark_micros:
-            self.watermark_micros = least
-            self._player.set_watermark(least)
-            for part in self._parts.values():
-                part.set_watermark(least)
+        if least == self.watermark_micros:
+            return []
+        self.watermark_micros = least
+        for part in self._parts.values():
+            part.set_watermark(least)
+        return self._player.set_watermark(least)
 
     @property
     def output_micros(self) -> int:

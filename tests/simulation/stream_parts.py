@@ -24,6 +24,7 @@ from penstock.machines.records import (
     Dropped,
     DropReason,
     Pane,
+    Played,
 )
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.row_joins import JoinRows
@@ -62,12 +63,15 @@ class Moment:
 
 
 class PlayerThatGoesBack(Player):
-    """A player whose watermark may be set to an earlier time: a source was added."""
+    """A player whose watermark may also be set to an earlier time: a source was added."""
 
-    def set_watermark(self, micros: int) -> None:
-        """Sets it; what is due by it fires with the next one."""
+    def set_watermark(self, micros: int) -> list[Played]:
+        """Sets it before a micro-batch, and gives what is due by it."""
+        if micros > self._times.horizon_micros:
+            return self.play(AdvanceWatermark(micros))
         name = "expiry_micros" if self.mode == "micro_batch" else "watermark_micros"
         self._times = self._times._replace(**{name: micros})
+        return []
 
 
 @dataclass
@@ -330,6 +334,7 @@ class _Grouped(Part):
     def __init__(self, windowing: beam.Windowing) -> None:
         super().__init__()
         self._player = PlayerThatGoesBack(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
+        self._fired: list[Played] = []  # Before the next micro-batch.
 
     def grouped(
         self, elements: Iterable[tuple[str, int, int]], watermark_micros: int, now: Moment
@@ -340,7 +345,8 @@ class _Grouped(Part):
         if now.has_beat:
             events.append(AdvanceClock(now.clock_micros))
         panes = []
-        for played in (one for event in events for one in self._player.play(event)):
+        fired, self._fired = self._fired, []
+        for played in (*fired, *(one for event in events for one in self._player.play(event))):
             if isinstance(played.emitted, Dropped):
                 self.dropped[played.emitted.reason] += played.emitted.count
             else:
@@ -357,7 +363,7 @@ class Changed(_Grouped):
 
     def set_watermark(self, micros: int) -> None:
         """It has the input of the program's own grouping."""
-        self._player.set_watermark(micros)
+        self._fired = self._player.set_watermark(micros)
 
     def __init__(self) -> None:
         super().__init__(beam.Windowing(WINDOWS, EARLY, _RETRACTING))

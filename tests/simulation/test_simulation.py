@@ -17,6 +17,7 @@ from mutants_of_streams import (
     ORDER,
     Mutant,
     a_table_and_a_driver_that_stands_still,
+    a_table_and_another_source,
     a_table_and_another_watermark,
     one_source_more,
 )
@@ -76,7 +77,10 @@ def test_a_break_is_found_without_knowing_the_seed(mutant: Mutant) -> None:
         assert any(failure_of(seed, mutant.make(seed)) is not None for seed in range(BOUND))
 
 
-@pytest.mark.parametrize("make", [a_table_and_another_watermark, a_table_and_a_driver_that_stands_still])
+@pytest.mark.parametrize(
+    "make",
+    [a_table_and_another_watermark, a_table_and_another_source, a_table_and_a_driver_that_stands_still],
+)
 def test_a_table_has_each_row_once_wherever_a_program_is_cut_off_and_changed(make: Any) -> None:
     failures = [failure for seed in range(160) if (failure := failure_of(seed, make(seed))) is not None]
     assert not failures, f"\n{failures[0]}"

@@ -46,6 +46,10 @@ class Operator:
         """A watermark has moved: `times` tells where it is."""
         raise NotImplementedError
 
+    def catch_up(self) -> Records:
+        """A micro-batch begins, and `times` may tell more than at the end of the last one."""
+        return iter(())
+
     def advance_clock(self) -> Records:
         return iter(())
 
@@ -99,6 +103,9 @@ class GroupingOperator(Operator):
     def advance_watermark(self) -> Records:
         if self.times.watermark_micros > MIN_MICROS:
             self._record_watermark(self.times.watermark_micros)
+        return self._give(self.keys.advance_watermark(self.times))
+
+    def catch_up(self) -> Records:
         return self._give(self.keys.advance_watermark(self.times))
 
     def advance_clock(self) -> Records:

@@ -41,6 +41,8 @@ class Shard:
             operator.times = self._with_watermark(operator, Times(clock_micros=self.header.clock_micros))
 
     def run(self, inbox: Inbox) -> Records:
+        if inbox.logical_times and self.header.last is not None:
+            yield from self._catch_up(inbox.logical_times[0])
         for logical_time in inbox.logical_times:
             self.header.last = logical_time
             yield from self._clock_before(logical_time)
@@ -106,6 +108,13 @@ class Shard:
 
     def _watermark_of(self, watermark_input: WatermarkInput) -> int:
         return self.header.watermark_of(watermark_input.origin, watermark_input.producers)
+
+    def _catch_up(self, logical_time: LogicalTime) -> Records:
+        """Fires what the watermark has passed since the last micro-batch: it moves on if a source is given up."""
+        self.outbox.now = LogicalTime(logical_time.step, self.header.clock_micros)
+        for operator in self.operators.values():
+            yield from operator.catch_up()
+        yield from self.end_bundle()
 
     def _clock_before(self, logical_time: LogicalTime) -> Records:
         """Fires what is due by the clock before a logical time, each at a logical time of its own."""
