@@ -17,7 +17,7 @@ from unittest import mock
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
-from penstock.transforms import row_joins
+from penstock.transforms import row_joins, validity
 from penstock_spark.checkpoints import eras, folder, lease, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors, postgres
@@ -134,6 +134,14 @@ def a_state(seed: int) -> Program:
 
 def a_join(seed: int) -> Program:
     return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("full",)),), lives=(END,))
+
+
+def a_join_by_a_condition(seed: int) -> Program:
+    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("near",)),), lives=(END,))
+
+
+def a_join_by_validity(seed: int) -> Program:
+    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("valid",)),), lives=(END,))
 
 
 def a_join_of_sums(seed: int) -> Program:
@@ -883,6 +891,38 @@ OF_JOINS = (
         "pass",
         make=a_join,
         seed=20,
+    ),
+    Mutant(
+        "a row that has another match is without a match",
+        row_joins.JoinFn,
+        "_effect_of_matching",
+        "if not any(self._match(side, each, one) for each in _rows_in(own))",
+        "",
+        make=a_join_by_a_condition,
+    ),
+    Mutant(
+        "a pair has the event time of the row that came last",
+        row_joins,
+        "_pair",
+        "max(micros, other_micros)",
+        "micros",
+        make=a_join_by_a_condition,
+    ),
+    Mutant(
+        "rows also keep the value that was valid when they came",
+        validity,
+        "difference",
+        "return _without(before, after),",
+        "return [],",
+        make=a_join_by_validity,
+    ),
+    Mutant(
+        "a value is not valid yet at its own event time",
+        validity,
+        "matched",
+        "row[0] < valid[0].start",
+        "row[0] <= valid[0].start",
+        make=a_join_by_validity,
     ),
 )
 """Breaks of joins of rows."""

@@ -30,6 +30,7 @@ from penstock.transforms.changelog import Changelog
 from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, DefaultTrigger
 from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
+from penstock.transforms.validity import ValidityJoin
 from penstock.transforms.window import FixedWindows
 from penstock.windows.timeutil import TimeDomain
 
@@ -94,6 +95,11 @@ class Part:
 def start_of(micros: int) -> int:
     """The window of an event time: its beginning, in seconds after the start."""
     return (micros - START_MICROS) // (SIZE * 1_000_000) * SIZE
+
+
+def _second(micros: int) -> int:
+    """An event time, in seconds after the start."""
+    return (micros - START_MICROS) // 1_000_000
 
 
 def _end_micros(start: int) -> int:
@@ -222,6 +228,26 @@ def row_line(change: tuple[Any, tuple[str, Any]], window: Any = beam.DoFn.Window
     return f"{kind.name} {key} {rows} {_seconds(window)}"
 
 
+def timed_row_line(
+    change: tuple[Any, tuple[str, Any]],
+    at: Any = beam.DoFn.TimestampParam,
+    window: Any = beam.DoFn.WindowParam,
+) -> str:
+    """A change of a join, with the event time of its row."""
+    kind, (key, rows) = change
+    return f"{kind.name} {key} {rows} at {_second(at.micros)} {_seconds(window)}"
+
+
+def are_near(left: int, right: int) -> bool:
+    """The condition of a join."""
+    return abs(left - right) == 1
+
+
+def with_time(pair: tuple[str, int], at: Any = beam.DoFn.TimestampParam) -> tuple[str, int]:
+    """Its event time as the value of a key: values of one time are the same, in whatever order they come."""
+    return pair[0], _second(at.micros)
+
+
 def net_of(lines: Mapping[str, int]) -> Counter[str]:
     """What changes come to, in whatever order they come: rows that are there more often, or less often."""
     found: Counter[str] = Counter()
@@ -235,7 +261,7 @@ def net_of(lines: Mapping[str, int]) -> Counter[str]:
 class RowJoined(Part):
     """A relation of pairs, computed anew from all rows of a key and window."""
 
-    rows: dict[tuple[str, int], list[list[int]]] = field(default_factory=dict)
+    rows: dict[tuple[str, int], list[list[Any]]] = field(default_factory=dict)
 
     def play(self, now: Moment) -> Counter[str]:
         before = {place: self.result(*sides) for place, sides in self.rows.items()}
@@ -245,7 +271,7 @@ class RowJoined(Part):
                 self.dropped[DropReason.EXPIRED] += 1
                 continue
             sides = self.rows.setdefault((key, start), [[], []])
-            sides[1 - value % 2].append(value)
+            sides[1 - value % 2].append(self.row(value, _second(micros)))
         found: Counter[str] = Counter()
         for (key, start), sides in self.rows.items():
             after, earlier = self.result(*sides), before.get((key, start), Counter[Any]())
@@ -256,7 +282,11 @@ class RowJoined(Part):
             found.update({f"INSERT {key} {row} {start}": count for row, count in last.items()})
         return found
 
-    def result(self, lefts: list[int], rights: list[int]) -> Counter[Any]:
+    def row(self, value: int, second: int) -> Any:
+        """What counts of a row."""
+        return value
+
+    def result(self, lefts: list[Any], rights: list[Any]) -> Counter[Any]:
         """The rows that are there while the window lasts."""
         pairs = Counter((left, right) for left in lefts for right in rights)
         alone: Counter[Any] = Counter()
@@ -295,14 +325,55 @@ class JoinedAtEnd(RowJoined):
         return Counter() if rights else Counter((left, None) for left in lefts)
 
 
-_JOINS = {
+class Near(RowJoined):
+    """Pairs that fulfil the condition, and rows of both sides that are in none."""
+
+    def row(self, value: int, second: int) -> Any:
+        return value, second
+
+    def result(self, lefts: list[Any], rights: list[Any]) -> Counter[Any]:
+        found: Counter[Any] = Counter()
+        for left, at in lefts:
+            matches = [(right, other) for right, other in rights if are_near(left, right)]
+            found.update(f"{(left, right)} at {max(at, other)}" for right, other in matches)
+            if not matches:
+                found[f"{(left, None)} at {at}"] += 1
+        for right, at in rights:
+            if not any(are_near(left, right) for left, _ in lefts):
+                found[f"{(None, right)} at {at}"] += 1
+        return found
+
+
+class ValidThen(RowJoined):
+    """Each left row with the time of the last right one at or before its event time."""
+
+    def row(self, value: int, second: int) -> Any:
+        return value, second
+
+    def result(self, lefts: list[Any], rights: list[Any]) -> Counter[Any]:
+        found: Counter[Any] = Counter()
+        for left, at in lefts:
+            times = [time for _, time in rights if time <= at]
+            found[f"{(left, max(times, default=None))} at {at}"] += 1
+        return found
+
+
+_JOINS: dict[str, Any] = {
     "full": JoinRows("full"),
     "semi": JoinRows("semi"),
     "anti": JoinRows("left_anti"),
     "closing": JoinRows("left", unjoined="at_end"),
     "corrected": JoinRows("left"),
+    "near": JoinRows("full", matching=are_near),
+    "valid": ValidityJoin("left"),
 }
-"""Joins of odd rows with even ones; for ``corrected``, of sums that are told early with even rows."""
+"""Joins of odd rows with even ones; for ``corrected``, of sums that are told early with even rows.
+
+For ``valid``, the values of even rows are their event times.
+"""
+
+_TIMED = ("near", "valid")
+"""The joins whose rows are shown with their event times."""
 
 NET = frozenset(_JOINS)
 """The parts whose lines are changes in any order: only what they come to is certain."""
@@ -441,8 +512,13 @@ ORACLES: Mapping[str, type[Part]] = {
     "anti": Unmatched,
     "closing": JoinedAtEnd,
     "corrected": Corrected,
+    "near": Near,
+    "valid": ValidThen,
 }
 """The oracle of each part."""
+
+OTHERWISE = {"full": "near", "semi": "valid"}
+"""What half of the programs do in the place of a part."""
 
 DEEP = {"sided", "totals", "corrected"}
 """The parts whose steps with state wait for other groupings of theirs: sources do not come and go beneath them."""
@@ -476,8 +552,14 @@ def lines_of(part: str, pairs: Any, panes: Any) -> Any:
             if part == "corrected":
                 early = beam.WindowInto(WINDOWS, trigger=EARLY, accumulation_mode=_RETRACTING)
                 odd = pairs | f"{part} early" >> early | f"{part} sum" >> beam.CombinePerKey(sum)
+            if part == "valid":
+                even = even | f"{part} time" >> beam.Map(with_time)
             rows = (odd, even) | f"{part} rows" >> _JOINS[part]
-            return rows | f"{part} changes" >> Changelog() | f"{part} line" >> beam.Map(row_line)
+            return (
+                rows
+                | f"{part} changes" >> Changelog()
+                | f"{part} line" >> beam.Map(timed_row_line if part in _TIMED else row_line)
+            )
         case "changes":
             windows = beam.WindowInto(WINDOWS, trigger=EARLY, accumulation_mode=_RETRACTING)
             sums = pairs | "ChangeWindows" >> windows | "ChangedSum" >> beam.CombinePerKey(sum)

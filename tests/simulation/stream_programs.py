@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from simulated_database import URL
 from simulated_log import Records
 from simulated_world import START_MICROS
-from stream_parts import DEEP, MOVABLE, ORACLES, lines_of
+from stream_parts import DEEP, MOVABLE, ORACLES, OTHERWISE, lines_of
 
 import penstock as beam
 from penstock.io import ForEachBatch, ReadFromSource
@@ -268,6 +268,7 @@ def random_shape(at: Random) -> Shape:
     source = of_ends.choice(("files", "files", "log"))
     more = random_more(of_more, source) if of_more.random() < 0.3 else ""
     has_log = "log" in (source, more)
+    parts = random_parts(of_parts, grouping, windows) if mode == "streaming" else ()
     return Shape(
         source=source,
         more=more,
@@ -297,16 +298,21 @@ def random_shape(at: Random) -> Shape:
         without=tuple(
             name for name in ("early_combining", "window_columns", "inline_sinks") if at.random() < 0.2
         ),
-        parts=tuple(
-            part
-            for part in ORACLES
-            if of_parts.random() < 0.15
-            and grouping != "none"
-            and mode == "streaming"
-            # The panes of the global window have no time of their own.
-            and (part != "totals" or windows != "global")
-        ),
+        parts=parts,
     )
+
+
+def random_parts(at: Random, grouping: str, windows: str) -> tuple[str, ...]:
+    parts = [
+        part
+        for part in ORACLES
+        if part not in OTHERWISE.values()
+        and at.random() < 0.15
+        and grouping != "none"
+        # The panes of the global window have no time of their own.
+        and (part != "totals" or windows != "global")
+    ]
+    return tuple(OTHERWISE[part] if part in OTHERWISE and at.random() < 0.5 else part for part in parts)
 
 
 def random_more(at: Random, source: str) -> str:
