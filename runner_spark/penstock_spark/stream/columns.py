@@ -128,8 +128,9 @@ class Columns:
         """Never called: if micro-batches are rounds, each key has a machine."""
         raise AssertionError("columns have no rounds")
 
-    def next_clock_alarm(self) -> int | None:
-        entries, unread = self._due[CLOCK], self._unread.get(CLOCK)
+    def next_alarm(self, domain: Domain) -> int | None:
+        """A time before which nothing is due; None if nothing ever is."""
+        entries, unread = self._due[domain], self._unread.get(domain)
         known = entries[0][0] if entries else NOTHING
         micros = known if unread is None else min(known, unread.earliest())
         return None if micros == NOTHING else micros

@@ -156,9 +156,10 @@ class KeyTable:
             yield live.key, self.machine.end_micro_batch(live.state, times)
             self._unnoted[name] = live
 
-    def next_clock_alarm(self) -> int | None:
+    def next_alarm(self, domain: Domain) -> int | None:
+        """A time before which nothing is due; None if nothing ever is."""
         self._note_all()
-        unread, due, pages = self._unread.get(CLOCK), self._due.get(CLOCK), self._due_pages.get(CLOCK)
+        unread, due, pages = self._unread.get(domain), self._due.get(domain), self._due_pages.get(domain)
         known = (
             None if due is None else due.first(),
             None if unread is None else unread.earliest(),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from penstock.machines.recorder import At, Recorder
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Pane, Times
 from penstock.machines.tally import Tallier
+from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.arrivals import arrive, elements_of
 from penstock_spark.stream.columns import Columns
@@ -46,9 +47,9 @@ class Operator:
         """A watermark has moved: `times` tells where it is."""
         raise NotImplementedError
 
-    def catch_up(self) -> Records:
-        """A micro-batch begins, and `times` may tell more than at the end of the last one."""
-        return iter(())
+    def is_behind(self) -> bool:
+        """Whether something may wait although `times` says that it is due."""
+        raise NotImplementedError
 
     def advance_clock(self) -> Records:
         return iter(())
@@ -105,8 +106,9 @@ class GroupingOperator(Operator):
             self._record_watermark(self.times.watermark_micros)
         return self._give(self.keys.advance_watermark(self.times))
 
-    def catch_up(self) -> Records:
-        return self._give(self.keys.advance_watermark(self.times))
+    def is_behind(self) -> bool:
+        alarm = self.keys.next_alarm(WATERMARK)
+        return alarm is not None and alarm <= self.times.horizon_micros
 
     def advance_clock(self) -> Records:
         return self._give(self.keys.advance_clock(self.times))
@@ -118,7 +120,7 @@ class GroupingOperator(Operator):
         self._record_watermark(MIN_MICROS)
 
     def next_clock_alarm(self) -> int | None:
-        return self.keys.next_clock_alarm()
+        return self.keys.next_alarm(CLOCK)
 
     def hold_micros(self) -> int | None:
         return self.keys.hold_micros()

@@ -41,7 +41,7 @@ class Shard:
             operator.times = self._with_watermark(operator, Times(clock_micros=self.header.clock_micros))
 
     def run(self, inbox: Inbox) -> Records:
-        if inbox.logical_times and self.header.last is not None:
+        if inbox.logical_times:
             yield from self._catch_up(inbox.logical_times[0])
         for logical_time in inbox.logical_times:
             self.header.last = logical_time
@@ -111,9 +111,12 @@ class Shard:
 
     def _catch_up(self, logical_time: LogicalTime) -> Records:
         """Fires what the watermark has passed since the last micro-batch: it moves on if a source is given up."""
+        behind = [operator for operator in self.operators.values() if operator.is_behind()]
+        if not behind:
+            return
         self.outbox.now = LogicalTime(logical_time.step, self.header.clock_micros)
-        for operator in self.operators.values():
-            yield from operator.catch_up()
+        for operator in behind:
+            yield from operator.advance_watermark()
         yield from self.end_bundle()
 
     def _clock_before(self, logical_time: LogicalTime) -> Records:

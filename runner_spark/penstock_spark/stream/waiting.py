@@ -102,6 +102,10 @@ class WaitingOperator(Operator):
     def advance_watermark(self) -> Records:
         return self._settle()
 
+    def is_behind(self) -> bool:
+        machine, state = self._machine, self._state
+        return any(not machine.missing(state, window, self.times) for window in state.waiting)
+
     def _settle(self) -> Records:
         """Processes elements whose side inputs are ready now, and deletes what no element will see."""
         yield from self._release()

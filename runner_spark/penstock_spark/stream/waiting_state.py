@@ -52,6 +52,9 @@ class WaitingGrouping(WaitingOperator):
         yield from self._settle()
         yield from self._keyed().advance_watermark()
 
+    def is_behind(self) -> bool:
+        return super().is_behind() or self._keyed().is_behind()
+
     def advance_clock(self) -> Records:
         return self._keyed().advance_clock()
 
