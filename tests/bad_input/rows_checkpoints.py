@@ -55,7 +55,7 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                ValueError: plan.json is not the plan of a checkpoint (clock, heartbeat, id, folder, sources, levels, steps, sinks, dropped, shards, since, planned)
+                ValueError: plan.json is not the plan of a checkpoint (clock, heartbeat, id, folder, sources, levels, steps, sinks, dropped, shards, parallelism, since, inputs, planned)
                   in file:///data/state
                   hint: restore the file, or start again in another folder
                 """,
