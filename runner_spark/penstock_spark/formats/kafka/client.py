@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
-import time
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from penstock.base import clock
 from penstock.error import RunnerError, refusal
 
 _LOGGER = logging.getLogger("penstock_spark.kafka")
@@ -105,7 +105,7 @@ def leave(*clients: Any) -> None:
 
 def _hold(clients: Any) -> None:
     """Holds clients for so long that nobody else does."""
-    time.sleep(_FAREWELL_SECONDS)
+    clock.sleep(_FAREWELL_SECONDS)
 
 
 def asked(
