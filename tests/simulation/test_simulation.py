@@ -24,8 +24,8 @@ from shrinking import Failure, failure_of, shrunk
 from simulated_drivers import Simulation
 from stream_programs import random_program
 
-USUAL, LONG = 4_000, 10_000
-"""How many programs always run, and how many with ``soak``: each takes about 35 ms."""
+USUAL, LONG = 10_000, 20_000
+"""How many programs always run, and how many with ``soak``: each takes about 50 ms of a processor."""
 
 BOUND = 2_000
 """Each break is found by so many programs at most."""
