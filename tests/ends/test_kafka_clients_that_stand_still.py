@@ -69,17 +69,9 @@ def test_another_producer_writes_what_is_not_written(tansu: Tansu, caplog: pytes
         committed.append(commit(seconds))
         stand_still()
 
-    begin, produce, send = (
-        getattr(producer.client, name)
-        for name in ("begin_transaction", "produce", "send_offsets_to_transaction")
-    )
-    producer.client = SimpleNamespace(
-        begin_transaction=begin,
-        produce=produce,
-        poll=producer.client.poll,
-        send_offsets_to_transaction=send,
-        commit_transaction=commit_and_stand_still,
-    )
+    names = ("begin_transaction", "produce", "poll", "send_offsets_to_transaction")
+    as_before = {name: getattr(producer.client, name) for name in names}
+    producer.client = SimpleNamespace(**as_before, commit_transaction=commit_and_stand_still)
     with caplog.at_level(logging.WARNING):
         assert write(1) == 0
     assert (committed, caplog.text.count("new clients replace those")) == ([None], 1)

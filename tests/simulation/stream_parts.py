@@ -325,11 +325,15 @@ class JoinedAtEnd(RowJoined):
         return Counter() if rights else Counter((left, None) for left in lefts)
 
 
-class Near(RowJoined):
-    """Pairs that fulfil the condition, and rows of both sides that are in none."""
+class JoinedWithTimes(RowJoined):
+    """A relation in which the event times of rows count, too."""
 
     def row(self, value: int, second: int) -> Any:
         return value, second
+
+
+class Near(JoinedWithTimes):
+    """Pairs that fulfil the condition, and rows of both sides that are in none."""
 
     def result(self, lefts: list[Any], rights: list[Any]) -> Counter[Any]:
         found: Counter[Any] = Counter()
@@ -344,11 +348,8 @@ class Near(RowJoined):
         return found
 
 
-class ValidThen(RowJoined):
+class ValidThen(JoinedWithTimes):
     """Each left row with the time of the last right one at or before its event time."""
-
-    def row(self, value: int, second: int) -> Any:
-        return value, second
 
     def result(self, lefts: list[Any], rights: list[Any]) -> Counter[Any]:
         found: Counter[Any] = Counter()

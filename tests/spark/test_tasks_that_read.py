@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark import TaskContext
 
 import penstock as beam
 from penstock.io import WriteToText
 from penstock.options.pipeline_options import PipelineOptions
+from penstock_spark.session.parallelism import PARALLELISM
 
 FILES = 8
-PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 
 
 def with_its_task(name: str) -> str:
@@ -50,9 +49,7 @@ def tasks_of(tmp_path: Path, round_: int, *options: str) -> int:
     return len({*found})
 
 
-def test_a_stream_that_goes_on_reads_in_as_many_tasks_as_before(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_that_goes_on_reads_in_as_many_tasks_as_before(spark: Any, tmp_path: Path) -> None:
     try:
         spark.conf.set(PARALLELISM, str(FILES))
         assert tasks_of(tmp_path, 1) == FILES

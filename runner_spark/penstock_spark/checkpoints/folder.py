@@ -346,13 +346,14 @@ def _continued(
     dropped = sorted({*old["dropped"], *comparison.dropped})
     kept = {name: old[name] for name in ("since", "id", "folder", "inputs", "planned")}
     plan = {**signature, "dropped": dropped, **kept}
-    if not must_rewrite(old, plan):
-        # A micro-batch that comes again is read in the same tasks. If those of a driver that stood still go on with it
-        # as well, they store what is there already.
+    is_rewritten = must_rewrite(old, plan)
+    if not is_rewritten:
+        # A micro-batch that comes again is read in the same tasks. So if a driver has stood still, and its tasks go on
+        # with it as well, they store what is there already.
         plan["parallelism"] = old["parallelism"]
     if plan != old:
         plan["since"] = _last(place, old["folder"], "commits") + 1
-    if must_rewrite(old, plan):
+    if is_rewritten:
         plan = _with_new_folder(place, plan, latest, claim)
     # A plan that failed may have written something.
     new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]

@@ -24,7 +24,7 @@ def address(label: str, side: int | None) -> str:
 class SpreadWriter(Node):
     """Puts elements into the messages of all shards, or deals them out, beginning with the shard `first`.
 
-    The number of an element among those of its task decides where it goes, and not the batch that it comes in.
+    Where an element goes depends on how many its task has pushed before it, and not on the batch that it comes in.
     """
 
     def __init__(self, spec: SpreadWriterSpec, outbox: Outbox, first: int) -> None:

@@ -146,12 +146,9 @@ class StreamStage(Stage):
         return [step for step in steps if step.signature.finish_bundle is not None]
 
     def _exhaust(self, records: Records) -> None:
-        # Without a block of `_named`, since this is called for each element.
-        try:
+        with self._named():
             for _ in records:
                 raise AssertionError("a step of a level gave rows")
-        except LEAVING as error:
-            step_failed(error, self.where_now())
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -287,11 +287,9 @@ def _in_transaction(writing: _Writing, producer: _Producer, pages: list[bytes]) 
         written = sum(producer.send(loads(page)) for page in pages)
         mark = package.TopicPartition(sink.topic, 0, writing.batch + 1)
         group = _group(sink, producer.name).consumer_group_metadata()
-        for end in (
-            partial(producer.client.send_offsets_to_transaction, [mark], group, _TRANSACTION_SECONDS),
-            partial(producer.client.commit_transaction, _TRANSACTION_SECONDS),
-        ):
-            in_time(end, _TRANSACTION_SECONDS)
+        send = partial(producer.client.send_offsets_to_transaction, [mark], group, _TRANSACTION_SECONDS)
+        in_time(send, _TRANSACTION_SECONDS)
+        in_time(partial(producer.client.commit_transaction, _TRANSACTION_SECONDS), _TRANSACTION_SECONDS)
         producer.check()
     except package.KafkaException as error:
         producer.drop()

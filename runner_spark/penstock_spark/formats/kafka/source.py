@@ -7,7 +7,7 @@ import importlib.util
 import io
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -135,7 +135,7 @@ class Topics(NumberedSource[Any]):
                     _forget(consumer)
                     consumer = self._consumer()
                     consumer.assign([topic_partition(piece.partition, at)])
-                    continue
+                    messages = []
                 events = [message for message in messages if message.error() is not None]
                 records = [message for message in messages if message.error() is None] if events else messages
                 if records:
@@ -156,13 +156,7 @@ class Topics(NumberedSource[Any]):
         if self._planner is None:
             self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
         commit = partial(self._planner.commit, offsets=offsets, asynchronous=False)
-        what = f"the offsets of {self.describe()} cannot be committed"
-        try:
-            asked(commit, what, self._brokers, _COMMIT_SECONDS)
-        except StandsStill:
-            leave(self._planner)
-            self._planner = None
-            raise
+        self._asked(commit, f"the offsets of {self.describe()} cannot be committed", _COMMIT_SECONDS)
 
     def close(self) -> None:
         if self._planner is not None:
@@ -259,11 +253,15 @@ class Topics(NumberedSource[Any]):
         if self._admin is None:
             config = {name: value for name, value in self._source.config.items() if name not in _OF_CONSUMERS}
             self._admin = make("AdminClient", config)
+        return self._asked(partial(question, self._admin), what, REQUEST_SECONDS)
+
+    def _asked(self, question: Callable[[], Any], what: str, seconds: float) -> Any:
+        """The brokers' answer; if a client stands still, the next question goes to new ones."""
         try:
-            return asked(partial(question, self._admin), what, self._brokers)
+            return asked(question, what, self._brokers, seconds)
         except StandsStill:
-            leave(self._admin)
-            self._admin = None
+            leave(self._admin, self._planner)
+            self._admin = self._planner = None
             raise
 
     # Reading, in tasks
