@@ -18,6 +18,7 @@ from penstock.machines.records import (
     Signal,
 )
 from penstock.machines.tally import Tallier
+from penstock.machines.trigger_machine import WATERMARK
 from penstock.machines.window_columns import ColumnMachine
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.grouping_state import keys_of
@@ -76,7 +77,7 @@ class Stream:
         columns: The same grouping as a machine of windows in columns, which then does the work.
 
     Attributes:
-        sources: The labels of the sources on whose watermarks it depends.
+        lag_micros: How far each source's watermark is behind the events', by label; None if it has none yet.
         outputs: Where the watermark of each shard's output was after each micro-batch.
     """
 
@@ -89,7 +90,7 @@ class Stream:
     ) -> None:
         self.machine = machine
         self.working = columns or machine
-        self.sources = (SOURCE,)
+        self.lag_micros: dict[str, int | None] = {SOURCE: 0}
         self.outputs: list[int] = []
         self.shards = shards
         self.micro_batch = micro_batch
@@ -109,7 +110,7 @@ class Stream:
             outbox = Outbox((1, number), self.shards, [2])
             notes = header.notes.setdefault(GROUPING, PageNotes())
             table = GroupingOperator(
-                tuple(WatermarkInput(source, 1) for source in self.sources),
+                tuple(WatermarkInput(source, 1) for source in self.lag_micros),
                 (2,),
                 outbox,
                 keys_of(self.working, self.stores[number], notes, self.shards),
@@ -140,18 +141,22 @@ class Stream:
             moment = LogicalTime(self.step, self.clock_micros)
             for message in messages:
                 message.timeline.append(moment)
-                message.watermark_updates.append(WatermarkUpdate(moment, SOURCE, 0, MAX_MICROS))
+                message.watermark_updates += [
+                    WatermarkUpdate(moment, source, 0, MAX_MICROS) for source in self.lag_micros
+                ]
         return messages
 
     def _add(self, message: Message, moment: LogicalTime, event: Event) -> None:
         message.timeline.append(moment)
         match event:
             case AdvanceWatermark(micros):
-                message.watermark_updates.append(WatermarkUpdate(moment, SOURCE, 0, micros))
-                for percentile, ahead_micros in event.percentile_micros.items():
-                    message.watermark_updates.append(
-                        WatermarkUpdate(moment, SOURCE, 0, ahead_micros, percentile)
-                    )
+                levels = {WATERMARK: micros, **event.percentile_micros}
+                message.watermark_updates += [
+                    WatermarkUpdate(moment, source, 0, ahead_micros - lag_micros, percentile)
+                    for source, lag_micros in self.lag_micros.items()
+                    if lag_micros is not None
+                    for percentile, ahead_micros in levels.items()
+                ]
             case AdvanceClock():
                 message.ends.add(moment)
             case Signal(name):

@@ -11,6 +11,7 @@ import test_order_in_ticks as ticks
 import test_splittable_streams as restrictions
 import test_waiting_state as waiting_state
 import toy_query
+from shard_streams import DictStore
 from toy_query import ToyQuery
 from waiting_streams import MINUTES, SECOND, at, built, streams
 
@@ -20,8 +21,10 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsList, AsSingleton
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
-from penstock.transforms.window import FixedWindows, Sessions
+from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions
 from penstock_spark.stream import merged_headers, moved_pages
+from penstock_spark.stream.column_pages import ColumnPage, page_of, stored_column
+from penstock_spark.stream.moved_pages import Assembly, Piece
 
 COUNTS = (1, 2, 3, 5)
 
@@ -225,3 +228,28 @@ def test_the_law_finds_a_mutant(mutant: str, monkeypatch: pytest.MonkeyPatch) ->
         return given != whole
 
     assert any(map(is_found, range(5)))
+
+
+def test_a_window_that_is_open_again_has_still_ended_for_the_keys_of_pages_for_which_nothing_came() -> None:
+    """Their page says that the window has ended, and the other page that it has not."""
+    window, cell = IntervalWindow(0, 10), (1, 0, None, 1, 1)
+    expires_micros = 17_000_000
+    ended, again, new = ({f"s{name}{number}".encode() for number in range(20)} for name in "abc")
+    untouched = ColumnPage({window: stored_column(dict.fromkeys(ended, cell), {}, expires_micros)})
+    cells = dict.fromkeys(again | new, cell)
+    touched = ColumnPage({window: stored_column(cells, {}, window.end_micros, again)})
+    for pages in ((untouched, touched), (touched, untouched)):
+        store = DictStore()
+        assembly = Assembly(lambda _, store=store: store, 1)  # type: ignore[misc]
+        for page in pages:
+            assembly.add(Piece("Sums", page.encoded()[0]))
+        assembly.finish({})
+        found = [page_of(encoded)[window] for encoded in store.pages.values()]
+        opened = [stored.opened() for stored in found]
+        assert {name for content in opened for name in content.cells} == ended | again | new
+        assert {
+            name
+            for stored, content in zip(found, opened, strict=True)
+            for name in (content.cells if stored.has_ended(window) else content.ended)
+        } == ended | again
+        assert any(content.ended & ended and content.cells.keys() & new for content in opened)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from generated_events import random_case
-from shard_streams import SOURCE, Stream
+from shard_streams import Stream
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
@@ -116,10 +116,10 @@ def test_what_has_waited_for_a_source_fires_first_when_the_source_is_given_up(in
     columns = machine_for(windowing, None, False) if in_columns else None
     assert isinstance(columns, ColumnMachine) is in_columns
     stream = Stream(GroupingMachine(windowing), shards=1, columns=columns)
-    stream.sources = (SOURCE, "another one")
+    stream.lag_micros["another one"] = None
     stream.batch([Arrive("waits", 1_000_000, 0), AdvanceWatermark(12_000_000, 0)])
     assert stream.panes == []
-    stream.sources = (SOURCE,)
+    del stream.lag_micros["another one"]
     stream.batch([AdvanceClock(5_000_000)])
     [(moment, *_, pane)] = stream.panes
     assert (moment.clock_micros, pane.timing) == (0, PaneInfoTiming.ON_TIME)

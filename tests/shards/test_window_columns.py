@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from generated import FIXED, FOREVER, Largest, Listing, Sum, random_windowing
 from generated_events import SECOND, random_events
-from shard_streams import GROUPING, Stream
+from shard_streams import GROUPING, SOURCE, Stream
 from test_combining import CombinedStream
 from test_shards import cuts
 from toy_query import ToyQuery
@@ -37,7 +37,8 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.stream import column_pages, columns
+from penstock_spark.stream import column_pages
+from penstock_spark.stream.column_pages import StoredColumn
 from penstock_spark.stream.grouping_state import machine_for
 from penstock_spark.stream.header import Header
 
@@ -132,6 +133,44 @@ def test_elements_that_come_combined_give_what_machines_give(seed: int) -> None:
     assert by_window.outputs == by_key.outputs
 
 
+def watermarks_go_back(random: Random, number: int) -> dict[str, int | None]:
+    """The sources of the third and of the sixth micro-batch, and of those after them: each has one more."""
+    lags = [0, random.randint(1, 20) * SECOND, random.randint(10, 40) * SECOND]
+    sources = [SOURCE, "second", "third"][: 1 + (number >= 2) + (number >= 5)]
+    return dict(zip(sources, lags, strict=False))
+
+
+@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("combined", [False, True])
+def test_a_window_that_has_ended_and_is_open_again_gives_what_machines_give(
+    seed: int, combined: bool
+) -> None:
+    """A source is added, whose watermark is earlier: windows of both are in the same pages."""
+    random = Random(seed)
+    quiet = (QUIET_EARLY, QUIET_LATE) if combined else (EARLY, LATE)
+    windowing, combine = random_grouping(random, random_trigger(random, *quiet))
+    windowing = replace(windowing, allowed_lateness=random.choice((4, 15, 40)))
+    machine, events = GroupingMachine(windowing, combine), numbered(random_events(random, 120))
+    cut = [events[start : start + 12] for start in range(0, len(events), 12)]
+    streams = []
+    for kept in (None, columns_of(windowing, combine)):
+        stream = (
+            CombinedStream(machine, combine, Random(seed), columns=kept)
+            if combined
+            else Stream(machine, 2, columns=kept)
+        )
+        sources = Random(seed)
+        for number, some in enumerate(cut):
+            stream.lag_micros = watermarks_go_back(sources, number)
+            stream.batch(list(some))
+        stream.batch([], ends=True)
+        streams.append(stream)
+    by_key, by_window = streams
+    told = together if combined else in_order
+    assert told(by_window) == told(by_key), windowing
+    assert by_window.outputs == by_key.outputs
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_what_the_view_of_a_run_counts_is_what_comes_out(seed: int) -> None:
     random = Random(seed)
@@ -204,9 +243,9 @@ def test_pages_that_split_lose_nothing(keys: list[Any], monkeypatch: pytest.Monk
 def test_windows_for_which_nothing_comes_are_left_as_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream(GroupingMachine(FIRING), 1, columns=columns_of(FIRING, None))
     stream.batch([Arrive(1, 10 * number * SECOND, 0, "key") for number in range(50)])
-    read: list[bytes] = []
-    cells_of = columns.cells_of
-    monkeypatch.setattr(columns, "cells_of", lambda content: (read.append(content), cells_of(content))[1])
+    read: list[StoredColumn] = []
+    opened = StoredColumn.opened
+    monkeypatch.setattr(StoredColumn, "opened", lambda stored: (read.append(stored), opened(stored))[1])
     stream.batch([Arrive(2, 33 * SECOND, 0, "key")])
     assert len(read) == 1
 

@@ -208,7 +208,7 @@ def state_that_is_divided(seed: int) -> Program:
 def one_source_more(seed: int) -> Program:
     program = _written_anew(seed, more="files", more_first=True)
     first, second = program.shapes
-    changes: dict[str, Any] = {"source": "files", "parts": (), "table_too": False, "lateness": 0}
+    changes: dict[str, Any] = {"source": "files", "parts": (), "table_too": False}
     first, second = replace(first, **changes, more=""), replace(second, **changes)
     return replace(program, shapes=(first, second))
 

@@ -358,9 +358,8 @@ def with_another_plan(at: Random, shapes: list[Shape], lives: list[Life]) -> tup
 
 
 def _may_change_sources(shape: Shape) -> bool:
-    """Whether sources may come and go, and with them the watermark; docs/trust.md says what happens otherwise."""
-    may_fire_again = shape.lateness > 0 and "window_columns" not in shape.without
-    return not (may_fire_again or {*shape.parts} & DEEP)
+    """Whether sources may come and go, and with them the watermark."""
+    return not {*shape.parts} & DEEP
 
 
 def written_anew(at: Random, shape: Shape, change: str) -> Shape:

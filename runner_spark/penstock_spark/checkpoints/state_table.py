@@ -28,7 +28,7 @@ from penstock_spark.session.session import SessionOptions, is_local_session, ses
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
-from penstock_spark.stream.column_pages import cells_of, is_of_columns, page_of
+from penstock_spark.stream.column_pages import is_of_columns, page_of
 from penstock_spark.stream.key_pages import StoredKey, keys_of
 from penstock_spark.stream.keys import state_of
 from penstock_spark.stream.waiting import KeptParcel, kept_in
@@ -177,12 +177,12 @@ def rows_of_page(
 def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bool) -> Iterator[StateRow]:
     """The rows of windows that are kept in columns; rows without new elements may have no value."""
     try:
-        columns = [(window, stored, *cells_of(stored.content)) for window, stored in page_of(page).items()]
+        columns = [(window, stored, stored.opened()) for window, stored in page_of(page).items()]
     except (ImportError, AttributeError) as error:
         raise _unknown_class(label, error) from error
-    for window, stored, cells, carried in columns:
-        may_hold = stored.alarm_micros <= window.end_micros
+    for window, stored, (cells, carried, ended) in columns:
         for name, (held, fresh, due_micros, panes, _) in cells.items():
+            waits = not (stored.has_ended(window) or name in ended)
             yield StateRow(
                 level=level,
                 grouping=label,
@@ -191,7 +191,7 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
                 value=held,
                 new_elements=fresh,
                 panes=panes,
-                hold=window.max_timestamp() if may_hold and (fresh or fires_empty_at_end) else None,
+                hold=window.max_timestamp() if waits and (fresh or fires_empty_at_end) else None,
                 next_alarm=_moment(stored.alarm_micros),
                 next_clock_alarm=_moment(due_micros),
             )

@@ -73,7 +73,7 @@ POSITION = WrittenFormat("the position of a source", 1)
 OWNER = WrittenFormat("the mark of a temporary folder", 1)
 HEADER = WrittenFormat("what a shard remembers", 3)
 KEY_PAGE = WrittenFormat("a page of keys", 5)
-COLUMN_PAGE = WrittenFormat("a page of windows", 1)
+COLUMN_PAGE = WrittenFormat("a page of windows", 2)
 PARCEL = WrittenFormat("a parcel of elements that wait", 3)
 
 FORMATS = (PLAN, CLAIM, COMMAND, END, ERAS, STAGED, POSITION, OWNER, HEADER, KEY_PAGE, COLUMN_PAGE, PARCEL)

@@ -5,6 +5,7 @@ Inside a page each window is pickled separately: a window without arrivals costs
 
 from __future__ import annotations
 
+from collections.abc import Set
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -28,12 +29,30 @@ Cells = dict[bytes, Cell]
 Keys = dict[bytes, Any]
 
 
+class Content(NamedTuple):
+    """What a page holds of a window."""
+
+    cells: Cells
+    keys: Keys  # Those that are not self-contained, by name.
+    ended: frozenset[bytes]  # As in `WindowColumn`, where the window is open again.
+
+
 class StoredColumn(NamedTuple):
-    content: bytes  # Its cells, pickled.
+    content: bytes  # Its `Content`, pickled.
     size: int  # The number of cells.
     fresh: int  # The number of cells with something new.
     alarm_micros: int  # The watermark at which the window needs attention.
     due_micros: int | None  # When the first of its keys is due by the clock, if any is.
+
+    def has_ended(self, window: BoundedWindow) -> bool:
+        """Whether the watermark had passed the window's end when this was stored."""
+        return self.alarm_micros > window.end_micros
+
+    def opened(self) -> Content:
+        names, columns, carried, ended = unpickled(self.content, "a window in a page of state")
+        values = [column if type(column) is list else repeat(column[0]) for column in columns]
+        cells = dict(zip(names, zip(*values, strict=False), strict=False))
+        return Content(cells, carried, frozenset(ended))
 
 
 class ColumnPage(dict[BoundedWindow, StoredColumn]):
@@ -62,13 +81,20 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         return dumps((f"{_MARK}{COLUMN_PAGE.number}", items)), earliest, NOTHING
 
 
-def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
-    """A window as a page stores it; `keys` has at least the keys that are not self-contained, by name."""
+def stored_column(
+    cells: Cells, keys: Keys, alarm_micros: int, ended: Set[bytes] = frozenset()
+) -> StoredColumn:
+    """A window as a page stores it; `keys` has at least the keys that are not self-contained, by name.
+
+    `ended` has at least the keys among `cells` for which the window had ended before it was open again.
+    """
     columns = [list(column) for column in zip(*cells.values(), strict=True)]
     fresh, dues = columns[FRESH], columns[DUE]
     carried = {name: keys[name] for name in cells if not key_is_self_contained(name)}
     collapsed = [_collapsed(column, bool(place)) for place, column in enumerate(columns)]
-    content = dumps((list(cells), collapsed, carried))
+    content = dumps(
+        (list(cells), collapsed, carried, [name for name in cells if name in ended] if ended else [])
+    )
     return StoredColumn(
         content,
         len(cells),
@@ -76,12 +102,6 @@ def stored_column(cells: Cells, keys: Keys, alarm_micros: int) -> StoredColumn:
         alarm_micros,
         min((due for due in dues if due is not None), default=None),
     )
-
-
-def cells_of(content: bytes) -> tuple[Cells, Keys]:
-    names, columns, carried = unpickled(content, "a window in a page of state")
-    values = [column if type(column) is list else repeat(column[0]) for column in columns]
-    return dict(zip(names, zip(*values, strict=False), strict=False)), carried
 
 
 def _collapsed(column: list[Any], is_ours: bool) -> list[Any] | tuple[Any]:
@@ -123,10 +143,10 @@ class ColumnPages(Pages[ColumnPage]):
     def _divided(self, page: ColumnPage, number: int) -> dict[int, ColumnPage]:
         pages = {number: ColumnPage()}
         for window, stored in page.items():
-            cells, carried = cells_of(stored.content)
+            cells, carried, ended = stored.opened()
             for other, names in self.by_number(cells).items():
                 own = {name: cells[name] for name in names}
-                part = stored_column(own, carried, stored.alarm_micros)
+                part = stored_column(own, carried, stored.alarm_micros, ended)
                 pages.setdefault(other, ColumnPage())[window] = part
         self.notes.keys += sum(part.keys_in_window for part in pages.values()) - page.keys_in_window
         return pages

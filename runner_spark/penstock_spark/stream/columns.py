@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
@@ -16,7 +17,7 @@ from penstock.coders.deterministic import decode_key
 from penstock.machines.records import Dropped, DropReason, Element, Times
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import ColumnMachine, Firing, WindowColumn
-from penstock_spark.stream.column_pages import Cells, ColumnPages, StoredColumn, cells_of, stored_column
+from penstock_spark.stream.column_pages import Cells, ColumnPages, StoredColumn, stored_column
 from penstock_spark.stream.page_index import NOTHING, Unread
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.group_write import unexpected_retraction
@@ -86,12 +87,13 @@ class Columns:
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
         now_micros, machine = times.watermark_micros, self.machine
-        due = [
-            (micros, live.column.window, live)
+        # A window that was open again may have noted a time twice.
+        due = {
+            (micros, live.column.window): live
             for micros, live in self._taken(WATERMARK, now_micros)
             if self._is_current(live) and machine.next_micros(live.column) == micros
-        ]
-        for _, window, live in sorted(due, key=_by_time_and_window):
+        }
+        for (_, window), live in sorted(due.items(), key=itemgetter(0)):
             is_over = machine.is_expired(window, times)
             fresh = live.column.fresh + live.stored_fresh
             if is_over and live.column.is_past_end and machine.may_close_quietly(fresh):
@@ -159,7 +161,7 @@ class Columns:
                 parts[number] = {name: cell}
         alarm_micros = self.machine.next_micros(column)
         for number, cells in parts.items():
-            stored = stored_column(cells, self.keys, alarm_micros) if cells else None
+            stored = stored_column(cells, self.keys, alarm_micros, column.ended) if cells else None
             self.pages.put(number, column.window, stored)
 
     def _find(self, names: Iterable[bytes]) -> None:
@@ -230,12 +232,18 @@ class Columns:
             if self.machine.is_expired(window, times):
                 return None
             live = self._add(self.machine.opened(window, times))
+        elif live.column.is_past_end and times.watermark_micros < window.end_micros:
+            self._reopen(live)
         return live
 
     def _add(self, column: WindowColumn) -> LiveColumn:
         live = self.live[column.window] = LiveColumn(column)
         self._note(WATERMARK, self.machine.next_micros(column), live)
         return live
+
+    def _reopen(self, live: LiveColumn) -> None:
+        live.column.reopen()
+        self._note(WATERMARK, self.machine.next_micros(live.column), live)
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Reads pages, and notes the windows in those that are read for the first time."""
@@ -245,7 +253,9 @@ class Columns:
             for window, stored in self.pages.page(number).items():
                 live = self.live.get(window)
                 if live is None:
-                    live = self._add(WindowColumn(window, stored.alarm_micros > window.end_micros))
+                    live = self._add(WindowColumn(window, stored.has_ended(window)))
+                elif live.column.is_past_end and not stored.has_ended(window):
+                    self._reopen(live)
                 live.stored[number] = stored
                 live.stored_fresh += stored.fresh
                 if stored.due_micros is not None:
@@ -260,8 +270,10 @@ class Columns:
         column = live.column
         for number in numbers:
             stored = live.stored.pop(number)
-            cells, carried = cells_of(stored.content)
+            cells, carried, ended = stored.opened()
             column.cells.update(cells)
+            if not column.is_past_end:
+                column.ended.update(cells if stored.has_ended(column.window) else ended)
             column.fresh += stored.fresh
             live.stored_fresh -= stored.fresh
             live.touched.add(number)
@@ -296,7 +308,3 @@ class Columns:
 
     def _is_current(self, live: LiveColumn) -> bool:
         return self.live.get(live.column.window) is live
-
-
-def _by_time_and_window(due: tuple[int, BoundedWindow, LiveColumn]) -> tuple[int, BoundedWindow]:
-    return due[0], due[1]

@@ -16,7 +16,7 @@ from penstock.machines.side_inputs import SideInputState, Waiting
 from penstock_spark.stream.column_pages import (
     ColumnPage,
     ColumnPages,
-    cells_of,
+    StoredColumn,
     is_of_columns,
     page_of,
     stored_column,
@@ -85,7 +85,7 @@ def names_in(division: Division, label: str, number: int, content: bytes) -> lis
     if label not in division.parcels:
         if is_of_columns(content):
             stored = page_of(content).values()
-            return [name for column in stored for name in cells_of(column.content)[0]]
+            return [name for column in stored for name in column.opened().cells]
         return [name for name, _ in keys_of(content)]
     place, _, held = (0, None, ()) if number == STATE else opened_parcel(content)
     if place is not None:
@@ -105,12 +105,12 @@ def _key_pages(content: bytes, shards: int) -> dict[int, KeyPage]:
 def _column_pages(page: ColumnPage, shards: int) -> dict[int, ColumnPage]:
     found: dict[int, ColumnPage] = {}
     for window, stored in page.items():
-        cells, carried = cells_of(stored.content)
+        cells, carried, ended = stored.opened()
         names: dict[int, list[bytes]] = {}
         for name in cells:
             names.setdefault(shard_of(name, shards), []).append(name)
         for shard, own in names.items():
-            part = stored_column({name: cells[name] for name in own}, carried, stored.alarm_micros)
+            part = stored_column({name: cells[name] for name in own}, carried, stored.alarm_micros, ended)
             found.setdefault(shard, ColumnPage())[window] = part
     return found
 
@@ -195,18 +195,29 @@ def _write_columns(store: Store, notes: PageNotes, shards: int, contents: Iterab
     pages = ColumnPages(store, notes, shards)
     for content in contents:
         for window, stored in page_of(content).items():
-            cells, carried = cells_of(stored.content)
+            cells, carried, ended = stored.opened()
             for number, names in pages.by_number(cells).items():
                 pages.load_many([number])
-                own, keys, alarm_micros = {name: cells[name] for name in names}, carried, stored.alarm_micros
+                part = stored_column(
+                    {name: cells[name] for name in names}, carried, stored.alarm_micros, ended
+                )
                 before = pages.page(number).get(window)
-                if before is not None:
-                    if before.alarm_micros != alarm_micros:
-                        raise disagreement("about what is due in a window")
-                    other_cells, other_keys = cells_of(before.content)
-                    own, keys = {**other_cells, **own}, {**other_keys, **keys}
-                pages.put(number, window, stored_column(own, keys, alarm_micros))
+                pages.put(number, window, part if before is None else _united(window, before, part))
     pages.save()
+
+
+def _united(window: BoundedWindow, one: StoredColumn, other: StoredColumn) -> StoredColumn:
+    """The cells of a window from two pages."""
+    contents = one.opened(), other.opened()
+    ended = contents[0].ended | contents[1].ended
+    if one.alarm_micros != other.alarm_micros:
+        # A window that is open again has pages that nothing has come for, in which it has ended for each key.
+        if window.end_micros not in (one.alarm_micros, other.alarm_micros):
+            raise disagreement("about what is due in a window")
+        ended |= contents[0 if one.has_ended(window) else 1].cells.keys()
+    alarm_micros = min(one.alarm_micros, other.alarm_micros)
+    cells = {**contents[0].cells, **contents[1].cells}
+    return stored_column(cells, {**contents[0].keys, **contents[1].keys}, alarm_micros, ended)
 
 
 class _Parcels:

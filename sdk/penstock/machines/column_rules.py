@@ -48,6 +48,9 @@ class ColumnRule:
     """When the windows of a grouping fire.
 
     The first element of a key in a window whose end has passed fires in any case.
+
+    The watermark goes back where a source is added to a stream. A window that had ended may then be open again: it has
+    ended for the keys that it had, and a new key waits for its end.
     """
 
     program: GroupingProgram
@@ -55,6 +58,8 @@ class ColumnRule:
     late: Total | ClockDelay  # The same for elements after the end.
     # Whether a key has a pane at the end of a window in which nothing is new for it.
     fires_empty_at_end: bool
+    # Whether late elements fire because the watermark is past the end. If it has gone back, they wait for it.
+    late_waits_for_end: bool
 
 
 def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> ColumnRule | None:
@@ -82,17 +87,17 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
     if found is None:
         return None
     early, late = found
-    return ColumnRule(program, early, late, program.fires_empty_at_end)
+    return ColumnRule(program, early, late or Total(1), program.fires_empty_at_end, late is None)
 
 
-def _early_and_late(trigger: TriggerMachine) -> tuple[Total | ClockDelay | None, Total | ClockDelay] | None:
-    """What fires before the end and after it, if that is simple enough."""
+def _early_and_late(
+    trigger: TriggerMachine,
+) -> tuple[Total | ClockDelay | None, Total | ClockDelay | None] | None:
+    """What fires before the end and after it, if that is simple enough; None stands for the end alone."""
     match trigger:
-        case Repeat(EndOfWindow(1.0)):
+        case Repeat(EndOfWindow(1.0)) | EndOfWindow(1.0):
             # Both fire at every element after the end.
-            return None, Total(1)
-        case EndOfWindow(1.0):
-            return None, Total(1)
+            return None, None
         case EarlyAndLate(early, late):
             before = None if isinstance(early, Never) else _simple(early)
             # Without a late trigger no window outlives its end, and so nothing comes late.

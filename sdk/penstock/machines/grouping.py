@@ -284,6 +284,9 @@ class GroupingMachine:
 
     def _note_time(self, state: WindowState, timestamp_micros: int, status: StoredWindowStatus) -> None:
         """Updates the output's event time for one more element."""
+        if state.is_past_end and state.output_micros is None:
+            # The watermark has passed the end, even if it has gone back: the pane is late anyway.
+            return
         rule = self.program.output_times
         output_micros = rule.of_element(state.window, timestamp_micros)
         # An element behind the watermark holds nothing back, unless the window's earlier elements hold back as much.
@@ -298,6 +301,9 @@ class GroupingMachine:
             key.changed[state.number] = None
         if program.trigger.heeds_elements or times.watermark_micros >= state.window.end_micros:
             return visit(program, key, state, status, has_moved=False)
+        if state.is_past_end:
+            # The watermark has gone back, and the window ends once more.
+            set_alarms(program, key, state, status)
         note_hold(program, key, state)
         return []
 

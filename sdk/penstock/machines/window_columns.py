@@ -7,7 +7,7 @@ simple; the law is that the output equals the output of `GroupingMachine`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow
@@ -38,7 +38,7 @@ class Firing(NamedTuple):
 class WindowColumn:
     """A window with its cells."""
 
-    __slots__ = ("cells", "dues", "fresh", "is_past_end", "window")
+    __slots__ = ("cells", "dues", "ended", "fresh", "is_past_end", "window")
 
     def __init__(self, window: BoundedWindow, is_past_end: bool) -> None:
         self.window = window
@@ -48,6 +48,13 @@ class WindowColumn:
         ] = {}  # The keys that wait for the clock, by the time for which they wait.
         self.fresh = 0  # The number of cells with something new.
         self.is_past_end = is_past_end
+        # The keys for which a window that is open again had ended before the watermark went back.
+        self.ended: set[bytes] = set()
+
+    def reopen(self) -> None:
+        """The watermark is before the end again: for the keys that the window has now, it has ended."""
+        self.is_past_end = False
+        self.ended.update(self.cells)
 
 
 class ColumnMachine:
@@ -88,7 +95,7 @@ class ColumnMachine:
 
     def takes_together(self, column: WindowColumn) -> bool:
         """Whether elements can be added in any parts, because they fire nothing."""
-        return not (column.is_past_end or self._takes_singly)
+        return not (column.is_past_end or column.ended or self._takes_singly)
 
     def take_together(
         self,
@@ -144,7 +151,7 @@ class ColumnMachine:
         column.fresh += not fresh
         fresh += count
         fires = False
-        match self.rule.late if column.is_past_end else self.rule.early:
+        match self._rule_of(column, name):
             case Total(enough):
                 fires = fresh >= enough
             case ClockDelay() as delay if due is None and not (is_new and column.is_past_end):
@@ -156,21 +163,42 @@ class ColumnMachine:
             return self._fire(column, [name], _early_or_late(column), False)
         return None
 
+    def _rule_of(self, column: WindowColumn, name: bytes) -> Total | ClockDelay | None:
+        """What fires new elements of a key."""
+        if column.is_past_end:
+            return self.rule.late
+        if name in column.ended:
+            return None if self.rule.late_waits_for_end else self.rule.late
+        return self.rule.early
+
     def pass_watermark(self, column: WindowColumn, times: Times) -> Firing | None:
         """The watermark has reached `next_micros`: the window ends, or expires, or both.
 
         A window that `is_expired` now must be forgotten afterwards.
         """
         is_last = self.is_expired(column.window, times)
-        fires_empty = is_last and self.rule.program.fires_empty_when_closing
-        timing = _early_or_late(column)
-        if not column.is_past_end:
-            timing = PaneInfoTiming.ON_TIME
-            fires_empty = fires_empty or self.rule.fires_empty_at_end
+        closes_empty = is_last and self.rule.program.fires_empty_when_closing
+        ends = not column.is_past_end
+        timing = PaneInfoTiming.ON_TIME if ends else PaneInfoTiming.LATE
+        names = self._with_panes(column, closes_empty or (ends and self.rule.fires_empty_at_end))
+        dues, column.dues = column.dues, {}
+        if column.ended:
+            names = [
+                name for name in names if name not in column.ended or self._fires_again(column, name, is_last)
+            ]
+            for due_micros, waiting in dues.items():
+                if still := column.ended.intersection(waiting):
+                    column.dues[due_micros] = list(still)
+        firing = self._fire(column, names, timing, is_last) if names else None
         column.is_past_end = True
-        firing = self._fire_all(column, fires_empty, timing, is_last)
-        column.dues.clear()
+        column.ended.clear()
         return firing
+
+    def _fires_again(self, column: WindowColumn, name: bytes, is_last: bool) -> bool:
+        """Whether a key for which a window had ended before has another pane when it ends now."""
+        if column.cells[name][FRESH]:
+            return is_last or self.rule.late_waits_for_end
+        return is_last and self.rule.program.fires_empty_when_closing
 
     def may_close_quietly(self, fresh: int) -> bool:
         """Whether keys of a window after its end, `fresh` of them with something new, give no panes at its expiry."""
@@ -182,27 +210,27 @@ class ColumnMachine:
         names = [name for name in column.dues.pop(due_micros, ()) if cells[name][DUE] == due_micros]
         return self._fire(column, sorted(names), _early_or_late(column), False) if names else None
 
-    def _fire_all(self, column: WindowColumn, fires_empty: bool, timing: int, is_last: bool) -> Firing | None:
-        """The panes of all keys with something new, and perhaps of the others."""
+    def _with_panes(self, column: WindowColumn, fires_empty: bool) -> list[bytes]:
+        """All keys with something new, and perhaps the others."""
         # An empty window has no maximum, for example, and then gives no pane.
         if fires_empty and (self._keeps or self.rule.program.contents.has_result_of_nothing):
-            names: Iterable[bytes] = column.cells
-        elif column.fresh:
-            names = [name for name, cell in column.cells.items() if cell[FRESH]]
-        else:
-            return None
-        return self._fire(column, sorted(names), timing, is_last)
+            return sorted(column.cells)
+        if column.fresh:
+            return sorted(name for name, cell in column.cells.items() if cell[FRESH])
+        return []
 
     def _fire(self, column: WindowColumn, names: list[bytes], timing: int, is_last: bool) -> Firing:
-        """The panes of some keys, which then have nothing new."""
+        """The panes of some keys, which then have nothing new; they are late for keys that had ended before."""
         cells, keeps, result, nothing = column.cells, self._keeps, self.holding.result, self.holding.nothing
-        infos_of, spoken = Numbering(timing, is_last), timing != PaneInfoTiming.EARLY
+        usual = Numbering(timing, is_last), timing != PaneInfoTiming.EARLY
+        again = Numbering(PaneInfoTiming.LATE, is_last), True
         values, infos, renewed = [], [], 0
         for name in names:
             held, fresh, _, panes, nonspeculative = cells[name]
             if fresh:
                 renewed += 1
             values.append(result(held) if fresh or keeps else nothing())
+            infos_of, spoken = again if name in column.ended else usual
             infos.append(infos_of[panes, nonspeculative])
             cells[name] = held if keeps else None, 0, None, panes + 1, nonspeculative + spoken
         column.fresh -= renewed
