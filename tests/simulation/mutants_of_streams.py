@@ -33,7 +33,7 @@ from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.stream import moved_pages, shard, tasks
+from penstock_spark.stream import columns, moved_pages, shard, tasks
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.waiting import WaitingOperator
 
@@ -211,6 +211,17 @@ def one_source_more(seed: int) -> Program:
     changes: dict[str, Any] = {"source": "files", "parts": (), "table_too": False}
     first, second = replace(first, **changes, more=""), replace(second, **changes)
     return replace(program, shapes=(first, second))
+
+
+def one_source_more_beneath_a_side_input(seed: int) -> Program:
+    program = one_source_more(seed)
+    return replace(program, shapes=tuple(replace(shape, parts=("sided",)) for shape in program.shapes))
+
+
+def one_source_more_and_late_elements(seed: int) -> Program:
+    program = one_source_more(seed)
+    shapes = (replace(shape, windows="sliding", lateness=7, without=()) for shape in program.shapes)
+    return replace(program, shapes=tuple(shapes))
 
 
 def one_source_less(seed: int) -> Program:
@@ -874,6 +885,33 @@ OF_REWRITING = (
         "self.last + 1",
         "self.last",
         make=state_that_is_divided,
+        seed=7,
+    ),
+    Mutant(
+        "a side input does not wait for a source that is added",
+        rewriting,
+        "depending_on",
+        "return found",
+        "return set()",
+        make=one_source_more_beneath_a_side_input,
+        seed=15,
+    ),
+    Mutant(
+        "a window that is open again has ended for all keys",
+        columns.Columns,
+        "_opened",
+        "elif live.column.is_past_end and",
+        "elif False and",
+        make=one_source_more_and_late_elements,
+        seed=36,
+    ),
+    Mutant(
+        "a window that is open again has ended for no key",
+        columns.Columns,
+        "_unpickle",
+        "if not column.is_past_end:",
+        "if False:",
+        make=one_source_more_and_late_elements,
         seed=7,
     ),
 )

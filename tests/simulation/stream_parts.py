@@ -70,9 +70,14 @@ class PlayerThatGoesBack(Player):
         """Sets it before a micro-batch, and gives what is due by it."""
         if micros > self._times.horizon_micros:
             return self.play(AdvanceWatermark(micros))
-        name = "expiry_micros" if self.mode == "micro_batch" else "watermark_micros"
-        self._times = self._times._replace(**{name: micros})
+        self.set_back(micros)
         return []
+
+    def set_back(self, micros: int) -> None:
+        """Sets it to an earlier time, if it is later."""
+        if micros < self._times.horizon_micros:
+            name = "expiry_micros" if self.mode == "micro_batch" else "watermark_micros"
+            self._times = self._times._replace(**{name: micros})
 
 
 @dataclass
@@ -187,7 +192,8 @@ class Sided(Part):
             self.waiting.setdefault(start, []).append(f"{key} {value}")
         found: Counter[str] = Counter()
         for start in [start for start in self.waiting if _end_micros(start) <= now.watermark_micros]:
-            found.update(f"{line} of {[self.totals[start]]}" for line in self.waiting.pop(start))
+            total = self.totals.pop(start)
+            found.update(f"{line} of {[total]}" for line in self.waiting.pop(start))
         return found
 
 
@@ -408,6 +414,9 @@ class _Grouped(Part):
         self._player = PlayerThatGoesBack(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
         self._fired: list[Played] = []  # Before the next micro-batch.
 
+    def set_watermark(self, micros: int) -> None:
+        self._fired = self._player.set_watermark(micros)
+
     def grouped(
         self, elements: Iterable[tuple[str, int, int]], watermark_micros: int, now: Moment
     ) -> list[tuple[str, Pane]]:
@@ -433,10 +442,6 @@ class Changed(_Grouped):
         """Its level knows the watermark."""
         self.set_watermark(now.before_micros)
 
-    def set_watermark(self, micros: int) -> None:
-        """It has the input of the program's own grouping."""
-        self._fired = self._player.set_watermark(micros)
-
     def __init__(self) -> None:
         super().__init__(beam.Windowing(WINDOWS, EARLY, _RETRACTING))
 
@@ -455,6 +460,10 @@ class Corrected(_Grouped):
         self._sums: dict[tuple[str, int], Counter[int]] = {}
         self._rights: dict[tuple[str, int], Counter[int]] = {}
         self._before_micros = MIN_MICROS
+
+    def set_watermark(self, micros: int) -> None:
+        super().set_watermark(micros)
+        self._before_micros = min(self._before_micros, micros)
 
     def play(self, now: Moment) -> Counter[str]:
         before = self._result()
@@ -492,6 +501,10 @@ class Corrected(_Grouped):
 class Totalled(_Grouped):
     """A grouping after the program's own: what that one gives, by window."""
 
+    def set_watermark(self, micros: int) -> None:
+        """It is at most there before the next micro-batch, and where the program's grouping tells it after that."""
+        self._player.set_back(micros)
+
     def __init__(self) -> None:
         super().__init__(beam.Windowing(WINDOWS, DefaultTrigger(), AccumulationMode.DISCARDING))
 
@@ -520,9 +533,6 @@ ORACLES: Mapping[str, type[Part]] = {
 
 OTHERWISE = {"full": "near", "semi": "valid"}
 """What half of the programs do in the place of a part."""
-
-DEEP = {"sided", "totals", "corrected"}
-"""The parts whose steps with state wait for other groupings of theirs: sources do not come and go beneath them."""
 
 MOVABLE = ("states", "joined", "changes", "full", "anti", "totals", "totals", "totals")
 """The parts that come and go between two runs."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from simulated_database import URL
 from simulated_log import Records
 from simulated_world import START_MICROS
-from stream_parts import DEEP, MOVABLE, ORACLES, OTHERWISE, lines_of
+from stream_parts import MOVABLE, ORACLES, OTHERWISE, lines_of
 
 import penstock as beam
 from penstock.io import ForEachBatch, ReadFromSource
@@ -357,17 +357,12 @@ def with_another_plan(at: Random, shapes: list[Shape], lives: list[Life]) -> tup
     return shapes, lives
 
 
-def _may_change_sources(shape: Shape) -> bool:
-    """Whether sources may come and go, and with them the watermark."""
-    return not {*shape.parts} & DEEP
-
-
 def written_anew(at: Random, shape: Shape, change: str) -> Shape:
     """A shape with other shards, sources or levels."""
     match change:
         case "order" if shape.more:
             return replace(shape, more_first=not shape.more_first)
-        case "source" if _may_change_sources(shape):
+        case "source":
             more = "" if shape.more else random_more(at, shape.source)
             return replace(shape, more=more)
         case "part" if shape.grouping != "none" and shape.mode == "streaming":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -68,7 +68,11 @@ _SEEDS_VERSION = 1
 
 
 def division_of(
-    old: Signature, after: int, dropped: Sequence[str] = (), removed: Sequence[str] = ()
+    old: Signature,
+    after: int,
+    dropped: Sequence[str] = (),
+    removed: Sequence[str] = (),
+    waiting_anew: Collection[str] = (),
 ) -> Division:
     """The division of a plan's state into another number of shards.
 
@@ -77,6 +81,7 @@ def division_of(
         after: The new number of shards.
         dropped: The groupings whose state is given up.
         removed: The sources that are no longer read.
+        waiting_anew: The steps with state whose watermarks wait for a source that is added.
     """
     groupings = {label: grouping for level in old["levels"] for label, grouping in level.items()}
     kept = {label: grouping for label, grouping in groupings.items() if label not in dropped}
@@ -90,7 +95,21 @@ def division_of(
         frozenset(parcels),
         frozenset({*kept, *parcels}),
         frozenset(removed),
+        frozenset(waiting_anew),
     )
+
+
+def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
+    """The steps with state whose watermarks depend on one of some sources, also through other steps.
+
+    >>> sums, totals, others = {"feeds": ["A", "B"]}, {"feeds": ["Sums"]}, {"feeds": ["B"]}
+    >>> sorted(depending_on({"levels": [{"Sums": sums, "Others": others}, {"Totals": totals}]}, ["A"]))
+    ['Sums', 'Totals']
+    """
+    found: set[str] = set()
+    for level in plan["levels"]:
+        found |= {label for label, step in level.items() if not {*sources, *found}.isdisjoint(step["feeds"])}
+    return found
 
 
 def slots_of(plan: Signature) -> list[str]:
@@ -147,9 +166,9 @@ class Rewriting:
 
     @cached_property
     def _division(self) -> Division:
-        labels = {source["label"] for source in self.new["sources"]}
-        removed = [source["label"] for source in self.old["sources"] if source["label"] not in labels]
-        return division_of(self.old, self.new["shards"], self.new["dropped"], removed)
+        before, now = ({source["label"] for source in plan["sources"]} for plan in (self.old, self.new))
+        waiting_anew = depending_on(self.new, now - before)
+        return division_of(self.old, self.new["shards"], self.new["dropped"], [*before - now], waiting_anew)
 
     def _stage(self, seeds: str) -> None:
         """Writes the state as rows for the new operators."""

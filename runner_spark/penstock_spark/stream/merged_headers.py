@@ -2,7 +2,7 @@
 
 All shards of a level see the same sources, clocks and commands, so they agree on these. They differ only in what they
 have told later levels: until all have told a watermark, it is unknown, and then the least counts. So each new shard
-has told that.
+has told that; but nothing, if the watermark waits for a source that is added.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Division:
     parcels: frozenset[str]
     kept: frozenset[str]  # The labels of all state that is not given up.
     removed: frozenset[str]  # The sources that are no longer read.
+    # The steps with state whose watermarks wait for a source that is added, also behind other groupings.
+    waiting_anew: frozenset[str]
 
 
 def merged_headers(headers: Sequence[Header], division: Division) -> list[Header]:
@@ -40,7 +42,7 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
         if any(getattr(header, name) != getattr(first, name) for header in headers):
             raise disagreement(f"about their {name}")
     known = _watermark_updates(headers, division)
-    sent = _sent(headers)
+    sent = {key: micros for key, micros in _sent(headers).items() if key[0] not in division.waiting_anew}
     return [
         replace(
             first,
@@ -78,7 +80,7 @@ def _watermark_updates(
     if any(header.watermark_updates != headers[0].watermark_updates for header in headers):
         raise disagreement("about the watermarks of their inputs")
     for origin, updates in headers[0].watermark_updates.items():
-        if _is_removed(origin, division):
+        if _is_removed(origin, division) or origin in division.waiting_anew:
             continue
         if origin not in division.groupings:
             # A source, of which every shard computes the watermark.
@@ -138,7 +140,7 @@ def _pending_updates(header: Header, division: Division) -> list[WatermarkUpdate
     }
     found = []
     for update in sorted(waiting, key=lambda update: update.logical_time):
-        if update.origin not in division.groupings:
+        if update.origin not in division.groupings - division.waiting_anew:
             continue
         of_producers = known.setdefault((update.origin, update.percentile), {})
         before = _least(of_producers, division.before)
