@@ -179,7 +179,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     with _forked_pythons() as variables:
         # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
-        with environment({SWITCH: "0", **variables}):
+        with environment({SWITCH: "read", **variables}):
             session = session_for(options)
         _set_permissions_without_processes(session)
         yield session
