@@ -72,6 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):
             item.add_marker(pytest.mark.spark)
+    # Else one process may begin a long test when the others have nothing left to do.
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish() -> None:
