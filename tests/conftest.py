@@ -72,6 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A test that uses the session, or a cluster, starts Java, and so has the mark by which it can be left out.
         if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster"):
             item.add_marker(pytest.mark.spark)
+    # Else one process may begin a long test when the others have nothing left to do.
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish() -> None:
@@ -179,7 +181,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     with _forked_pythons() as variables:
         # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
-        with environment({SWITCH: "0", **variables}):
+        with environment({SWITCH: "read", **variables}):
             session = session_for(options)
         _set_permissions_without_processes(session)
         yield session

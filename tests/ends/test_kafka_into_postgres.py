@@ -62,6 +62,7 @@ def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("kills", [1, pytest.param(30, marks=pytest.mark.soak)])

@@ -40,6 +40,7 @@ def rows_of_files(folder: Path, read: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=repr)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_killed_streams_leave_each_element_once_in_each_format(tmp_path: Path) -> None:

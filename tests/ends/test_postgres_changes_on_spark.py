@@ -135,6 +135,7 @@ def is_equal(server: Server) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [1, pytest.param(30, marks=pytest.mark.soak)])
 def test_a_replica_follows_while_the_program_and_the_server_go_down(
     server: Server, tmp_path: Path, kills: int

@@ -1,22 +1,28 @@
-"""Makes each Python in which Spark asks for state a copy of one that has imported PySpark already.
+"""Makes each Python that Spark starts anew a copy of one that has imported what such a Python needs.
 
-Spark starts a new Python for each level of a query. It takes 0.2 seconds of a processor, nearly all of it to import
-PySpark. The session of the tests has this folder on the import path of its Pythons, and the process of `forking.py`
-makes the copies. Programs that tests start do without.
+Spark starts a new Python for each level of a query, in which it asks for state, and for each source of a stream that is
+written in Python. They take 0.2 and 0.4 seconds of a processor, nearly all of it to import PySpark and penstock. The
+session of the tests has this folder on the import path of its Pythons, and the process of `forking.py` makes the
+copies. Programs that tests start do without.
 """
 
 import os
 import sys
 
-if "pyspark.sql.streaming.transform_with_state_driver_worker" in sys.orig_argv:
+_COPIED = (
+    "pyspark.sql.streaming.transform_with_state_driver_worker",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+)
+
+if sys.orig_argv[-1] in _COPIED:
     # Python has these two at hand; the modules socket and json would take as long as all the rest.
     import _socket
     import marshal
 
     forking = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     forking.connect(os.environ["PENSTOCK_TESTS_FORKING"])
-    forking.sendall(marshal.dumps((dict(os.environ), sys.path, os.getcwd())))
+    forking.sendall(marshal.dumps((sys.orig_argv[-1], dict(os.environ), sys.path, os.getcwd())))
     forking.shutdown(_socket.SHUT_WR)
-    # The copy talks to Spark in the place of this process, which stays as long as the copy does.
+    # The copy talks to Spark in the place of this process. Each of the two ends when the other one does.
     forking.recv(1)
     os._exit(0)

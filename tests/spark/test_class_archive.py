@@ -150,3 +150,15 @@ def test_without_a_folder_to_keep_it_in_there_is_no_archive(
 def test_the_switch_turns_it_off(cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "0")
     assert [archive_arguments(Java("java", "17"), jars) for _ in range(3)] == [(), (), ()]
+
+
+def test_the_switch_lets_it_be_used_and_not_written(
+    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = Java("java", "17")
+    monkeypatch.setenv(SWITCH, "read")
+    assert [archive_arguments(java, jars) for _ in range(3)] == [(), (), ()]
+    monkeypatch.setenv(SWITCH, "1")
+    _written(archive_arguments(java, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
+    monkeypatch.setenv(SWITCH, "read")
+    assert _used(archive_arguments(java, jars)).stat().st_size == 4096

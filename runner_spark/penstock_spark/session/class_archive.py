@@ -27,7 +27,7 @@ from penstock_spark.process.user_cache import kept_folder
 from penstock_spark.session.java import Java
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"
-"""The environment variable: ``0`` turns this off, and ``1`` lets the first start write."""
+"""The environment variable: ``0`` turns this off, ``1`` lets the first start write, and ``read`` lets none write."""
 
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java reports each class that it cannot archive on standard output, among the user's own output."""
@@ -53,13 +53,13 @@ def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
     if folder is None:
         return ()
     try:
-        return _arguments(folder, _key(java, jars), write_now=switch == "1")
+        return _arguments(folder, _key(java, jars), switch)
     except OSError:
         # The folder is full, or another process is cleaning it. A start without an archive is only slow.
         return ()
 
 
-def _arguments(folder: Path, key: str, write_now: bool) -> tuple[str, ...]:
+def _arguments(folder: Path, key: str, switch: str) -> tuple[str, ...]:
     _publish(folder, key)
     for archive in folder.glob(f"{key}-*.jsa"):
         if archive.stat().st_size == _promised_size(archive):
@@ -67,7 +67,7 @@ def _arguments(folder: Path, key: str, write_now: bool) -> tuple[str, ...]:
             return (f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *_QUIET)
         archive.unlink(missing_ok=True)
     _tidy(folder)
-    if _may_write(folder, key, write_now):
+    if switch != "read" and _may_write(folder, key, write_now=switch == "1"):
         return (f"-XX:ArchiveClassesAtExit={folder}/{key}-{identifier()}.new", *_QUIET)
     return ()
 
