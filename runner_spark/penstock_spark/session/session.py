@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import kept_handlers
-from penstock_spark.session.class_archive import archive_arguments, has_base_archive
+from penstock_spark.session.class_archive import archive_arguments
 from penstock_spark.session.collector import collector
 from penstock_spark.session.configuration import configuration_folder, configured
 from penstock_spark.session.gateway import started_java
@@ -213,8 +213,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     spark_home = _find_spark_home()
     arguments: list[str] = []
     if is_local(conf["spark.master"]):
-        if has_base_archive(java):
-            arguments += archive_arguments(java, Path(spark_home, "jars"))
+        arguments += archive_arguments(java, Path(spark_home, "jars"))
         arguments += [_QUICK_COMPILER, _ROOM_FOR_CODE] if fast_start else _PATIENT_COMPILER
         arguments += collector(conf, fast_start)
         arguments += _log_arguments(conf)
