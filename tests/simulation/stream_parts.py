@@ -534,7 +534,7 @@ ORACLES: Mapping[str, type[Part]] = {
 OTHERWISE = {"full": "near", "semi": "valid"}
 """What half of the programs do in the place of a part."""
 
-MOVABLE = ("states", "joined", "changes", "full", "anti", "totals", "totals", "totals")
+MOVABLE = ("states", "joined", "changes", "full", "anti", "near", "valid", "totals", "totals", "totals")
 """The parts that come and go between two runs."""
 
 

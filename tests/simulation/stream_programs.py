@@ -32,8 +32,8 @@ from penstock_spark.runner import SparkRunner
 START = START_MICROS // 1_000_000
 TABLE = "lines"
 OUTPUT, CHECKPOINT = "/out", "sim://disk/checkpoint"
-READ, READ_MORE = "Read", "ReadMore"
-FOLDERS = {READ: "/in", READ_MORE: "/in-more"}
+READ, READ_MORE, READ_THIRD = "Read", "ReadMore", "ReadThird"
+FOLDERS = {READ: "/in", READ_MORE: "/in-more", READ_THIRD: "/in-third"}
 """Where the files of each source are."""
 
 WINDOWS = {
@@ -71,7 +71,8 @@ class Shape:
     source: str = "files"  # Or ``log``, with partitions that appear one after the other.
     more: str = ""  # A second source: ``files`` or, if the first is none, ``log``.
     more_delay: int = 3  # Of its watermark, in seconds.
-    more_first: bool = False  # Whether it comes before the other one.
+    more_first: bool = False  # Whether the sources have the other order.
+    third: bool = False  # Whether there is one more with files.
     by_partition: bool = False  # Whether the watermark of a log waits for each partition.
     asks_once: bool = False  # Whether the stream keeps where a log begins before it reads it.
     poll: float = 0.1  # How many seconds pass before a log is asked again that had nothing new.
@@ -86,7 +87,11 @@ class Shape:
     @property
     def kinds(self) -> dict[str, str]:
         """The kinds of its sources, by their labels, in order."""
-        found = {READ: self.source, **({READ_MORE: self.more} if self.more else {})}
+        found = {READ: self.source}
+        if self.more:
+            found[READ_MORE] = self.more
+        if self.third:
+            found[READ_THIRD] = "files"
         return dict(reversed(found.items())) if self.more_first else found
 
     @property
@@ -138,7 +143,12 @@ class Program:
 
     def label_of(self, name: str) -> str:
         """The source that gets a file with a name."""
-        return READ_MORE if int(name[:2]) % 2 and any(shape.more for shape in self.shapes) else READ
+        there = {label for shape in self.shapes for label in shape.kinds}
+        # Half of the files are for the first source, or three of four if the second one is not there.
+        turn = (READ, READ_MORE, READ, READ_THIRD)[int(name[:2]) % 4]
+        if turn == READ_THIRD and READ_THIRD not in there:
+            turn = READ_MORE
+        return turn if turn in there else READ
 
     def kind_of(self, label: str) -> str:
         """The kind of a source that at least one shape has."""
@@ -274,6 +284,7 @@ def random_shape(at: Random) -> Shape:
         more=more,
         more_delay=of_more.choice((0, 3, 8)),
         more_first=of_more.random() < 0.5,
+        third=of_more.random() < 0.15,
         by_partition=has_log and of_ends.random() < 0.5,
         asks_once=has_log and of_ends.random() < 0.5,
         poll=of_ends.choice((0.1, 0.1, 3.0)) if has_log else 0.1,
@@ -360,8 +371,10 @@ def with_another_plan(at: Random, shapes: list[Shape], lives: list[Life]) -> tup
 def written_anew(at: Random, shape: Shape, change: str) -> Shape:
     """A shape with other shards, sources or levels."""
     match change:
-        case "order" if shape.more:
+        case "order" if len(shape.kinds) > 1:
             return replace(shape, more_first=not shape.more_first)
+        case "source" if at.random() < 0.4:
+            return replace(shape, third=not shape.third)
         case "source":
             more = "" if shape.more else random_more(at, shape.source)
             return replace(shape, more=more)
