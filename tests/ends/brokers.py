@@ -50,6 +50,8 @@ class Brokers:
             "group.id": "reader",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            # By default, a broker holds a request for more than there is for half a second.
+            "fetch.wait.max.ms": 10,
             "log_level": 0,
         }
         consumer = confluent_kafka.Consumer({**self.config, **options, "auto.offset.reset": "earliest"})
@@ -58,7 +60,7 @@ class Brokers:
         until = time.monotonic() + seconds
         while open_ones:
             assert time.monotonic() < until, f"no end of {sorted(open_ones)}"
-            for message in consumer.consume(1000, 0.1):
+            for message in consumer.consume(1000, 0.02):
                 if message.error() is None:
                     records.append(message)
                 else:
@@ -76,6 +78,7 @@ class Mock(Brokers):
     """
 
     _all: ClassVar[list[Any]] = []
+    _last_made = "none"
 
     def __init__(self) -> None:
         self._keeper = confluent_kafka.Producer({"bootstrap.servers": "x", "test.mock.num.brokers": 1})
@@ -83,7 +86,13 @@ class Mock(Brokers):
         brokers = self._keeper.list_topics(timeout=10).brokers.values()
         self.servers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
 
+    @property
+    def config(self) -> dict[str, Any]:
+        # Each topic has clients of its own: one that has read others looks for a new one only once a second.
+        return {**super().config, "client.id": self._last_made}
+
     def make(self, topic: str) -> str:
+        self._last_made = topic
         self._keeper.list_topics(topic, timeout=10)
         return topic
 

@@ -195,9 +195,9 @@ def test_missing_topics_and_partitions(mock: Mock, topic: str) -> None:
 
 
 def test_brokers_that_are_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("penstock_spark.formats.kafka.client.REQUEST_SECONDS", 1.0)
-    monkeypatch.setattr("penstock_spark.formats.kafka.source.REQUEST_SECONDS", 1.0)
-    monkeypatch.setattr("penstock_spark.formats.kafka.sink.REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("penstock_spark.formats.kafka.client.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("penstock_spark.formats.kafka.source.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("penstock_spark.formats.kafka.sink.REQUEST_SECONDS", 0.3)
     config = {"bootstrap.servers": "127.0.0.1:9", "sasl.password": "hush"}
     with (
         caplog.at_level(logging.DEBUG),
