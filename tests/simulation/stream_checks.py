@@ -343,6 +343,8 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
         is_broken = driver.life.fate == "full disk" and not driver.is_rival
         # A run that has stood still between its look at the lease and what it does then, may disturb the other one.
         is_disturbed = isinstance(failure, FileNotFoundError) or "Concurrent update" in str(failure)
+        # Or it finishes the micro-batch, and tells the log so, while the other one reads it again.
+        is_disturbed = is_disturbed or "was removed" in str(failure)
         is_broken = is_broken or (simulation.has_stalled and is_disturbed)
         # A table lets the later run win.
         is_shut_out = "another run has taken over this stream" in str(failure)

@@ -461,6 +461,10 @@ class Corrected(_Grouped):
         self._rights: dict[tuple[str, int], Counter[int]] = {}
         self._before_micros = MIN_MICROS
 
+    def begin(self, now: Moment) -> None:
+        """Its level knows the watermark."""
+        self.set_watermark(now.before_micros)
+
     def set_watermark(self, micros: int) -> None:
         super().set_watermark(micros)
         self._before_micros = min(self._before_micros, micros)
@@ -534,7 +538,7 @@ ORACLES: Mapping[str, type[Part]] = {
 OTHERWISE = {"full": "near", "semi": "valid"}
 """What half of the programs do in the place of a part."""
 
-MOVABLE = ("states", "joined", "changes", "full", "anti", "near", "valid", "totals", "totals", "totals")
+MOVABLE = (*ORACLES, "totals", "totals")
 """The parts that come and go between two runs."""
 
 
