@@ -787,7 +787,7 @@ OF_LOGS = (
         "if is_away(end):",
         "if False:",
         make=a_log,
-        seed=59,
+        seed=252,
     ),
 )
 """Breaks of how a source that a user has written is read."""

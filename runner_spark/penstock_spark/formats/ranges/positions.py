@@ -14,7 +14,8 @@ from penstock_spark.reports.failure import step_failed
 
 _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
-_WAIT_SECONDS = 0.5
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.05, 0.5
+"""How long a source that cannot be reached rests before it is asked again: twice as long each time."""
 
 AWAY = "away"
 """What Spark keeps beside a position while the source cannot be reached: a number, so that it can be told again.
@@ -88,12 +89,14 @@ class Patience:
 
     def waited_for(self, question: Callable[[], _Answer]) -> _Answer:
         """The answer to a question that is asked until the source can be reached."""
+        wait_seconds = _FIRST_WAIT_SECONDS
         while True:
             try:
                 answer = question()
             except self._source.connection_errors as error:
                 self.failed(error)
-                clock.sleep(_WAIT_SECONDS)
+                clock.sleep(wait_seconds)
+                wait_seconds = min(2 * wait_seconds, _LONGEST_WAIT_SECONDS)
             else:
                 self.succeeded()
                 return answer
