@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -181,17 +180,6 @@ def test_a_topic_that_is_made_again(tansu: Tansu, tmp_path: Path, is_running: bo
 
 
 # --- Silence.
-
-
-def test_a_range_does_not_wait_for_records_behind_the_one_before(mock: Mock) -> None:
-    """A broker holds a request for what is not there yet, and answers no other request of the client meanwhile."""
-    topic = mock.make("one-by-one")
-    mock.produce(topic, [(number % 4, None, b"%d" % number) for number in range(80)])
-    source, begun = topics(ReadFromKafka(mock.config, [topic])), time.monotonic()
-    ranges = [SourceRange(f"{topic}/{part}", at, at + 5) for at in range(0, 20, 5) for part in range(4)]
-    values = [int(value) for piece in ranges for part in source.read(piece) for _, value in part]
-    assert sorted(values) == list(range(80))
-    assert time.monotonic() - begun < 3.5, "half a second for each range would be eight"
 
 
 @pytest.mark.soak

@@ -269,9 +269,6 @@ class Topics(NumberedSource[Any]):
     def _consumer(self) -> Any:
         config = {
             "group.id": "penstock",
-            # What a task reads is there. By default, a broker holds a request for what is behind it for half a second,
-            # and the next range of the same broker waits for that.
-            "fetch.wait.max.ms": 10,
             **self._source.config,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
