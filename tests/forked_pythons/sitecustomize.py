@@ -23,6 +23,6 @@ if sys.orig_argv[-1] in _COPIED:
     forking.connect(os.environ["PENSTOCK_TESTS_FORKING"])
     forking.sendall(marshal.dumps((sys.orig_argv[-1], dict(os.environ), sys.path, os.getcwd())))
     forking.shutdown(_socket.SHUT_WR)
-    # The copy talks to Spark in the place of this process. Each of the two ends when the other one does.
+    # The copy talks to Spark for this process. Each of the two ends when the other one does.
     forking.recv(1)
     os._exit(0)

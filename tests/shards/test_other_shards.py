@@ -209,7 +209,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a new shard has told what one old shard has told": lambda patch: patch.setattr(
         merged_headers,
         "_sent",
-        lambda headers: {key: max(map(key_of(key), headers)) for key in headers[0].sent},
+        lambda headers, _: {key: max(map(key_of(key), headers)) for key in headers[0].sent},
     ),
 }
 

@@ -42,7 +42,7 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
         if any(getattr(header, name) != getattr(first, name) for header in headers):
             raise disagreement(f"about their {name}")
     known = _watermark_updates(headers, division)
-    sent = {key: micros for key, micros in _sent(headers).items() if key[0] not in division.waiting_anew}
+    sent = _sent(headers, division)
     return [
         replace(
             first,
@@ -53,7 +53,7 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
             estimators={
                 origin: state
                 for origin, state in first.estimators.items()
-                if not _is_removed(origin, division)
+                if not _begins_anew(origin, division)
             },
             sent=dict(sent),
             notes={},
@@ -63,9 +63,11 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
     ]
 
 
-def _is_removed(origin: str, division: Division) -> bool:
-    """Whether a watermark is that of a source that is no longer read: if it comes back, it begins anew."""
-    return any(origin == label or origin.startswith(f"{label}.") for label in division.removed)
+def _begins_anew(origin: str, division: Division) -> bool:
+    """Whether a watermark waits for an added source, or belongs to a source that is not read now and may come back."""
+    return origin in division.waiting_anew or any(
+        origin == label or origin.startswith(f"{label}.") for label in division.removed
+    )
 
 
 def disagreement(about: str) -> ValueError:
@@ -80,7 +82,7 @@ def _watermark_updates(
     if any(header.watermark_updates != headers[0].watermark_updates for header in headers):
         raise disagreement("about the watermarks of their inputs")
     for origin, updates in headers[0].watermark_updates.items():
-        if _is_removed(origin, division) or origin in division.waiting_anew:
+        if _begins_anew(origin, division):
             continue
         if origin not in division.groupings:
             # A source, of which every shard computes the watermark.
@@ -97,10 +99,14 @@ def _least(of_producers: Mapping[int, int], producers: int) -> int | None:
     return min(of_producers.values()) if len(of_producers) >= producers else None
 
 
-def _sent(headers: Sequence[Header]) -> dict[tuple[str, int], int]:
-    """What each new shard has told: what all old shards have told."""
+def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int], int]:
+    """What each new shard has told: what all old shards have told, unless it begins anew."""
     everywhere = set.intersection(*(set(header.sent) for header in headers))
-    return {key: min(header.sent[key] for header in headers) for key in everywhere}
+    return {
+        key: min(header.sent[key] for header in headers)
+        for key in everywhere
+        if not _begins_anew(key[0], division)
+    }
 
 
 def _pending(headers: Sequence[Header], division: Division) -> list[list[Message]]:
@@ -140,7 +146,7 @@ def _pending_updates(header: Header, division: Division) -> list[WatermarkUpdate
     }
     found = []
     for update in sorted(waiting, key=lambda update: update.logical_time):
-        if update.origin not in division.groupings - division.waiting_anew:
+        if update.origin not in division.groupings or _begins_anew(update.origin, division):
             continue
         of_producers = known.setdefault((update.origin, update.percentile), {})
         before = _least(of_producers, division.before)

@@ -183,8 +183,12 @@ class ColumnMachine:
         names = self._with_panes(column, closes_empty or (ends and self.rule.fires_empty_at_end))
         dues, column.dues = column.dues, {}
         if column.ended:
+            fires_fresh = is_last or self.rule.late_waits_for_end
+            cells, ended = column.cells, column.ended
             names = [
-                name for name in names if name not in column.ended or self._fires_again(column, name, is_last)
+                name
+                for name in names
+                if name not in ended or (fires_fresh if cells[name][FRESH] else closes_empty)
             ]
             for due_micros, waiting in dues.items():
                 if still := column.ended.intersection(waiting):
@@ -193,12 +197,6 @@ class ColumnMachine:
         column.is_past_end = True
         column.ended.clear()
         return firing
-
-    def _fires_again(self, column: WindowColumn, name: bytes, is_last: bool) -> bool:
-        """Whether a key for which a window had ended before has another pane when it ends now."""
-        if column.cells[name][FRESH]:
-            return is_last or self.rule.late_waits_for_end
-        return is_last and self.rule.program.fires_empty_when_closing
 
     def may_close_quietly(self, fresh: int) -> bool:
         """Whether keys of a window after its end, `fresh` of them with something new, give no panes at its expiry."""
