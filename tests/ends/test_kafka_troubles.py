@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -305,3 +306,24 @@ def test_a_broker_that_hangs_while_a_stream_writes(mock: Mock, tmp_path: Path, e
         assert (values() if exactly_once else sorted(set(values()))) == [b"0", b"1"]
     finally:
         broker.stop()
+
+
+# --- Ranges in a row: a broker holds a request for more than there is for half a second.
+
+
+@pytest.mark.parametrize("steps_take_seconds", [0.0, 0.05])
+def test_a_range_does_not_wait_for_what_is_behind_the_one_before(
+    tansu: Tansu, steps_take_seconds: float
+) -> None:
+    topic = tansu.make(f"in-a-row-{steps_take_seconds}", 4)
+    for partition in range(4):
+        tansu.produce(topic, [(partition, None, b"%d" % number) for number in range(20)])
+    read = topics(ReadFromKafka(tansu.config, [topic]))
+    begun = time.monotonic()
+    found = []
+    for number in range(12):
+        for elements in read.read(SourceRange(f"{topic}/{number % 4}", 0, 20)):
+            time.sleep(steps_take_seconds)
+            found += elements
+    assert found == 12 * [(None, b"%d" % number) for number in range(20)]
+    assert time.monotonic() - begun < 3.0, "each range but the first has waited for half a second"

@@ -140,6 +140,9 @@ class Topics(NumberedSource[Any]):
                 records = [message for message in messages if message.error() is None] if events else messages
                 if records:
                     at, since_seconds = records[-1].offset() + 1, clock.monotonic_seconds()
+                    if at >= piece.end:
+                        # While our records are worked on, the client would ask for more.
+                        consumer.unassign()
                     # Behind a gap, such as the mark of a transaction, the next record may be beyond the end.
                     yield self._elements([record for record in records if record.offset() < piece.end])
                 for event in events:
@@ -269,6 +272,10 @@ class Topics(NumberedSource[Any]):
     def _consumer(self) -> Any:
         config = {
             "group.id": "penstock",
+            # Nothing is asked for before all that came is taken. Otherwise the client asks for what is behind a range,
+            # which the broker may hold for half a second, and the next range waits as long.
+            "queued.min.messages": 1,
+            "fetch.queue.backoff.ms": 10,
             **self._source.config,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -337,6 +344,7 @@ _OF_CONSUMERS = frozenset(
             "fetch.min.bytes",
             "fetch.wait.max.ms",
             "fetch.max.bytes",
+            "fetch.queue.backoff.ms",
         ),
         *("max.partition.fetch.bytes", "fetch.message.max.bytes", "queued.min.messages", "check.crcs"),
         *("queued.max.messages.kbytes", "partition.assignment.strategy", "group.instance.id"),
