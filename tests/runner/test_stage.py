@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
@@ -26,7 +27,7 @@ from penstock_spark.worker.program import (
     StepSpec,
 )
 from penstock_spark.worker.rows import EXCHANGE
-from penstock_spark.worker.stage import Stage, stage_function
+from penstock_spark.worker.stage import Stage, seed_random, stage_function
 
 GLOBALLY = Windowing(GlobalWindows())
 
@@ -252,3 +253,20 @@ def test_an_error_at_a_grouping_names_the_grouping(windowing, element, combine, 
     error = to_exception(find_failure(str(caught.value)))
     assert type(error) is kind
     assert "'Group'" in str(error)
+
+
+def test_a_task_that_runs_again_draws_the_same_numbers_and_another_one_others() -> None:
+    seeded = replace(program(), seed="checkpoint")
+
+    def drawn(*task: int) -> tuple[float, float]:
+        seed_random(seeded, *task)
+        return random.random(), float(numpy.random.random())
+
+    first, other = drawn(3, 0), drawn(3, 1)
+    assert drawn(3, 0) == first
+    assert not set(first) & set(other)
+    before = random.getstate(), numpy.random.get_state()[2]
+    seed_random(program(), 3, 0)
+    assert (random.getstate(), numpy.random.get_state()[2]) == before, (
+        "a program without a seed seeds nothing"
+    )

@@ -102,10 +102,9 @@ def test_a_java_that_cannot_have_one_is_asked_once(cache: Path, jars: Path, tmp_
 
 
 def test_only_one_process_at_a_time_writes(cache: Path, jars: Path, other: Java) -> None:
-    java = other
-    assert archive_arguments(java, jars) == ()
-    assert archive_arguments(java, jars) != ()
-    assert archive_arguments(java, jars) == ()
+    assert archive_arguments(other, jars) == ()
+    assert archive_arguments(other, jars) != ()
+    assert archive_arguments(other, jars) == ()
 
 
 def _started_and_killed(java: Java, jars: Path) -> str:
@@ -125,29 +124,27 @@ def _started_and_killed(java: Java, jars: Path) -> str:
 def test_a_start_that_was_killed_does_not_keep_the_next_one_from_writing(
     cache: Path, jars: Path, other: Java
 ) -> None:
-    java = other
-    assert archive_arguments(java, jars) == ()
-    assert "ArchiveClassesAtExit" in _started_and_killed(java, jars)
-    assert "ArchiveClassesAtExit" in _started_and_killed(java, jars)
-    _written(archive_arguments(java, jars))
+    assert archive_arguments(other, jars) == ()
+    assert "ArchiveClassesAtExit" in _started_and_killed(other, jars)
+    assert "ArchiveClassesAtExit" in _started_and_killed(other, jars)
+    _written(archive_arguments(other, jars))
     # This process lives; and who fails again and again, waits.
-    assert archive_arguments(java, jars) == ()
-    assert _started_and_killed(java, jars) == "()\n"
+    assert archive_arguments(other, jars) == ()
+    assert _started_and_killed(other, jars) == "()\n"
     for file in cache.glob("*.writing"):
         os.utime(file, (0, 0))
-    _written(archive_arguments(java, jars))
+    _written(archive_arguments(other, jars))
 
 
 def test_a_file_without_its_head_is_one_that_java_still_writes(
     cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SWITCH, "1")
-    java = other
-    new = _written(archive_arguments(java, jars))
+    new = _written(archive_arguments(other, jars))
     new.write_bytes(bytes(4096))
-    assert archive_arguments(java, jars) == ()
+    assert archive_arguments(other, jars) == ()
     new.write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
-    assert _used(archive_arguments(java, jars)).stat().st_size == 4096
+    assert _used(archive_arguments(other, jars)).stat().st_size == 4096
     assert not new.exists()
 
 
@@ -155,11 +152,10 @@ def test_a_cut_archive_is_not_used_and_written_again(
     cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SWITCH, "1")
-    java = other
-    _written(archive_arguments(java, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
-    archive = _used(archive_arguments(java, jars))
+    _written(archive_arguments(other, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
+    archive = _used(archive_arguments(other, jars))
     archive.write_bytes(archive.read_bytes()[:2048])
-    assert not any("SharedArchiveFile" in argument for argument in archive_arguments(java, jars))
+    assert not any("SharedArchiveFile" in argument for argument in archive_arguments(other, jars))
     assert not archive.exists()
 
 
@@ -200,10 +196,9 @@ def test_the_switch_turns_it_off(
 def test_the_switch_lets_it_be_used_and_not_written(
     cache: Path, jars: Path, other: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java = other
     monkeypatch.setenv(SWITCH, "read")
-    assert [archive_arguments(java, jars) for _ in range(3)] == [(), (), ()]
+    assert [archive_arguments(other, jars) for _ in range(3)] == [(), (), ()]
     monkeypatch.setenv(SWITCH, "1")
-    _written(archive_arguments(java, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
+    _written(archive_arguments(other, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
     monkeypatch.setenv(SWITCH, "read")
-    assert _used(archive_arguments(java, jars)).stat().st_size == 4096
+    assert _used(archive_arguments(other, jars)).stat().st_size == 4096

@@ -46,13 +46,17 @@ def counted_seconds(spark_place: Place, slot: int) -> Counted:
     return Counted(planned, _eras_from_now_on(spark_place.inside("sources").inside(str(slot)), planned))
 
 
+def last_micro_batch(log: Place) -> int:
+    """The last micro-batch in one of Spark's logs, of what is planned or of what is finished; -1 without one."""
+    return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
+
+
 def _planned(spark_place: Place, slot: int) -> int:
     log = spark_place.inside("offsets")
-    numbers = [int(name) for name in log.names() if name.isdecimal()]
-    if not numbers:
+    if (last := last_micro_batch(log)) < 0:
         return 0
     # The first line is a version, the second is about the micro-batch, and each later one about a source.
-    offset = log.read(str(max(numbers))).decode().split("\n")[2 + slot]
+    offset = log.read(str(last)).decode().split("\n")[2 + slot]
     return 0 if offset == "-" else int(offset)
 
 

@@ -26,7 +26,7 @@ from penstock.base import clock
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare
-from penstock_spark.checkpoints.eras import Counted, counted_seconds
+from penstock_spark.checkpoints.eras import Counted, counted_seconds, last_micro_batch
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.privacy import check_writers, make_private
@@ -398,9 +398,7 @@ def _has_begun(place: Place, folder: str) -> bool:
 
 
 def _last(place: Place, folder: str, log: str) -> int:
-    """The last micro-batch in one of Spark's logs, of what is planned or of what is finished; -1 without one."""
-    names = place.inside(folder).inside(log).names()
-    return max((int(name) for name in names if name.isdecimal()), default=-1)
+    return last_micro_batch(place.inside(folder).inside(log))
 
 
 def _is_in_force(place: Place, plan: Signature) -> bool:

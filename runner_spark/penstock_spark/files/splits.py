@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 from pyspark.sql import SparkSession
 
 from penstock.io.object_stores import ObjectStore, store_of
+from penstock_spark.session.parallelism import parallelism_of
 
 SHORTER = "it has become shorter since the pipeline has found it"
 
@@ -45,7 +46,7 @@ def splits_of(
     if headers:
         whole = [split._replace(start=_end_of_records(split.path, delimiter, headers)) for split in whole]
     opening_bytes = _size(spark, "openCostInBytes")
-    parallelism = max(1, spark.sparkContext.defaultParallelism)
+    parallelism = parallelism_of(spark)
     share = sum(split.end - split.start + opening_bytes for split in whole) // parallelism
     limit = min(_size(spark, "maxPartitionBytes"), max(opening_bytes, share))
     cut = [

@@ -21,6 +21,7 @@ from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import Split, blocks_of, splits_of
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 
@@ -60,7 +61,7 @@ def read_by_tasks(spark: SparkSession, read: ReadParts, schema: str | StructType
 def whole_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[Split, ...], ...]:
     """Whole files by task."""
     files = [Split(path, path, 0, size) for path, size in sizes.items()]
-    return packed(files, lambda file: file.end, spark.sparkContext.defaultParallelism)
+    return packed(files, lambda file: file.end, parallelism_of(spark))
 
 
 def frame_of_store(spark: SparkSession, sizes: Mapping[str, int], format: str, where: str) -> DataFrame:

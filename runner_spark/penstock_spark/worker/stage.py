@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -345,13 +346,17 @@ def tear_down(nodes: list[Any], failed: bool) -> None:
 
 
 def seed_random(program: StageProgram[Any], *task: int) -> None:
-    """Has Python's ``random`` give a task the same numbers when Spark runs it again, and each task others.
+    """Has ``random`` and ``numpy.random`` give a task the same numbers when Spark runs it again, and each task others.
 
     The tasks that take what it has made may have begun: the part of a hot key to which an element goes, for example,
     must not be another one then.
     """
     if program.seed:
-        random.seed(" ".join(map(str, (program.seed, program.stage, *task))))
+        seed = " ".join(map(str, (program.seed, program.stage, *task)))
+        random.seed(seed)
+        # Spark's daemon has imported it with pandas. NumPy takes a seed of 32 bits.
+        if (of_numpy := sys.modules.get("numpy.random")) is not None:
+            of_numpy.seed(zlib.crc32(seed.encode()))
 
 
 def stage_function(

@@ -27,6 +27,7 @@ from penstock_spark.formats.database.address import Address
 from penstock_spark.formats.database.errors import masked
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.scan import Scan
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Sc
     address = Address.of(source, where)
     with _planning(address, source) as connection:
         found = _columns(connection, source, address)
-        parts = _parts(connection, source, found, address, spark.sparkContext.defaultParallelism)
+        parts = _parts(connection, source, found, address, parallelism_of(spark))
     snapshot = Snapshot.of(address, source) if address.is_postgres and len(parts) > 1 else None
     name = None if snapshot is None else snapshot.name
     reader = RowsReader(source, address, _chosen(source, found), parts, name)

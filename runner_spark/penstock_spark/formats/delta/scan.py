@@ -20,6 +20,7 @@ from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.files.packing import SHARE_BYTES, packed
 from penstock_spark.formats.delta.table import deltalake, files_of, open_table, schema_of_table, told
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.scan import Scan
@@ -45,7 +46,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     shares = _shares(table, source, where)
     if not shares:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
-    tasks = packed(shares, lambda share: share.bytes, spark.sparkContext.defaultParallelism)
+    tasks = packed(shares, lambda share: share.bytes, parallelism_of(spark))
     reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
     return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True)
 

@@ -27,6 +27,7 @@ from penstock_spark.formats.iceberg.table import (
     without_history,
 )
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.scan import Scan
@@ -40,7 +41,7 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
         files = _files(scan, source, where)
     if not files:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
-    tasks = packed(files, lambda file: file.file.file_size_in_bytes, spark.sparkContext.defaultParallelism)
+    tasks = packed(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
     reader = FilesReader(
         source, without_history(table.metadata), table.io, scan.projection(), scan.row_filter, tasks, where
     )

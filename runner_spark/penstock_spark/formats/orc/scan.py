@@ -27,6 +27,7 @@ from penstock_spark.formats.orc.records import OrcRecords, in_micros
 from penstock_spark.formats.parquet.footers import merged, struct_of
 from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile, Careful
@@ -65,7 +66,7 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     schema, stripes = _survey(files.paths, where, None if is_reached else spark)
     records = OrcRecords(_wanted(values.with_columns(schema), source, where), values, where)
     if is_reached and not leaves_files_out(spark):
-        parts = packed(stripes, lambda stripe: stripe.weight_bytes, spark.sparkContext.defaultParallelism)
+        parts = packed(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
         reader = StripeReader(records, parts, source.as_rows)
         return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
     decode = FileDecoder(records, source.as_rows, files.namer())

@@ -17,6 +17,7 @@ from penstock.io.object_stores import ObjectStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks, unreadable_part
 from penstock_spark.formats.parquet.footers import UnknownType, merged, schema_of_footer
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sources.partition_values import PartitionValues
 
@@ -65,7 +66,7 @@ def frame_of(
                 where=where,
                 hint="leave it out with columns=[...], or write the files again with one type",
             )
-    count = max(1, min(len(stored.groups), 4 * spark.sparkContext.defaultParallelism))
+    count = max(1, min(len(stored.groups), 4 * parallelism_of(spark)))
     parts = tuple(stored.groups[number::count] for number in range(count))
     read = _ReadGroups(parts, where, to_arrow_schema(schema), values)
     return read_by_tasks(spark, read, schema)

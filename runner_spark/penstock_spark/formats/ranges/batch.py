@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from penstock.io.ranges import RangesOfSource
 from penstock_spark.formats.ranges.positions import asked, ranges_between
 from penstock_spark.formats.ranges.reading import BatchReader, shared_out
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.scan import Scan
 
 _TASKS_MAX = 1_000
@@ -18,7 +19,7 @@ _TASKS_MAX = 1_000
 def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) -> Scan:
     """Everything that exists now."""
     source = description.source
-    parallelism = spark.sparkContext.defaultParallelism
+    parallelism = parallelism_of(spark)
     try:
         start = asked(source.first_position, where)
         end = asked(lambda: source.last_position(start, None), where)

@@ -25,6 +25,7 @@ from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.formats.tfrecord.package import masked_crc32c
 from penstock_spark.formats.tfrecord.records import Damaged, records_in
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.decoding import ByFile, Careful, PartDecoder
 from penstock_spark.sources.scan import Scan, StreamScan
@@ -51,7 +52,7 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
     check = files.unchanged(where)
     is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
     if is_reached and not leaves_files_out(spark):
-        parallelism = max(1, spark.sparkContext.defaultParallelism)
+        parallelism = parallelism_of(spark)
         tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
         reader = FileReader(source, tasks, where)
         return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True, check=check)
