@@ -1,4 +1,4 @@
-"""A stream reads in as many tasks as when it began, on whichever machine it goes on."""
+"""A stream reads in as many tasks as when it began, on whichever machine it goes on; a batch, as the session says."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark import TaskContext
 
 import penstock as beam
-from penstock.io import WriteToText
+from penstock.io import WriteToMemory, WriteToText
 from penstock.options.pipeline_options import PipelineOptions
 from penstock_spark.session.parallelism import PARALLELISM
 
@@ -62,3 +63,18 @@ def test_a_stream_that_goes_on_reads_in_as_many_tasks_as_before(spark: Any, tmp_
         spark.conf.unset(PARALLELISM)
     plan = json.loads((tmp_path / "checkpoint" / "plan.json").read_text())
     assert (plan["shards"], plan["parallelism"]) == (3, 1)
+
+
+@pytest.mark.parametrize("tasks", [1, FILES])
+def test_a_batch_reads_in_as_many_tasks_as_the_session_says(spark: Any, tmp_path: Path, tasks: int) -> None:
+    for number in range(FILES):
+        (tmp_path / f"{number}.txt").write_text("line\n")
+    found: list[str] = []
+    try:
+        spark.conf.set(PARALLELISM, str(tasks))
+        with beam.Pipeline(spark=spark) as pipeline:
+            lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt")
+            _ = lines | beam.Map(with_its_task) | WriteToMemory(found)
+    finally:
+        spark.conf.unset(PARALLELISM)
+    assert (len(found), len({*found})) == (FILES, tasks)
