@@ -1,6 +1,6 @@
 """Sums records of Kafka by key and minute with Bytewax; run by the benchmark of Kafka, with a Python that has it.
 
-Arguments: the brokers, the topic to read, and the topic to write. It prints its seconds, without those of imports.
+Arguments: the brokers, the topic to read, and the topic to write. It prints its seconds, without imports.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measures a whole process that starts Spark, does a tiny piece of work and ends: penstock's and a plain PySpark one.
 
-Run it with ``python benchmarks/startup.py``. The processor time is that of all processes, Java's and the workers' too,
+Run it with ``python benchmarks/startup.py``. The processor time counts all processes, Java's and the workers' too,
 until the last one has ended; the wall time is that until the program itself has ended, which its user waits for.
 The first two turns do not count: the second start writes the archive of classes that later ones read.
 """

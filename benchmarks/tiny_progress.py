@@ -28,7 +28,7 @@ class _Terminal(io.StringIO):
 def progress(spark: SparkSession, pairs: int) -> dict[str, Any]:
     """The milliseconds without progress and with it, pair by pair; the first of a pair is each of them in turn.
 
-    The processor time is that of this process alone, where progress is made: it tells more on a busy machine.
+    The processor time counts this process alone, where progress is made: it tells more on a busy machine.
     """
     found: dict[str, list[list[float]]] = {"wall_millis": [], "cpu_millis": []}
     for number in range(_WARMING_PAIRS + pairs):

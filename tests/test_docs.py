@@ -19,7 +19,7 @@ _FILE = re.compile(r"`([\w./-]+\.(?:py|md|toml))`")
 
 
 def examples(text: str) -> Iterator[tuple[int, str, str]]:
-    """The line number, the words after the language, and the code of each block with ``>>>``; fences are no output."""
+    """The line number, the words after the language, and the code of each block with ``>>>``; fences are not output."""
     for match in _FENCE.finditer(text):
         indent, _, words, code = match.groups()
         if ">>> " in code:

@@ -119,7 +119,7 @@ class SparkRunner(PipelineRunner):
         return moved(into[0], spark)
 
     def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
-        """The settings for something that is no run, and so has no view."""
+        """The settings for something that is not a run, and so has no view."""
         settings = self._settings(options)
         if asked := settings.views():
             what = f"{taker} starts no run, and so {asked[0]} would show nothing"

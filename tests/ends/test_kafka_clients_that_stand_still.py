@@ -74,7 +74,7 @@ def test_another_producer_writes_what_is_not_written(tansu: Tansu, caplog: pytes
     producer.client = SimpleNamespace(**as_before, commit_transaction=commit_and_stand_still)
     with caplog.at_level(logging.WARNING):
         assert write(1) == 0
-    assert (committed, caplog.text.count("new clients replace those")) == ([None], 1)
+    assert (committed, caplog.text.count("new clients replace the clients")) == ([None], 1)
     # It stands still before anything is written.
     sink._producers["penstock-stands-still-0"].client = SimpleNamespace(begin_transaction=stand_still)
     assert write(2) == 1

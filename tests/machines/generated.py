@@ -39,7 +39,7 @@ FOREVER = 10**9
 
 
 class Sum(CombineFn):
-    """Adds numbers; what is no number counts nothing."""
+    """Adds numbers; what is not a number counts nothing."""
 
     def create_accumulator(self) -> int:
         return 0

@@ -209,7 +209,7 @@ def plan_of(graph: Graph, without: Set[str] = frozenset()) -> Plan:
 
 @contextmanager
 def _without_spark() -> Iterator[None]:
-    """Replaces the few calls of lowering that go to Java; this process is no worker of its own."""
+    """Replaces the few calls of lowering that go to Java; this process is not a worker of its own."""
     with ExitStack() as stack:
         for owner, name, stand_in in (
             (types.StructType, "fromDDL", staticmethod(_struct)),

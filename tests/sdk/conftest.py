@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import its modules that are no tests."""
+"""Lets the tests of this folder import its modules that are not tests."""
 
 import gc
 import sys

@@ -46,7 +46,7 @@ class Declared(Lazy):
 
 
 class MergesElsewhere:
-    """Brings a merge along, and is no WindowFn."""
+    """Brings a merge along, and is not a WindowFn."""
 
     def merge(self, merge_context):
         pass

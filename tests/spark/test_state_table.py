@@ -144,7 +144,7 @@ def test_the_state_is_a_table(spark: Any, location: str) -> None:
         (1, "Count", "Place(name='Ulm')", 0): (60, "1", 1, 0),
         (2, "Group", "('ann', 1)", None): (None, "['x']", 1, 0),
     }
-    # Nothing is new in the second minute, so that nothing is held back. The end of the global window is no date.
+    # Nothing is new in the second minute, so that nothing is held back. The end of the global window is not a date.
     assert {key[2:]: (row.hold, row.next_alarm, row.next_clock_alarm) for key, row in rows.items()} == {
         ("'ann'", 0): (59.999999, 60, None),
         ("'ann'", 60): (None, 120, None),

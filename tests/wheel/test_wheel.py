@@ -45,7 +45,7 @@ def test_the_wheel_has_the_packages_their_types_and_the_licence(wheel: Path) -> 
     assert {name for name in names if name.endswith("py.typed")} == {f"{name}/py.typed" for name in packages}
     assert [name for name in names if name.endswith("/LICENSE")] != []
     assert [name for name in names if "__pycache__" in name] == []
-    # The page of a run is no Python, and is needed all the same.
+    # The page of a run is not Python, and is needed all the same.
     assert "penstock/live/page.html" in names
 
 

@@ -3,9 +3,9 @@
 A call for each element would cost as much as adding it up. Therefore the text of the loop contains the expressions of
 a kernel and the lines that find an element's window, as Python does it for named tuples and dataclasses.
 
-Pairs are taken as they come. A loop over them ends at the first element that is no tuple, or whose key has another type
-than the first one's, and says how many it has added: the general way, which knows what to do with anything, takes the
-rest. A loop over names and values has no such end.
+Pairs are taken as they come. A loop over them ends at the first element that is not a tuple, or whose key has another
+type than the first one's, and says how many it has added: the general way, which knows what to do with anything, takes
+the rest. A loop over names and values has no such end.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def _is_known_composite(node: Any, is_batch: bool) -> bool:
         case beam_iobase.Read():
             return isinstance(node.transform.source, beam_iobase.BoundedSource)
         case beam_iobase.Write():
-            # In a stream, Beam writes the files of a window, and a sink of penstock's those of a micro-batch.
+            # In a stream, Beam writes the files of a window, and a sink of penstock's the files of a micro-batch.
             return is_batch and text_sink_of(node.transform.sink) is not None
     return type(node.transform) in _KNOWN_COMPOSITES
 

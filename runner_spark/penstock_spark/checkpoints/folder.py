@@ -4,7 +4,7 @@
 ``plan.json``   the latest plan; ``plan.json.1`` and up, earlier plans
 ``spark/``      Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
 ``control/``    commands, a small file each
-``inputs-1/``   the elements of bounded sources; the number is that of the claim of the run that began it
+``inputs-1/``   the elements of bounded sources; named after the claim of the run that began it
 ``holders/``    which run holds it: `penstock_spark.checkpoints.lease`
 ``ended.json``  how the run ended, once all of its windows have fired
 ==============  =========================================================
@@ -120,7 +120,7 @@ class Checkpoint:
 
     @property
     def claim(self) -> int:
-        """The number of the run's claim, which is higher than that of any run before; 0 without one."""
+        """The number of the run's claim, which is higher than any run's before; 0 without one."""
         return _claim(self.lease)
 
     @property
@@ -153,7 +153,7 @@ IsWritten = Callable[[Signature, int], bool]
 """Whether a micro-batch is in all sinks of a plan that leave it as it is when it comes again."""
 
 Rewrite = Callable[[Checkpoint, Signature], None]
-"""Writes Spark's part of a checkpoint anew, from the folder of an old plan to that of the checkpoint's plan."""
+"""Writes Spark's part of a checkpoint anew, from the folder of an old plan to the folder of the checkpoint's plan."""
 
 
 def open_checkpoint(

@@ -49,7 +49,7 @@ class RecordedResult(PipelineResult):
         raise NotImplementedError
 
     def metrics(self) -> MetricResults:
-        """The metrics of the run, in a stream those of all finished micro-batches, also during the run.
+        """The metrics of the run, in a stream of all finished micro-batches, also during the run.
 
         Committed and attempted values are equal, because each partition counts once.
         """

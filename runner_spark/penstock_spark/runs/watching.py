@@ -231,7 +231,7 @@ class Watch:
         except Exception as error:
             if view in self._views:
                 self._views.remove(view)
-            # A terminal that is closed is no news to anybody.
+            # Nobody needs to hear that a terminal was closed.
             level = logging.DEBUG if isinstance(error, OSError | ValueError) else logging.WARNING
             _LOGGER.log(
                 level, "a view of the run, %s, has stopped: %s", type(view).__name__, type(error).__name__

@@ -1,4 +1,4 @@
-"""Combines elements on their way to a grouping: those of one logical time, key and window travel as one."""
+"""Combines elements on their way to a grouping: all of one logical time, key and window travel as one."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _PageEntry = tuple[int, int]
 
 
 def state_of(key: Any, stored: bytes) -> AnyKey:
-    """Unpickles a key's state; that of a DoFn is stored as plain data, a restriction as a list."""
+    """Unpickles a key's state; a DoFn's state is stored as plain data, a restriction as a list."""
     state: Any = loads(stored)
     if type(state) is list:
         return SplittableKey(key, state)

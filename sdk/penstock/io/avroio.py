@@ -223,7 +223,7 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
 class WriteToAvro(SinkTransform[str]):
     """Writes records to Avro files, and returns the files' names (Beam's ``WriteToAvro``).
 
-    Elements are dicts, or rows of a known type; with a schema that is no record, they are other values. Install
+    Elements are dicts, or rows of a known type; with a schema that is not a record, they are other values. Install
     ``penstock[avro]``.
 
     Args:

@@ -290,9 +290,9 @@ class WriteToDelta(SinkTransform[Any]):
             workers share.
         mode: What to do with an existing table: ``"append"`` adds to it, ``"overwrite"`` replaces its rows, ``"error"``
             refuses to start. A stream does this once, when it starts for the first time.
-        partition_by: The columns by whose values files are kept apart; None takes those of the table.
+        partition_by: The columns by whose values files are kept apart; None takes the table's.
         key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
-        value: With a key: the column of the upsert's value, if the value is no record.
+        value: With a key: the column of the upsert's value, if the value is not a record.
         schema: A ``pyarrow.Schema`` of the table to make.
         storage_options: What the store needs, such as keys and regions, by the names of ``deltalake``. They are not
             shown anywhere.

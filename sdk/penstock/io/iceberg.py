@@ -176,7 +176,7 @@ class WriteToIceberg(SinkTransform[Any]):
     commit. A stream notes its name and the number of the micro-batch as a property of the table in the same commit, so
     each element is in the table exactly once after any crash, and also if an old driver is still alive. A micro-batch
     without elements makes no commit. In batch, one commit adds everything, or nothing if the run fails. Files of
-    attempts that have failed are no part of the table; the maintenance of Iceberg removes such orphans. Install
+    attempts that have failed do not belong to the table; the maintenance of Iceberg removes such orphans. Install
     ``penstock[iceberg]``.
 
     The table gives the columns if it exists: fields that the elements lack become null. Otherwise the schema, or the
@@ -195,7 +195,7 @@ class WriteToIceberg(SinkTransform[Any]):
             ``"bucket[16](team)"``, ``"truncate[3](team)"``, ``"day(at)"``, and likewise hour, month and year. None
             takes those of the table.
         key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
-        value: With a key: the column of the upsert's value, if the value is no record.
+        value: With a key: the column of the upsert's value, if the value is not a record.
         schema: A ``pyarrow.Schema`` of the table to make.
 
     Raises:

@@ -16,7 +16,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def check_path(path: Any, argument: str) -> None:
-    """Refuses a path that is no string or ValueProvider, as Beam's file transforms do, and an empty one."""
+    """Refuses a path that is neither a string nor a ValueProvider, as Beam's file transforms do, and an empty one."""
     if not isinstance(path, str | ValueProvider):
         what = f"{argument} must be of type string or ValueProvider; got {path!r} instead"
         hint = f"write {argument}={str(path)!r}" if path is not None else f"pass {argument}"

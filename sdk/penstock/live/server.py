@@ -92,7 +92,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_port = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a browser that goes away is no error of the run."""
+        """Says nothing: a browser that goes away is not an error of the run."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -223,7 +223,7 @@ class RunSnapshot:
         """A snapshot of its JSON.
 
         Raises:
-            ValueError: It is no snapshot, or one of another version.
+            ValueError: It is not a snapshot, or has another version.
         """
         try:
             found = json.loads(text)

@@ -352,7 +352,7 @@ def _bag_mean(bag: Counter[Any]) -> Any:
 class SqlAggregates(CombineFn):
     """All aggregates of a grouping over tuples with a value for each.
 
-    The result is the number of rows, then the result of each aggregate. An input None is no row: it only makes sure
+    The result is the number of rows, then the result of each aggregate. An input None is not a row: it only makes sure
     that there is a result.
 
     Args:

@@ -60,7 +60,7 @@ class CallCache:
         self.__dict__.update(state, _locks=WeakValueDictionary())
 
     async def get(self, key: _KeyT, call: Callable[[_KeyT], Awaitable[_ResultT]]) -> _ResultT:
-        """The result for a key: one that is kept, or that of ``call(key)``, whose errors are raised."""
+        """The result for a key: one that is kept, or the result of ``call(key)``, whose errors are raised."""
         entries = _entries.setdefault(self._name, OrderedDict())
         # A lock lives while some call holds it or waits for it.
         lock = self._locks.setdefault(key, asyncio.Lock())

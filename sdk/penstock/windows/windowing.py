@@ -74,7 +74,7 @@ class Windowing:
         set_field("triggerfn", triggerfn)
         set_field("accumulation_mode", _accumulation_mode(accumulation_mode, triggerfn))
         timestamp_combiner = timestamp_combiner or TimestampCombiner.OUTPUT_AT_EOW
-        TimestampCombiner.get_impl(timestamp_combiner, windowfn)  # Refuses what is no constant.
+        TimestampCombiner.get_impl(timestamp_combiner, windowfn)  # Refuses what is not a constant.
         set_field("timestamp_combiner", timestamp_combiner)
         set_field("allowed_lateness", lateness)
         set_field("on_time_behavior", on_time_behavior)

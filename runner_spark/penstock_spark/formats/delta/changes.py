@@ -17,7 +17,7 @@ from penstock_spark.sinks.table_changes import DELETED, LastChanges, change_sche
 
 
 class ChangeFiles(Encoder):
-    """Writes the last upsert of each key of a task to one file, which is no part of the table."""
+    """Writes the last upsert of each key of a task to one file, which does not belong to the table."""
 
     def __init__(self, sink: DeltaSink, columns: pa.Schema, where: str) -> None:
         self._sink = sink

@@ -1,4 +1,4 @@
-"""The columns that a task writes: those of the table, if the elements fit them, or a new table's."""
+"""The columns that a task writes: the table's, if the elements fit them, or a new table's."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from penstock.io.filesystems import FileSystems
 from penstock_spark.reports.secrets import without_secrets
 
 _WITH_RULES = {
-    "columnMapping": "names of columns that are not those of its files",
+    "columnMapping": "columns whose names differ from its files'",
     "generatedColumns": "generated columns",
     "identityColumns": "identity columns",
     "checkConstraints": "constraints",

@@ -238,7 +238,7 @@ def _write_part(writing: _Writing, part: int, pages: list[bytes]) -> int:
         return _write_once(writing, name, pages)
     except StandsStill as error:
         # What the new clients find is not done is void as soon as they begin.
-        _LOGGER.warning("%s: new clients replace those of %s: %s", writing.where, name, error)
+        _LOGGER.warning("%s: new clients replace the clients of %s: %s", writing.where, name, error)
         leave(_producers.pop(name, None), _producers.pop(_group_key(name), None))
         return _write_once(writing, name, pages)
 

@@ -50,7 +50,7 @@ def orc_files(sink: OrcSink, where: str) -> FileSink:
 
 
 def _check_types(schema: Any, where: str) -> None:
-    """Refuses what is no schema, and columns for which ORC has no type."""
+    """Refuses what is not a schema, and columns for which ORC has no type."""
     if not isinstance(schema, pa.Schema):
         what = f"schema must be a pyarrow.Schema, but is a {type(schema).__name__}"
         raise refusal(TypeError, what, where=where, hint="write schema=pyarrow.schema([...])")

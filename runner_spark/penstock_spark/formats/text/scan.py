@@ -124,7 +124,7 @@ class SplitReader:
         if strips:
             lines = [line[:-1] if line.endswith(end) else line for line in lines]
         if rest:
-            # The file ends without a delimiter: a return at its end is no part of one, and belongs to the line.
+            # The file ends without a delimiter: a return at its end does not belong to one, but to the line.
             lines.append(rest)
         if decode is not None:
             return list(map(decode, lines))
