@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from brokers import Mock, Tansu
+from brokers import Mock, Tansu, confluent_kafka
 from numbered_files import wait_for
 
 import penstock as beam
@@ -321,9 +321,32 @@ def test_a_range_does_not_wait_for_what_is_behind_the_one_before(
     read = topics(ReadFromKafka(tansu.config, [topic]))
     begun = time.monotonic()
     found = []
-    for number in range(12):
+    for number in range(24):
         for elements in read.read(SourceRange(f"{topic}/{number % 4}", 0, 20)):
             time.sleep(steps_take_seconds)
             found += elements
-    assert found == 12 * [(None, b"%d" % number) for number in range(20)]
-    assert time.monotonic() - begun < 3.0, "each range but the first has waited for half a second"
+    assert found == 24 * [(None, b"%d" % number) for number in range(20)]
+    assert time.monotonic() - begun < 6.0, "each range but the first has waited for half a second"
+
+
+def test_a_range_that_ends_with_the_mark_of_a_transaction_does_not_wait_for_what_is_behind_it(
+    tansu: Tansu,
+) -> None:
+    topic = tansu.make("marked", 4)
+    producer = confluent_kafka.Producer({**tansu.config, "transactional.id": "marks", "log_level": 0})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for partition in range(4):
+        for number in range(5):
+            producer.produce(topic, b"%d" % number, partition=partition)
+    producer.commit_transaction(20)
+    read = topics(ReadFromKafka(tansu.config, [topic]))
+    begun = time.monotonic()
+    found = [
+        element
+        for number in range(24)
+        for elements in read.read(SourceRange(f"{topic}/{number % 4}", 0, 6))
+        for element in elements
+    ]
+    assert found == 24 * [(None, b"%d" % number) for number in range(5)]
+    assert time.monotonic() - begun < 6.0, "each range has waited for half a second"

@@ -36,7 +36,7 @@ from penstock_spark.sources.scan import Scan, StreamScan
 _LOGGER = logging.getLogger(__name__)
 
 _RECORDS_AT_ONCE = 5_000
-_WAIT_SECONDS = 0.1
+_WAIT_SECONDS = 0.02
 _COMMIT_SECONDS = 60.0
 _TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
@@ -273,9 +273,12 @@ class Topics(NumberedSource[Any]):
         config = {
             "group.id": "penstock",
             # Nothing is asked for before all that came is taken. Otherwise the client asks for what is behind a range,
-            # which the broker may hold for half a second, and the next range waits as long.
+            # which the broker holds until there is something, and the next range waits as long.
             "queued.min.messages": 1,
             "fetch.queue.backoff.ms": 10,
+            # A range may end with the mark of a transaction. Only a request for what is behind it shows that there is
+            # nothing more.
+            "fetch.wait.max.ms": 20,
             **self._source.config,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
