@@ -289,19 +289,40 @@ def test_a_record_that_is_too_large(mock: Mock, topic: str) -> None:
 
 
 def test_each_micro_batch_is_written_once(tansu: Tansu, spark: SparkSession) -> None:
-    """The same micro-batch written again finds the mark of its transaction."""
+    """The same micro-batch written again finds the mark of its transaction, whoever has written it."""
     target = tansu.make("once", 3)
+    sink = WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink
+    plan, made, seen = plan_topic(sink, True, "here"), set(_producers), []
 
-    def write(number: int) -> None:
-        plan = plan_topic(
-            WriteToKafka(tansu.config, target, exactly_once=True, transactions=1).sink, True, "here"
-        )
+    def write(number: int, is_small: bool) -> None:
         rows = plan.make_encoder().encode(records_of(number))
-        plan.commit(spark.createDataFrame(pa.Table.from_batches([rows])), MicroBatch(number, "a stream"))
+        batch = MicroBatch(number, "a stream", check=lambda: seen.append(number), is_small=is_small)
+        plan.commit(spark.createDataFrame(pa.Table.from_batches([rows])), batch)
 
-    for number in (0, 0, 1, 1, 2):
-        write(number)
-    assert values_in(tansu, target) == values_of(range(3))
+    by_tasks, by_driver = False, True
+    for number in (0, 2):
+        write(number, by_tasks)
+        write(number, by_driver)
+        write(number + 1, by_driver)
+        write(number + 1, by_tasks)
+    assert values_in(tansu, target) == values_of(range(4))
+    assert seen == [0, 1, 2, 3], "the driver asks before it writes"
+    assert len(set(_producers) - made) == 4, "a producer and a group for each part"
+    assert plan.close is not None
+    plan.close()
+    assert set(_producers) == made
+
+
+def test_a_small_micro_batch_that_cannot_be_written_names_the_step(tansu: Tansu, tmp_path: Path) -> None:
+    target = tansu.make("too-large", 1)
+    (tmp_path / "a.txt").write_text("x" * 20_000 + "\n")
+    write = WriteToKafka({**tansu.config, "message.max.bytes": 10_000}, target, exactly_once=True)
+    pipeline = beam.Pipeline(options=options("streaming"))
+    lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream(ends=True)
+    _ = lines | beam.Map(lambda line: (None, line.encode())) | "Write" >> write
+    with pytest.raises(ValueError, match="a record is too large") as error:
+        pipeline.run().wait_until_finish()
+    assert "at step 'Write' (test_kafka.py:" in str(error.value)
 
 
 def test_each_part_of_a_micro_batch_is_written_once(tansu: Tansu, monkeypatch: pytest.MonkeyPatch) -> None:

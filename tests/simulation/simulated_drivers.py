@@ -136,7 +136,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (query, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (batch_writer, "_rows_of", sim.rows_of),
         (batch_writer, "_pages_in", sim.pages_in),
-        (batch_writer, "_tasks_by_level", sim.tasks_by_level),
+        (batch_writer, "_sizes_by_level", sim.sizes_by_level),
         (batch_writer, "rows_inside", sim.rows_inside),
         (rewriting, "DataFrame", tables.Table),
         (rewriting, "pages_of_operator", tables.pages_of_operator),

@@ -27,6 +27,7 @@ from simulated_world import Process, World
 
 from penstock.base import clock
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
+from penstock_spark.lowering.batch_writer import Size
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
@@ -510,13 +511,14 @@ def pages_in(frame: Rows) -> Rows:
     )
 
 
-def tasks_by_level(kept: Rows) -> dict[int, int]:
+def sizes_by_level(kept: Rows) -> dict[int, Size]:
     found: dict[int, set[int]] = {}
     for number, part in enumerate(kept.partitions()):
         for level, _, _ in part:
             found.setdefault(level, set()).add(number)
     return {
-        level: 1 if kept.query.world.random.random() < 0.3 else len(tasks) for level, tasks in found.items()
+        level: Size(1 if kept.query.world.random.random() < 0.3 else len(tasks), 0)
+        for level, tasks in found.items()
     }
 
 

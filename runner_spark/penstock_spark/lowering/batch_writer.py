@@ -6,7 +6,8 @@ import re
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from typing import NoReturn
+from dataclasses import replace
+from typing import NamedTuple, NoReturn
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
-from penstock_spark.sinks.plan import MicroBatch
+from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
@@ -128,9 +129,7 @@ class BatchWriter:
         match self._sinks:
             case ():
                 frame.write.format("noop").mode("overwrite").save()
-            case (sink,) if sink.plan.is_one_job and not (
-                sink.plan.commits_in_tasks and self._may_be_short()
-            ):
+            case (sink,) if self._is_one_job(sink.plan):
                 batch = self._batch(sink, batch_id, may_be_again, frame)
                 if sink.level in self._inside:
                     self._commit(sink, batch, rows_inside(frame, sink.plan))
@@ -148,14 +147,16 @@ class BatchWriter:
                     kept.unpersist()
 
     def _write_each(self, kept: DataFrame, batch_id: int, may_be_again: bool) -> None:
-        tasks = _tasks_by_level(kept)
+        sizes = _sizes_by_level(kept)
         # Everything has been read, and nothing is written yet.
         self._check_files(kept)
         for sink in self._sinks:
+            size = sizes.get(sink.level, Size(0, 0))
             rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
+            batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
-                if sink.level in tasks:
-                    self._encode(sink, batch, rows.coalesce(sink.plan.partitions or tasks[sink.level]))
+                if size.tasks:
+                    self._encode(sink, batch, rows.coalesce(sink.plan.partitions or size.tasks))
                 elif may_be_again:
                     # An earlier try may have left something that has to go.
                     self._encode(sink, batch, rows.limit(0))
@@ -172,8 +173,11 @@ class BatchWriter:
 
         return MicroBatch(batch_id, self._streams[sink.level], self._claim, may_be_again, check)
 
-    def _may_be_short(self) -> bool:
-        return self.files is not None and self.files.may_be_short
+    def _is_one_job(self, plan: SinkPlan) -> bool:
+        """Whether nothing has to be known between the job that reads and the job that writes."""
+        if not plan.is_one_job or plan.commits_small_ones:
+            return False
+        return not (plan.commits_in_tasks and self.files is not None and self.files.may_be_short)
 
     def _check_files(self, frame: DataFrame) -> None:
         """Raises if a file was shorter when it was read than when Spark found it.
@@ -262,13 +266,22 @@ def _pages_in(frame: DataFrame) -> DataFrame:
     return frame.select(F.lit(0).alias("tag"), frame["payload"].alias("value"))
 
 
-def _tasks_by_level(kept: DataFrame) -> dict[int, int]:
-    """The sinks that have rows, and how many tasks each is worth; one job, which computes all rows."""
+class Size(NamedTuple):
+    """How many tasks the rows of a sink are worth, and how many bytes they have."""
+
+    tasks: int
+    bytes: int
+
+
+def _sizes_by_level(kept: DataFrame) -> dict[int, Size]:
+    """The sizes of the sinks that have rows; one job, which computes all rows."""
     found = kept.select(
         "level", F.spark_partition_id().alias("partition"), F.length("payload").alias("size")
     ).toArrow()
     levels = found.group_by("level").aggregate([("partition", "count_distinct"), ("size", "sum")])
     return {
-        row["level"]: min(row["partition_count_distinct"], 1 + row["size_sum"] // TASK_BYTES)
+        row["level"]: Size(
+            min(row["partition_count_distinct"], 1 + row["size_sum"] // TASK_BYTES), row["size_sum"]
+        )
         for row in levels.to_pylist()
     }

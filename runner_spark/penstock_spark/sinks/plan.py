@@ -46,6 +46,7 @@ class MicroBatch:
     # Raises if another run may write the stream by now, or if what the tasks have read is not whole. The driver asks
     # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
+    is_small: bool = False  # Whether it is known not to be worth more than one task.
 
     def check_or(self, undo: Callable[[], None]) -> None:
         """Like `check`; if that raises, `undo` takes away first what the tasks have written."""
@@ -73,6 +74,8 @@ class SinkPlan:
     commit: Callable[[DataFrame, MicroBatch], list[Any]]
     is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
     commits_in_tasks: bool = False  # Whether the tasks commit, so that nothing can be checked in between.
+    # Whether the driver commits a small micro-batch by itself, so that its size has to be known before.
+    commits_small_ones: bool = False
     # Whether a micro-batch is in the target as a whole, so that a later try leaves it as it is. None for a sink whose
     # later tries replace what an earlier one has left, or add to it.
     holds: Callable[[MicroBatch], bool] | None = None

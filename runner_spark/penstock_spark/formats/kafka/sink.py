@@ -3,7 +3,7 @@
 In transactions, the records of a micro-batch are divided by key, always in the same way. Each part is one transaction,
 which also commits the number of the micro-batch plus one as the offset of a consumer group of its own. A micro-batch
 that is written again finds that offset, and leaves the part out. A transactional identifier for each part shuts out
-whoever else wrote it before.
+whoever else wrote it before. The driver writes a small micro-batch itself, and tasks write a large one.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _FLUSH_SECONDS = 0.5
 _TRANSACTION_SECONDS = 60.0
+_GROUP = "group "
 
 Record = tuple[Any, ...]
 """What ``Producer.produce`` takes: topic, value, key, partition, timestamp in milliseconds, and headers."""
@@ -55,12 +56,18 @@ _producers: dict[str, Any] = {}
 
 def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
     client(where)
+    # Of the streams that this process has written itself.
+    names: set[str] = set()
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         if not batch.stream:
             check_topic(sink)
         stream = hashlib.sha256((batch.stream or identifier()).encode()).hexdigest()[:16]
         writing = _Writing(sink, where, f"penstock-{stream}", batch.number, reporting_now())
+        if sink.is_exactly_once and batch.is_small:
+            names.add(writing.name)
+            _write_here(writing, frame, batch)
+            return []
         if sink.is_exactly_once:
             frame = repartition_by_number(frame, sink.transactions, frame["part"])
         function = _writing_function(dumps_with_code(writing), driver_sys_path())
@@ -69,7 +76,15 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
 
     if sink.is_exactly_once:
         make: Callable[[], Encoder] = partial(Parts, sink, where)
-        return SinkPlan("part int, value binary", make, None, commit, commits_in_tasks=True)
+        return SinkPlan(
+            "part int, value binary",
+            make,
+            None,
+            commit,
+            commits_in_tasks=True,
+            commits_small_ones=is_stream,
+            close=partial(_leave_clients, names),
+        )
     return SinkPlan("value binary", partial(Records, sink, where), None, commit, commits_in_tasks=True)
 
 
@@ -205,6 +220,26 @@ def _writing_function(program: bytes, sys_path: tuple[str, ...]) -> Any:
     return run
 
 
+def _write_here(writing: _Writing, frame: DataFrame, batch: MicroBatch) -> None:
+    """Writes a small micro-batch from this process.
+
+    Its producers stay what they are. A task runs in any of Spark's workers, and a worker that has not written a part
+    last needs a new producer for it, which takes longer than all records of a small micro-batch.
+    """
+    rows = frame.toArrow().to_batches()
+    batch.check()
+    try:
+        write_parts(writing, iter(rows))
+    except Exception as error:
+        step_failed(error, writing.where)
+
+
+def _leave_clients(names: set[str]) -> None:
+    """Gives up this process's clients of some streams."""
+    keys = [key for key in _producers if key.removeprefix(_GROUP).rpartition("-")[0] in names]
+    leave(*(_producers.pop(key) for key in keys))
+
+
 def write_all(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
     """Writes records at least once; returns how many."""
     written = 0
@@ -253,7 +288,7 @@ def _write_once(writing: _Writing, name: str, pages: list[bytes]) -> int:
             if not failed.ends_producer:
                 raise known.explained(failed.error) from None
             # Another worker may have written this part since, or the commit has succeeded: the mark shows it.
-            _LOGGER.warning("%s: a new producer replaces %s: %s", writing.where, name, failed.error.str())
+            _LOGGER.info("%s: a new producer replaces %s: %s", writing.where, name, failed.error.str())
     producer = _Producer.of(writing.sink, name)
     producer.last_batch = _last_batch(writing.sink, name)
     try:
@@ -325,7 +360,7 @@ def _group(sink: KafkaSink, name: str) -> Any:
 
 
 def _group_key(name: str) -> str:
-    return f"group {name}"
+    return f"{_GROUP}{name}"
 
 
 class _Producer:
