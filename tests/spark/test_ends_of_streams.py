@@ -171,6 +171,7 @@ def test_a_drain_reads_what_was_there_and_only_then_ends_the_sources(spark, tmp_
         started(folder, found, flags)
 
 
+@pytest.mark.every_spark
 def test_a_drain_of_a_stream_without_groupings_ends_too(spark, tmp_path) -> None:
     folder = tmp_path / "in"
     for number in range(8):

@@ -136,6 +136,7 @@ def _of(scalar: Scalar, read: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in read.items() if name in str(scalar)}
 
 
+@pytest.mark.every_spark
 def test_spark_fails_where_python_fails(table):
     chance = random.Random(11)
     sample = []

@@ -32,6 +32,7 @@ def opened(spark: SparkSession, transform: Any, **options: Any) -> StreamScan:
     return open_stream(stream, spark, WHERE)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("transform", "options", "what", "hint"),
     [

@@ -98,6 +98,7 @@ _STEPS = {
 }
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("without", _WITHOUT, ids=["columns", "python"])
 @pytest.mark.parametrize("steps", _STEPS)
 def test_a_frame_of_any_types_comes_back_as_it_was(spark, frame, steps, without):
@@ -232,6 +233,7 @@ def test_fields_of_json_files_have_the_types_that_their_values_have(spark, tmp_p
     assert second == (None, None, 1.5, (None, None, True), None, None, "x")
 
 
+@pytest.mark.every_spark
 def test_empty_frames_and_files_have_types(spark, frame, tmp_path):
     nothing = frame.where("n > 5")
     back = to_dataframe(beam.Pipeline(spark=spark) | from_dataframe(nothing) | beam.Map(lambda row: row))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
@@ -25,6 +24,7 @@ from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.signature import ALWAYS, WAITS
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.session import SessionOptions, is_local_session, session_for
+from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages

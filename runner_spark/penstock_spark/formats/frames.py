@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import refusal
 from penstock.io.record_types import field_names
@@ -16,7 +15,7 @@ from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock_spark.arrow.records import column_of, field_of, plain, schema_of
 from penstock_spark.formats.format import Format
 from penstock_spark.session.session import moved
-from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.sinks.records import RecordRows

@@ -14,8 +14,8 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.functions import sum as sum_of
-from pyspark.sql.pandas.types import from_arrow_schema
 
+from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.worker.rows import (
     EXCHANGE,
     GROUP_COLUMNS,

@@ -7,7 +7,6 @@ from math import ceil
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import refusal
 from penstock.functions.batches import BatchTypes, batch_types_of
@@ -42,7 +41,7 @@ from penstock_spark.plan.batch_plan import (
     Written,
 )
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.session.spark_versions import repartition_by_number
+from penstock_spark.session.spark_versions import from_arrow_schema, repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.sinks.plan import SinkPlan

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -133,7 +135,11 @@ def is_away(offset: Any) -> bool:
 
 
 def reaches(offset: Any, goal: Any) -> bool:
-    """Whether an offset is at least as far as another in each of its parts; False if they cannot be compared."""
+    """Whether an offset is at least as far as another in each of its parts; False if they cannot be compared.
+
+    >>> reaches({"clicks": {"0": 12, "1": 7}}, {"clicks": {"0": 12}}), reaches(7, 8), reaches("a", 8)
+    (True, False, False)
+    """
     if isinstance(goal, Mapping):
         return isinstance(offset, Mapping) and all(
             part in offset and reaches(offset[part], own) for part, own in goal.items()
@@ -143,10 +149,14 @@ def reaches(offset: Any, goal: Any) -> bool:
 
 
 def _plain(offset: Any) -> Any:
-    """An offset as Spark reports it, which may be JSON in a text."""
+    """An offset as Spark reports it: JSON in a text, or before Spark 4.2 Python's text of a dict.
+
+    >>> _plain('{"logOffset": 2}'), _plain("{'logOffset': 2}"), _plain("-"), _plain(None)
+    ({'logOffset': 2}, {'logOffset': 2}, '-', None)
+    """
     if not isinstance(offset, str):
         return offset
-    try:
-        return json.loads(offset)
-    except ValueError:
-        return offset
+    for read in (json.loads, ast.literal_eval):
+        with contextlib.suppress(ValueError, SyntaxError):
+            return read(offset)
+    return offset

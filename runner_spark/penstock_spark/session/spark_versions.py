@@ -87,6 +87,14 @@ def to_arrow_schema(schema: Any) -> Any:
     return convert(schema)
 
 
+def from_arrow_schema(schema: Any) -> Any:
+    """An Arrow schema as a Spark schema, in which timestamps without a zone have none."""
+    from pyspark.sql.pandas.types import from_arrow_schema as convert
+
+    # Before 4.2, they would be in the session's zone if nobody asked.
+    return convert(schema, prefer_timestamp_ntz=True)
+
+
 def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
     """Puts each row into the partition that its column `number` names, from 0."""
     if hasattr(frame, "repartitionById"):

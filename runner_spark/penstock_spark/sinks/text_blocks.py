@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from penstock.io.compression import CompressionTypes
 from penstock_spark.files.compressed import compressed, decompress
+from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sinks.files import SparkFiles
 from penstock_spark.sinks.partitions import Partitions
 from penstock_spark.sinks.plan import Encoder

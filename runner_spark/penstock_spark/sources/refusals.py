@@ -15,6 +15,9 @@ _SPARK_PACKAGE = _PACKAGE.format("org.apache.spark:{}_2.13:" + pyspark.__version
 _HINTS = {
     "KAFKA_DATA_SOURCE_NOT_ENABLED": _SPARK_PACKAGE.format("spark-sql-kafka-0-10"),
     "AVRO_DATA_SOURCE_NOT_ENABLED": _SPARK_PACKAGE.format("spark-avro"),
+    # Before 4.3.
+    "Failed to find data source: kafka": _SPARK_PACKAGE.format("spark-sql-kafka-0-10"),
+    "Failed to find data source: avro": _SPARK_PACKAGE.format("spark-avro"),
     "DATA_SOURCE_NOT_FOUND": "check the name; for a format that is not Spark's own, "
     + _PACKAGE.format("..."),
     "does not support streamed reading": "read it as bounded input, without as_stream()",

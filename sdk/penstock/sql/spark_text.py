@@ -192,6 +192,16 @@ def _extreme(call: Call, texts: list[str]) -> str:
     return f"{call.name.lower()}({', '.join(texts)})" if len(texts) > 1 else texts[0]
 
 
+def _whole(call: Call, texts: list[str]) -> str:
+    (value,) = texts
+    text = _filled(FUNCTIONS[call.name].spark, texts)
+    if call.arguments[0].type.name != "DOUBLE":
+        return text
+    # Before Spark 4.3, the result is the nearest BIGINT if there is none for it; a cast fails.
+    is_beyond = f"abs({value}) >= 9223372036854775808D AND NOT isnan({value})"
+    return f"CASE WHEN {is_beyond} THEN CAST({value} AS BIGINT) ELSE {text} END"
+
+
 def _like(call: Call, texts: list[str]) -> str:
     escape = texts[2] if len(texts) > 2 else _literal("\\", _TEXT)
     return _filled(FUNCTIONS["LIKE"].spark, [*texts[:2], escape])
@@ -241,6 +251,7 @@ _SPECIAL: dict[str, _Written] = {
     "INT": _int,
     "+": _sum,
     "-": _sum,
+    **dict.fromkeys(("FLOOR", "CEIL"), _whole),
     "GREATEST": _extreme,
     "LEAST": _extreme,
     "LIKE": _like,

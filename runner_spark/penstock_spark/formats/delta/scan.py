@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.error import refusal
@@ -22,6 +21,7 @@ from penstock_spark.formats.delta.table import deltalake, files_of, open_table, 
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
+from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.scan import Scan
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.finding import local_paths
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
+from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sources.partition_values import partition_values
 
 

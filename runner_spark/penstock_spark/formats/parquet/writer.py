@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
 from penstock_spark.arrow.records import schema_of, to_batch
-from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, rest_of, without_lost

@@ -19,7 +19,6 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
@@ -28,7 +27,7 @@ from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.files.temporary import PREFIX, begin, end, remove_abandoned
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import empty_frame
-from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.sinks.records import RecordRows
