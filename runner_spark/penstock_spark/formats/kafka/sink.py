@@ -223,8 +223,8 @@ def _writing_function(program: bytes, sys_path: tuple[str, ...]) -> Any:
 def _write_here(writing: _Writing, frame: DataFrame, batch: MicroBatch) -> None:
     """Writes a small micro-batch from this process.
 
-    Its producers stay what they are. A task runs in any of Spark's workers, and a worker that has not written a part
-    last needs a new producer for it, which takes longer than all records of a small micro-batch.
+    Its producers stay. A task may run in any of Spark's workers, and one that was not the last to write a part needs a
+    new producer for it, which takes longer than all records of a small micro-batch.
     """
     rows = frame.toArrow().to_batches()
     batch.check()
@@ -236,8 +236,8 @@ def _write_here(writing: _Writing, frame: DataFrame, batch: MicroBatch) -> None:
 
 def _leave_clients(names: set[str]) -> None:
     """Gives up this process's clients of some streams."""
-    keys = [key for key in _producers if key.removeprefix(_GROUP).rpartition("-")[0] in names]
-    leave(*(_producers.pop(key) for key in keys))
+    if keys := [key for key in _producers if key.removeprefix(_GROUP).rpartition("-")[0] in names]:
+        leave(*map(_producers.pop, keys))
 
 
 def write_all(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
