@@ -308,6 +308,44 @@ def test_a_broker_that_hangs_while_a_stream_writes(mock: Mock, tmp_path: Path, e
         broker.stop()
 
 
+def test_a_run_that_is_cancelled_does_not_wait_for_brokers_that_hang_and_goes_on_later(
+    tmp_path: Path,
+) -> None:
+    broker = Tansu()
+    topic = broker.make("hangs", 1)
+    (tmp_path / "0.txt").write_text("0\n")
+
+    def run() -> Any:
+        options = PipelineOptions(["--mode=streaming", f"--checkpoint_location={tmp_path}/checkpoint"])
+        pipeline = beam.Pipeline(options=options)
+        lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream()
+        write = WriteToKafka(broker.config, topic, exactly_once=True)
+        _ = lines | beam.Map(lambda line: (None, line.encode())) | write
+        return pipeline.run()
+
+    def written() -> list[bytes]:
+        return [record.value() for record in broker.consume(topic, 1)]
+
+    try:
+        result = run()
+        wait_for(lambda: len(written()) == 1, result)
+        os.kill(broker._process.pid, signal.SIGSTOP)
+        (tmp_path / "1.txt").write_text("1\n")
+        wait_for((tmp_path / "checkpoint" / "spark" / "offsets" / "1").exists, result)
+        time.sleep(1)
+        begun = time.monotonic()
+        assert result.cancel() == "CANCELLED"
+        assert time.monotonic() - begun < 20, "it has waited for a transaction"
+        os.kill(broker._process.pid, signal.SIGCONT)
+        result = run()
+        (tmp_path / "2.txt").write_text("2\n")
+        wait_for(lambda: len(written()) >= 3, result)
+        assert result.cancel() == "CANCELLED"
+        assert sorted(written()) == [b"0", b"1", b"2"]
+    finally:
+        broker.stop()
+
+
 # --- Ranges in a row: a broker holds a request for more than there is for half a second.
 
 

@@ -24,7 +24,7 @@ from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
-from penstock_spark.sinks.plan import MicroBatch, SinkPlan
+from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
 from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
@@ -77,6 +77,7 @@ class BatchWriter:
         self._levels = of_stream(graph, (sink.step for sink in self._sinks))
         # Checks whether a micro-batch has read whole files; set once the query has its sources.
         self.files: WholeFiles | None = None
+        self.stopping = threading.Event()  # Set when somebody stops the run.
         self._last_begun: int | None = None
         self._writing = threading.Lock()
         self._is_closed = False
@@ -121,7 +122,7 @@ class BatchWriter:
                 # Not every sink has asked.
                 self._check_files(frame)
             except Exception as error:
-                if _is_stop(str(error)):
+                if _is_stop(error):
                     raise QueryStopped(_SPARKS_WORDS) from None
                 self._fail(error, tuple(sink.step.where for sink in self._sinks))
 
@@ -171,7 +172,8 @@ class BatchWriter:
             if read is not None:
                 self._check_files(read)
 
-        return MicroBatch(batch_id, self._streams[sink.level], self._claim, may_be_again, check)
+        stream = self._streams[sink.level]
+        return MicroBatch(batch_id, stream, self._claim, may_be_again, check, stopping=self.stopping)
 
     def _is_one_job(self, plan: SinkPlan) -> bool:
         """Whether nothing has to be known between the job that reads and the job that writes."""
@@ -195,7 +197,7 @@ class BatchWriter:
         try:
             sink.plan.commit(rows, batch)
         except Exception as error:
-            if _is_stop(str(error)):
+            if _is_stop(error):
                 raise
             self._fail(error, (sink.step.where,))
 
@@ -242,8 +244,10 @@ def _holds(sink: StreamSink, batch: MicroBatch) -> bool:
         step_failed(error, sink.step.where)
 
 
-def _is_stop(text: str) -> bool:
-    return find_failure(text) is None and _INTERRUPTED.search(text) is not None
+def _is_stop(error: Exception) -> bool:
+    if isinstance(error, CommitStopped):
+        return True
+    return find_failure(str(error)) is None and _INTERRUPTED.search(str(error)) is not None
 
 
 def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:

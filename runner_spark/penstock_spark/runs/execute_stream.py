@@ -156,6 +156,7 @@ def _running(
                 batch_writer.close,
                 about,
                 shown,
+                batch_writer.stopping,
             )
     except BaseException:
         if running is not None:

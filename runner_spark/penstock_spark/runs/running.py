@@ -7,7 +7,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.base import clock
@@ -70,6 +70,7 @@ class Running:
     close_sinks: Callable[[], None]  # Called at a good end, before the query is stopped.
     about: About
     views: Sequence[View] = ()
+    stopping: threading.Event = field(default_factory=threading.Event)  # Set before the query is stopped.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -82,7 +83,6 @@ class Running:
         self._is_any_away = (
             False  # Whether a source could not be reached when the last micro-batch was planned.
         )
-        self._stopping = threading.Event()
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
@@ -103,11 +103,11 @@ class Running:
         """Stops the query where it is, and waits until it has stopped."""
         if not PipelineState.is_terminal(self.state):
             self.state = PipelineState.CANCELLING
-            self._stopping.set()
+            self.stopping.set()
         self._over.wait()
 
     def _end_with_program(self) -> None:
-        self._stopping.set()
+        self.stopping.set()
         self._over.wait(_EXIT_SECONDS_MAX)
 
     def drain(self) -> None:
@@ -171,7 +171,7 @@ class Running:
     def _watch(self) -> None:
         try:
             self._follow()
-            if not self._stopping.is_set():
+            if not self.stopping.is_set():
                 # The next micro-batch may have begun. No sink gets only a part of it.
                 self.close_sinks()
         except Exception as error:
@@ -202,7 +202,7 @@ class Running:
         if self._drains:
             # If all windows had fired, only this command starts a micro-batch, which reports that the query is over.
             self.checkpoint.command("drain")
-        while not self._stopping.wait(_POLL_SECONDS):
+        while not self.stopping.wait(_POLL_SECONDS):
             # A dead query looks like an idle one, so this check comes first.
             if not self.started.isActive:
                 raise self._cause_of_death()

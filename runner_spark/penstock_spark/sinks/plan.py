@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,10 @@ class Encoder:
 
     def finish(self) -> pa.RecordBatch | None:
         """Called last, if nothing failed; may give rows."""
+
+
+class CommitStopped(Exception):
+    """The run is stopped, and nobody waits for the end of the commit; the next run finds out what is in the target."""
 
 
 def _nobody_else() -> None:
@@ -47,6 +52,8 @@ class MicroBatch:
     # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
     is_small: bool = False  # Whether it is known not to be worth more than one task.
+    # Set when somebody stops the run. A commit on the driver that may wait for long raises `CommitStopped` then.
+    stopping: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def check_or(self, undo: Callable[[], None]) -> None:
         """Like `check`; if that raises, `undo` takes away first what the tasks have written."""

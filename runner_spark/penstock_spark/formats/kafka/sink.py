@@ -12,8 +12,10 @@ import hashlib
 import logging
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -38,13 +40,14 @@ from penstock_spark.reports.reporting import Reporting, report_with, reporting_n
 from penstock_spark.session.spark_versions import repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
-from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
+from penstock_spark.sinks.plan import CommitStopped, Encoder, MicroBatch, SinkPlan
 from penstock_spark.worker.batch import dumps, dumps_with_code, loads
 
 _LOGGER = logging.getLogger(__name__)
 
 _FLUSH_SECONDS = 0.5
 _TRANSACTION_SECONDS = 60.0
+_STOP_SECONDS = 0.5
 _GROUP = "group "
 
 Record = tuple[Any, ...]
@@ -66,7 +69,12 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
         writing = _Writing(sink, where, f"penstock-{stream}", batch.number, reporting_now())
         if sink.is_exactly_once and batch.is_small:
             names.add(writing.name)
-            _write_here(writing, frame, batch)
+            try:
+                _write_here(replace(writing, is_stopped=batch.stopping.is_set), frame, batch)
+            except CommitStopped:
+                # The thread that writes has these clients. New ones shut it out.
+                _leave_clients(names)
+                raise
             return []
         if sink.is_exactly_once:
             frame = repartition_by_number(frame, sink.transactions, frame["part"])
@@ -195,6 +203,10 @@ class Parts(Records):
         return pa.RecordBatch.from_arrays(columns, names=["part", "value"])
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class _Writing:
     """What a task needs to write its share of a micro-batch."""
@@ -204,6 +216,9 @@ class _Writing:
     name: str  # Of the stream and the sink, or of a run in batch mode.
     batch: int
     reporting: Reporting
+    is_stopped: Callable[[], bool] = (
+        _never  # Whether nobody waits for it any more; no new producer begins then.
+    )
 
 
 def _writing_function(program: bytes, sys_path: tuple[str, ...]) -> Any:
@@ -228,10 +243,26 @@ def _write_here(writing: _Writing, frame: DataFrame, batch: MicroBatch) -> None:
     """
     rows = frame.toArrow().to_batches()
     batch.check()
-    try:
-        write_parts(writing, iter(rows))
-    except Exception as error:
-        step_failed(error, writing.where)
+    outcomes: SimpleQueue[Exception | None] = SimpleQueue()
+
+    def write() -> None:
+        try:
+            write_parts(writing, iter(rows))
+            outcomes.put(None)
+        except Exception as error:
+            outcomes.put(error)
+
+    Thread(target=write, name="penstock kafka", daemon=True).start()
+    while True:
+        try:
+            failure = outcomes.get(timeout=_STOP_SECONDS)
+            break
+        except Empty:
+            # Brokers that are away would be waited for for a minute.
+            if batch.stopping.is_set():
+                raise CommitStopped from None
+    if failure is not None:
+        step_failed(failure, writing.where)
 
 
 def _leave_clients(names: set[str]) -> None:
@@ -250,7 +281,7 @@ def write_all(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
                 written += producer.send(loads(page))
         producer.flush()
     except BaseException as error:
-        # After a fatal error, a producer never works again.
+        # After a fatal error, a producer _never works again.
         producer.drop()
         if isinstance(error, _Failed):
             raise producer.explained(error.error) from None
@@ -289,6 +320,8 @@ def _write_once(writing: _Writing, name: str, pages: list[bytes]) -> int:
                 raise known.explained(failed.error) from None
             # Another worker may have written this part since, or the commit has succeeded: the mark shows it.
             _LOGGER.info("%s: a new producer replaces %s: %s", writing.where, name, failed.error.str())
+    if writing.is_stopped():
+        raise CommitStopped
     producer = _Producer.of(writing.sink, name)
     producer.last_batch = _last_batch(writing.sink, name)
     try:
@@ -349,7 +382,7 @@ def _last_batch(sink: KafkaSink, name: str) -> int:
 
 
 def _group(sink: KafkaSink, name: str) -> Any:
-    """A consumer that stands for a group, and never reads."""
+    """A consumer that stands for a group, and _never reads."""
     key = _group_key(name)
     if key not in _producers:
         known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
