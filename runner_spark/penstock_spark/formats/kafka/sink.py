@@ -204,6 +204,7 @@ class Parts(Records):
 
 
 def _never() -> bool:
+    """A task is not stopped: it ends with its process."""
     return False
 
 
@@ -216,9 +217,8 @@ class _Writing:
     name: str  # Of the stream and the sink, or of a run in batch mode.
     batch: int
     reporting: Reporting
-    is_stopped: Callable[[], bool] = (
-        _never  # Whether nobody waits for it any more; no new producer begins then.
-    )
+    # Whether nobody waits for it any more, so that no new producer may begin.
+    is_stopped: Callable[[], bool] = _never
 
 
 def _writing_function(program: bytes, sys_path: tuple[str, ...]) -> Any:
@@ -281,7 +281,7 @@ def write_all(writing: _Writing, rows: Iterator[pa.RecordBatch]) -> int:
                 written += producer.send(loads(page))
         producer.flush()
     except BaseException as error:
-        # After a fatal error, a producer _never works again.
+        # After a fatal error, a producer never works again.
         producer.drop()
         if isinstance(error, _Failed):
             raise producer.explained(error.error) from None
@@ -382,7 +382,7 @@ def _last_batch(sink: KafkaSink, name: str) -> int:
 
 
 def _group(sink: KafkaSink, name: str) -> Any:
-    """A consumer that stands for a group, and _never reads."""
+    """A consumer that stands for a group, and never reads."""
     key = _group_key(name)
     if key not in _producers:
         known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
