@@ -81,7 +81,7 @@ class SinkPlan:
     commit: Callable[[DataFrame, MicroBatch], list[Any]]
     is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
     commits_in_tasks: bool = False  # Whether the tasks commit, so that nothing can be checked in between.
-    # Whether the driver commits a small micro-batch by itself, so that its size has to be known before.
+    # Whether the driver commits small micro-batches, and tasks the others, so that the size has to be known before.
     commits_small_ones: bool = False
     # Whether a micro-batch is in the target as a whole, so that a later try leaves it as it is. None for a sink whose
     # later tries replace what an earlier one has left, or add to it.

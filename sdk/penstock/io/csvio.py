@@ -85,7 +85,7 @@ def ReadFromCsv(
 
 
 def _check_signs(options: Mapping[str, Any]) -> None:
-    """Refuses separators, quotes and the like that are not text or are empty; only separators may be longer."""
+    """Refuses separators, quotes and marks that are not text or are empty; only separators may have more characters."""
     for name in ("sep", "delimiter", "quotechar", "escapechar", "comment"):
         sign = options.get(name)
         if sign is None:

@@ -72,12 +72,8 @@ class StandsStill(ConnectionError):
     """A client waits for much longer than it was asked to, and will not be asked again."""
 
 
-def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
-    """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
-
-    The client waits until a time of day. Where a clock has been set back since, all of its threads wait for as much
-    longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
-    """
+def in_thread(call: Callable[[], _Answer]) -> SimpleQueue[tuple[_Answer | None, BaseException | None]]:
+    """Begins a call in a thread; the queue gets what the call gives, and what it raises."""
     outcomes: SimpleQueue[tuple[_Answer | None, BaseException | None]] = SimpleQueue()
 
     def run() -> None:
@@ -87,8 +83,17 @@ def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
             outcomes.put((None, error))
 
     Thread(target=run, name="penstock kafka", daemon=True).start()
+    return outcomes
+
+
+def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
+    """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
+
+    The client waits until a time of day. Where a clock has been set back since, all of its threads wait for as much
+    longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
+    """
     try:
-        found, error = outcomes.get(timeout=seconds + _LATE_SECONDS)
+        found, error = in_thread(call).get(timeout=seconds + _LATE_SECONDS)
     except Empty:
         what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
         hint = "another client takes its place; check whether this machine's clock has been set back"

@@ -14,8 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from queue import Empty, SimpleQueue
-from threading import Thread
+from queue import Empty
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +30,7 @@ from penstock_spark.formats.kafka.client import (
     asked,
     client,
     explained,
+    in_thread,
     in_time,
     leave,
     make,
@@ -69,12 +69,7 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
         writing = _Writing(sink, where, f"penstock-{stream}", batch.number, reporting_now())
         if sink.is_exactly_once and batch.is_small:
             names.add(writing.name)
-            try:
-                _write_here(replace(writing, is_stopped=batch.stopping.is_set), frame, batch)
-            except CommitStopped:
-                # The thread that writes has these clients. New ones shut it out.
-                _leave_clients(names)
-                raise
+            _write_here(replace(writing, is_stopped=batch.stopping.is_set), frame, batch)
             return []
         if sink.is_exactly_once:
             frame = repartition_by_number(frame, sink.transactions, frame["part"])
@@ -243,23 +238,16 @@ def _write_here(writing: _Writing, frame: DataFrame, batch: MicroBatch) -> None:
     """
     rows = frame.toArrow().to_batches()
     batch.check()
-    outcomes: SimpleQueue[Exception | None] = SimpleQueue()
-
-    def write() -> None:
-        try:
-            write_parts(writing, iter(rows))
-            outcomes.put(None)
-        except Exception as error:
-            outcomes.put(error)
-
-    Thread(target=write, name="penstock kafka", daemon=True).start()
+    outcomes = in_thread(partial(write_parts, writing, iter(rows)))
     while True:
         try:
-            failure = outcomes.get(timeout=_STOP_SECONDS)
+            _, failure = outcomes.get(timeout=_STOP_SECONDS)
             break
         except Empty:
             # Brokers that are away would be waited for for a minute.
             if batch.stopping.is_set():
+                # The thread has these clients. New ones shut it out.
+                _leave_clients({writing.name})
                 raise CommitStopped from None
     if failure is not None:
         step_failed(failure, writing.where)
