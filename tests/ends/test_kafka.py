@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import signal
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from queue import Empty
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +29,12 @@ from penstock.io.kafka import AvroDeserializer, KafkaRecord, ReadFromKafka, Writ
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
+from penstock_spark.formats.kafka import sink as kafka_sink
+from penstock_spark.formats.kafka.client import in_thread
+from penstock_spark.formats.kafka.producers import Clients, Failed, Producer
 from penstock_spark.formats.kafka.sink import (
     Parts,
-    _Failed,
     _in_transaction,
-    _producers,
     _write_part,
     _Writing,
     plan_topic,
@@ -41,7 +45,7 @@ from penstock_spark.formats.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.reporting import reporting_now
-from penstock_spark.sinks.plan import MicroBatch
+from penstock_spark.sinks.plan import CommitStopped, MicroBatch
 from penstock_spark.worker.batch import dumps
 
 if TYPE_CHECKING:
@@ -288,11 +292,15 @@ def test_a_record_that_is_too_large(mock: Mock, topic: str) -> None:
     assert [len(value) for _, value in read_all(ReadFromKafka(mock.config, [topic]))] == [10_000_000]
 
 
-def test_each_micro_batch_is_written_once(tansu: Tansu, spark: SparkSession) -> None:
+def test_each_micro_batch_is_written_once(
+    tansu: Tansu, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same micro-batch written again finds the mark of its transaction, whoever has written it."""
     target = tansu.make("once", 3)
     sink = WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink
-    plan, made, seen = plan_topic(sink, True, "here"), set(_producers), []
+    clients, seen = Clients(), []
+    monkeypatch.setattr(kafka_sink, "Clients", lambda: clients)
+    plan = plan_topic(sink, True, "here")
 
     def write(number: int, is_small: bool) -> None:
         rows = plan.make_encoder().encode(records_of(number))
@@ -307,10 +315,11 @@ def test_each_micro_batch_is_written_once(tansu: Tansu, spark: SparkSession) -> 
         write(number + 1, by_tasks)
     assert values_in(tansu, target) == values_of(range(4))
     assert seen == [0, 1, 2, 3], "the driver asks before it writes"
-    assert len(set(_producers) - made) == 4, "a producer and a group for each part"
+    assert (len(clients._producers), len(clients._groups)) == (2, 2), "a producer and a group for each part"
     assert plan.close is not None
     plan.close()
-    assert set(_producers) == made
+    assert not clients._producers
+    assert not clients._groups
 
 
 def test_a_small_micro_batch_that_cannot_be_written_names_the_step(tansu: Tansu, tmp_path: Path) -> None:
@@ -325,19 +334,19 @@ def test_a_small_micro_batch_that_cannot_be_written_names_the_step(tansu: Tansu,
     assert "at step 'Write' (test_kafka.py:" in str(error.value)
 
 
-def test_each_part_of_a_micro_batch_is_written_once(tansu: Tansu, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_of_a_micro_batch_is_written_once(tansu: Tansu) -> None:
     """Workers that take turns shut each other out, and find what the other has written."""
     target = tansu.make("parts", 3)
     sink = WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink
-    workers: list[dict[str, Any]] = [{}, {}]
+    workers = [Clients(), Clients()]
 
     def write(number: int, worker: int) -> int:
-        monkeypatch.setattr("penstock_spark.formats.kafka.sink._producers", workers[worker])
         writing = _Writing(sink, "here", "penstock-parts", number, reporting_now())
-        return write_parts(writing, iter([Parts(sink, "here").encode(records_of(number))]))
+        return write_parts(writing, workers[worker], iter([Parts(sink, "here").encode(records_of(number))]))
 
     assert [write(*each) for each in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 1))] == [20, 0, 20, 0, 20]
-    assert all(len(worker) == 4 for worker in workers), "each has written two parts, and asked for two marks"
+    for worker in workers:
+        assert len(worker._producers) == len(worker._groups) == 2, "it has written two parts"
     assert values_in(tansu, target) == values_of(range(3))
 
 
@@ -387,17 +396,62 @@ def test_lines_that_a_file_had_lost_for_a_while_are_in_the_topic_in_the_end(
 def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
     sink = WriteToKafka(tansu.config, tansu.make("fenced", 1), exactly_once=True).sink
     pages = [dumps([("fenced", b"v", b"k", -1, 0, [])])]
+    earlier, later = Clients(), Clients()
 
     def writing(batch: int) -> Any:
         return _Writing(sink, "here", "penstock-fenced", batch, reporting_now())
 
-    assert _write_part(writing(0), 0, pages) == 1
-    [mine] = [_producers.pop(name) for name in list(_producers) if name == "penstock-fenced-0"]
-    assert _write_part(writing(0), 0, pages) == 0, "the mark says that it is written"
-    with pytest.raises(_Failed) as failed:
-        _in_transaction(writing(1), mine, pages)
+    assert _write_part(writing(0), earlier, 0, pages) == 1
+    assert _write_part(writing(0), later, 0, pages) == 0, "the mark says that it is written"
+    with pytest.raises(Failed) as failed:
+        _in_transaction(writing(1), earlier, earlier._producers["penstock-fenced-0"], pages)
     assert failed.value.ends_producer
     assert len(tansu.consume("fenced", 1)) == 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_producer_that_is_shut_out_as_soon_as_it_begins_is_replaced_once(tansu: Tansu, times: int) -> None:
+    """A run that has ended may have left a request at a broker; a run that goes on shuts out each new producer."""
+    topic = tansu.make(f"shut-out-{times}", 1)
+    sink = WriteToKafka(tansu.config, topic, exactly_once=True).sink
+    others: list[Producer] = []
+
+    class Interrupted(Clients):
+        def last_batch(self, sink: Any, name: str) -> int:
+            if len(others) < times:
+                others.append(Producer(sink, name))
+            return super().last_batch(sink, name)
+
+    writing = _Writing(sink, "here", topic, 0, reporting_now())
+    pages = [dumps([(topic, b"v", b"k", -1, 0, [])])]
+    if times == 1:
+        assert _write_part(writing, Interrupted(), 0, pages) == 1
+    else:
+        with pytest.raises(RuntimeError, match="another run writes with the same transactions"):
+            _write_part(writing, Interrupted(), 0, pages)
+    assert len(others) == times
+    assert len(tansu.consume(topic, 1)) == (times == 1)
+
+
+def test_a_stopped_run_begins_no_transaction_once_the_brokers_are_back(tansu: Tansu) -> None:
+    topic = tansu.make("stopped", 1)
+    sink = WriteToKafka(tansu.config, topic, exactly_once=True).sink
+    writing = _Writing(sink, "here", "penstock-stopped", 0, reporting_now())
+    pages = [dumps([(topic, b"v", b"k", -1, 0, [])])]
+    stopped = Clients()
+    os.kill(tansu._process.pid, signal.SIGSTOP)
+    try:
+        outcomes = in_thread(lambda: _write_part(writing, stopped, 0, pages))
+        with pytest.raises(Empty):
+            outcomes.get(timeout=0.5)
+        stopped.close()
+    finally:
+        os.kill(tansu._process.pid, signal.SIGCONT)
+    written, failure = outcomes.get(timeout=30)
+    assert isinstance(failure, CommitStopped), written
+    assert not stopped._producers
+    assert _write_part(writing, Clients(), 0, pages) == 1
+    assert len(tansu.consume(topic, 1)) == 1
 
 
 class Broken:
@@ -415,25 +469,27 @@ class Broken:
 
 def test_a_producer_with_a_fatal_error_is_replaced(tansu: Tansu) -> None:
     topic = tansu.make("fatal", 1)
-    page = dumps([(topic, b"v", b"k", -1, 0, [])])
+    clients, page = Clients(), dumps([(topic, b"v", b"k", -1, 0, [])])
     once = WriteToKafka(tansu.config, topic, exactly_once=True).sink
     for batch in range(2):
         writing = _Writing(once, "here", "penstock-fatal", batch, reporting_now())
-        assert _write_part(writing, 0, [page]) == 1
-        _producers["penstock-fatal-0"].client = Broken()
+        assert _write_part(writing, clients, 0, [page]) == 1
+        clients._producers["penstock-fatal-0"].client = Broken()
     # Without transactions, the rows that are gone cannot be written again; the next attempt can.
     writing = _Writing(WriteToKafka(tansu.config, topic).sink, "here", "", 0, reporting_now())
     rows = [pa.record_batch({"value": pa.array([page], pa.binary())})]
-    assert write_all(writing, iter(rows)) == 1
-    producer = next(each for each in _producers.values() if getattr(each, "_sink", None) is writing.sink)
+    assert write_all(writing, clients, iter(rows)) == 1
+    producer = next(
+        each for each in clients._producers.values() if getattr(each, "_sink", None) is writing.sink
+    )
     producer.client = Broken()
     producer._note(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "two are missing", fatal=True))
-    with pytest.raises(_Failed) as failed:
+    with pytest.raises(Failed) as failed:
         producer.send([(topic, b"v", b"k", -1, 0, [])])
     assert "two are missing" in str(producer.explained(failed.value.error))
     with pytest.raises(RuntimeError, match="'fatal' cannot be written"):
-        write_all(writing, iter(rows))
-    assert write_all(writing, iter(rows)) == 1
+        write_all(writing, clients, iter(rows))
+    assert write_all(writing, clients, iter(rows)) == 1
     assert len(tansu.consume(topic, 1)) == 4
 
 

@@ -15,6 +15,7 @@ from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock.io.ranges import SourceRange
 from penstock_spark.formats.kafka import client, sink, source
 from penstock_spark.formats.kafka.client import StandsStill, in_time, leave
+from penstock_spark.formats.kafka.producers import Clients
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.worker.batch import dumps
 
@@ -54,14 +55,14 @@ def test_nobody_waits_for_a_client_that_is_given_up(monkeypatch: pytest.MonkeyPa
 def test_another_producer_writes_what_is_not_written(tansu: Tansu, caplog: pytest.LogCaptureFixture) -> None:
     topic = tansu.make("stands-still", 1)
     once = WriteToKafka(tansu.config, topic, exactly_once=True, transactions=1).sink
-    page = dumps([(topic, b"v", b"k", -1, 0, [])])
+    page, clients = dumps([(topic, b"v", b"k", -1, 0, [])]), Clients()
 
     def write(batch: int) -> int:
         writing = sink._Writing(once, "here", "penstock-stands-still", batch, reporting_now())
-        return sink._write_part(writing, 0, [page])
+        return sink._write_part(writing, clients, 0, [page])
 
     assert write(0) == 1
-    producer = sink._producers["penstock-stands-still-0"]
+    producer = clients._producers["penstock-stands-still-0"]
     # It stands still behind its commit, so its transaction is done.
     commit, committed = producer.client.commit_transaction, []
 
@@ -76,7 +77,7 @@ def test_another_producer_writes_what_is_not_written(tansu: Tansu, caplog: pytes
         assert write(1) == 0
     assert (committed, caplog.text.count("new clients replace the clients")) == ([None], 1)
     # It stands still before anything is written.
-    sink._producers["penstock-stands-still-0"].client = SimpleNamespace(begin_transaction=stand_still)
+    clients._producers["penstock-stands-still-0"].client = SimpleNamespace(begin_transaction=stand_still)
     assert write(2) == 1
     assert len(tansu.consume(topic, 1)) == 3
 
