@@ -1,4 +1,4 @@
-"""Some tests that start Spark run once more, with the oldest Spark that pipelines run on."""
+"""Some tests that start Spark run once more, with each other version of Spark that pipelines run on."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.session.spark_versions import OLDEST
+from penstock_spark.session.spark_versions import NEWEST, OLDEST
 
 _ROOT = Path(__file__).parents[2]
 _TESTS = _ROOT / "tests" / "spark"
 _FEWEST = 15
 """So many tests have the mark at least."""
 
+_EARLIER = [f"{OLDEST[0]}.{minor}" for minor in range(OLDEST[1], NEWEST[1])]
+"""The versions that are not installed for the other tests."""
+
 
 @pytest.fixture(scope="module")
-def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the oldest PySpark, to import from before what is installed."""
-    folder = tmp_path_factory.mktemp("oldest")
-    asked = f"pyspark=={OLDEST[0]}.{OLDEST[1]}.*"
+def version(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with another version of PySpark, to import from before what is installed."""
+    folder = tmp_path_factory.mktemp("version")
+    asked = f"pyspark=={request.param}.*"
     # Python compiles what the tests import; pip would compile all of it.
     flags = ("--quiet", "--no-deps", "--no-compile", "--target", str(folder))
     command = [sys.executable, "-m", "pip", "install", *flags, asked]
@@ -33,8 +36,9 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.soak
 @pytest.mark.spark
-def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> None:
-    paths = [str(oldest), *filter(None, [os.environ.get("PYTHONPATH")])]
+@pytest.mark.parametrize("version", _EARLIER, indirect=True)
+def test_each_spark_passes_what_every_spark_has_to_pass(version: Path) -> None:
+    paths = [str(version), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("SPARK_HOME", None)
     arguments = (
@@ -60,8 +64,6 @@ def test_the_oldest_spark_passes_what_every_spark_has_to_pass(oldest: Path) -> N
 
 
 def test_the_versions_of_the_workflow_are_those_that_pipelines_run_on() -> None:
-    from penstock_spark.session.spark_versions import NEWEST
-
     text = (_ROOT / ".github/workflows/spark-versions.yml").read_text()
     (listed,) = re.findall(r"^ +spark: \[(.*)\]$", text, re.MULTILINE)
     (major, first), (_, last) = OLDEST, NEWEST
