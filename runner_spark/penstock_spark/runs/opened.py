@@ -27,6 +27,10 @@ _SQL_CONF = {
     "spark.sql.adaptive.enabled": "false",
     # Native sums rely on it, whatever the user's session says: without it, a sum beyond 64 bits wraps around.
     "spark.sql.ansi.enabled": "true",
+    # Workers give back columns of Arrow's usual types, and Spark would read them wrongly as large ones.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # A time is a moment, whatever TIMESTAMP means in the user's queries.
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # When a worker has died, Spark reports what it has written down: the step that ran.
