@@ -230,7 +230,7 @@ def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
-CONTENTS = "path string, modificationTime timestamp, length long, content binary"
+CONTENTS = "path string, modificationTime timestamp_ltz, length long, content binary"
 """The columns of Spark's reader of whole files."""
 
 
