@@ -14,13 +14,13 @@ from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.tables import TABLES
-from penstock_spark.formats.tables.schema_text import schema_of_text
-from penstock_spark.session.session import moved
+from penstock_spark.plan.schema_text import schema_of_text
+from penstock_spark.session.session import SQL_MEANING, moved
 from penstock_spark.sources.frame_rows import rows_of
 from penstock_spark.sources.scan import Scan
 
-# What the text of a query takes for granted.
-_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
+# What the text of a query takes for granted. The session that it runs in begins with the settings of its program.
+_SETTINGS = {**SQL_MEANING, "spark.sql.session.timeZone": "UTC"}
 _READ: dict[type, Format] = {DataFrameSource: FRAMES, ParquetSource: PARQUET, SparkSource: TABLES}
 
 

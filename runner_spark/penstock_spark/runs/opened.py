@@ -17,7 +17,13 @@ from penstock_spark.plan.column_plan import Table
 from penstock_spark.process.progress import tell
 from penstock_spark.reports.at_work import FAULT_HANDLER
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
-from penstock_spark.session.session import SessionOptions, is_local_session, runner_session, session_for
+from penstock_spark.session.session import (
+    SQL_MEANING,
+    SessionOptions,
+    is_local_session,
+    runner_session,
+    session_for,
+)
 from penstock_spark.session.spark_versions import check_version
 from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.sources.scan import Scan
@@ -25,12 +31,9 @@ from penstock_spark.sources.scan import Scan
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
     "spark.sql.adaptive.enabled": "false",
-    # Native sums rely on it, whatever the user's session says: without it, a sum beyond 64 bits wraps around.
-    "spark.sql.ansi.enabled": "true",
+    **SQL_MEANING,
     # Workers give back columns of Arrow's usual types, and Spark would read them wrongly as large ones.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
-    # A time is a moment, whatever TIMESTAMP means in the user's queries.
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # When a worker has died, Spark reports what it has written down: the step that ran.

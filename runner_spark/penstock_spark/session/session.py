@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
 """Spark's setting that preserves what `penstock_spark.reports.at_work` has written when a worker dies."""
 
+SQL_MEANING = {
+    # Native sums rely on it: without it, a sum beyond 64 bits wraps around.
+    "spark.sql.ansi.enabled": "true",
+    # A time is a moment.
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""Settings of what Spark's SQL means, which are the same in each run, whatever the user's session says."""
+
 _KEPT_FOR_PAGES = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",

@@ -8,6 +8,7 @@ from pyspark.sql import types as T
 
 from penstock.graph import Step
 from penstock_spark.plan.column_kinds import Fields, NotInColumns, is_flat
+from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.sinks.plan import SinkPlan
 
 _WHOLE: tuple[type[T.DataType], ...] = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -35,7 +36,7 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
 def schema_of(schema: Any) -> T.StructType:
     if isinstance(schema, T.StructType):
         return schema
-    parsed = T.StructType.fromDDL(schema)
+    parsed = schema_of_text(schema) or T.StructType.fromDDL(schema)
     assert isinstance(parsed, T.StructType)
     return parsed
 

@@ -14,7 +14,7 @@ from penstock.io.sparkio import FILE_FORMATS, SparkSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_rows
 from penstock_spark.files.file_system import HadoopFiles
-from penstock_spark.formats.tables.schema_text import schema_of_text
+from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile, ByOffset
@@ -34,16 +34,17 @@ _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
     reader = spark.read.format(source.format).options(**dict(source.options))
-    if source.schema is not None:
-        reader = reader.schema(source.schema)
+    schema = _given_schema(source)
+    if schema is not None:
+        reader = reader.schema(schema)
     return rows_of(reader.load() if source.path is None else reader.load(source.path), where)
 
 
 def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -> Any:
     """By the given schema, or by Spark."""
-    schema = source.schema
+    schema = _given_schema(source)
     if isinstance(schema, str):
-        schema = schema_of_text(schema)
+        schema = None
     if schema is None and spark is not None:
         with contextlib.suppress(Exception):
             schema = open_table(source, spark, where).frame.schema
@@ -67,7 +68,7 @@ def open_table_stream(
             ValueError, what, where=where, hint="give a pattern such as /logs/*, or flatten streams"
         )
     with refusals(source.describe(), where):
-        schema = _found_schema(source, spark, where) if is_files else source.schema
+        schema = _found_schema(source, spark, where) if is_files else _given_schema(source)
         reader = spark.readStream.format(source.format)
         reader = reader.options(**_file_options(options, looks_deep) if is_files else dict(options))
         if schema is not None:
@@ -98,6 +99,12 @@ def _all(batch: pa.RecordBatch) -> list[Part]:
     return [Part((), list(to_rows(batch)))]
 
 
+def _given_schema(source: SparkSource) -> Any:
+    """The schema that the user gives, if there is one; as text if only Spark can read it."""
+    schema = source.schema
+    return (schema_of_text(schema) or schema) if isinstance(schema, str) else schema
+
+
 def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
     """The schema of files: the user's, or the schema of the present files."""
     if source.path is None:
@@ -109,7 +116,7 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
         what = f"{source.describe()} is one file, but a stream watches a folder"
         raise refusal(ValueError, what, where=where, hint="give its folder, or a pattern such as /logs/*")
     if source.schema is not None:
-        return source.schema
+        return _given_schema(source)
     reader = spark.read.format(source.format).options(**dict(source.options))
     schema = reader.load(source.path).schema
     if not schema.names:

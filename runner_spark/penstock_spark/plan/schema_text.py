@@ -27,6 +27,8 @@ class _NotKnown(Exception):
 def schema_of_text(text: str) -> T.StructType | None:
     """The columns that a text describes; None if only Spark can read it.
 
+    A ``timestamp`` is a moment. Spark would ask the user's session, in which it may be a local time.
+
     >>> schema_of_text("a int not null, `b c` map<string, array<decimal(5, 2)>> comment 'x'").simpleString()
     'struct<a:int,b c:map<string,array<decimal(5,2)>>>'
     >>> schema_of_text("a mystery") is None
@@ -115,11 +117,6 @@ def _kind(tokens: _Tokens) -> T.DataType:
             return T.StructType(fields)
         case "decimal" | "dec" | "numeric":
             return _decimal(tokens)
-        case "char" | "varchar":
-            tokens.expect("(")
-            tokens.take()
-            tokens.expect(")")
-            return T.StringType()
     if name not in _NAMES:
         raise _NotKnown
     return _NAMES[name]
