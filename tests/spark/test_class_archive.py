@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock_spark.session import session
 from penstock_spark.session.class_archive import SWITCH, archive_arguments
 from penstock_spark.session.java import Java, find_java
 
@@ -202,3 +203,21 @@ def test_the_switch_lets_it_be_used_and_not_written(
     _written(archive_arguments(other, jars)).write_bytes(b"\xa8\xab\x0b\xf0" + bytes(4092))
     monkeypatch.setenv(SWITCH, "read")
     assert _used(archive_arguments(other, jars)).stat().st_size == 4096
+
+
+def test_a_class_path_with_a_folder_has_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java cannot write one, and would say at its end that it could not start."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    empty.mkdir()
+    full.mkdir()
+    (full / "spark-defaults.conf").touch()
+    assert not session._has_folders({}, str(tmp_path))
+    assert not session._has_folders(
+        {"spark.driver.extraClassPath": f"{empty}:{full}/some.jar"}, str(tmp_path)
+    )
+    assert session._has_folders({"spark.driver.extraClassPath": f"{empty}:{full}"}, str(tmp_path))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(full))
+    assert session._has_folders({}, str(tmp_path))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(empty))
+    assert not session._has_folders({}, str(tmp_path))

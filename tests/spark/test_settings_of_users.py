@@ -88,7 +88,12 @@ def test_elements_groups_side_inputs_and_state_are_the_same(setting: str, mode: 
         total = scores | beam.Values() | beam.CombineGlobally(sum).without_defaults()
         _ = scores | beam.CombinePerKey(sum) | "Sums" >> kept(sums)
         side = beam.pvalue.AsSingleton(total)
-        _ = scores | beam.GroupByKey() | beam.Map(lambda group, all: (group[0], all), side) | "All" >> kept(pairs)
+        _ = (
+            scores
+            | beam.GroupByKey()
+            | beam.Map(lambda group, all: (group[0], all), side)
+            | "All" >> kept(pairs)
+        )
     assert sorted(sums) == [("blue", 3), ("blue", 4), ("red", 5)]
     assert sorted(pairs) == [("blue", 4), ("blue", 8), ("red", 8)]
 

@@ -221,7 +221,8 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     spark_home = _find_spark_home()
     arguments: list[str] = []
     if is_local(conf["spark.master"]):
-        arguments += archive_arguments(java, Path(spark_home, "jars"))
+        if not _has_folders(conf, spark_home):
+            arguments += archive_arguments(java, Path(spark_home, "jars"))
         arguments += [_QUICK_COMPILER, _ROOM_FOR_CODE] if fast_start else _PATIENT_COMPILER
         arguments += collector(conf, fast_start)
         arguments += _log_arguments(conf)
@@ -242,6 +243,17 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     quiet_about_death(spark.sparkContext)
     quiet_about_values()
     return spark
+
+
+def _has_folders(conf: Mapping[str, str], spark_home: str) -> bool:
+    """Whether Java's class path has a folder with files, with which Java neither writes nor reads an archive.
+
+    Java would say at its end that it could not start.
+    """
+    name = "spark.driver.extraClassPath"
+    own = (conf.get(name) or configured(name) or "").split(os.pathsep)
+    folders = [configuration_folder() or Path(spark_home, "conf"), *map(Path, filter(None, own))]
+    return any(folder.is_dir() and any(folder.iterdir()) for folder in folders)
 
 
 def _local_conf(master: str) -> dict[str, str]:
