@@ -35,7 +35,11 @@ SETTINGS = {
         "spark.sql.legacy.sizeOfNull": "true",
     },
     "careful joins": {"spark.sql.crossJoin.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"},
-    "plans that change": {"spark.sql.adaptive.enabled": "true", "spark.sql.codegen.wholeStage": "false"},
+    "plans that change": {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.sources.useV1SourceList": "",
+    },
     "impatient streams": {
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.minBatchesToRetain": "1",

@@ -36,6 +36,8 @@ _SQL_CONF = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # A row of a large group is megabytes; by default a worker gets and copies 64 of them at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # Other readers of files do not say from which file a row is.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
     # When a worker has died, Spark reports what it has written down: the step that ran.
     FAULT_HANDLER: "true",
     # Stateful operators do not know the setting, and workers of other settings are other processes.
