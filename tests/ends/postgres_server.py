@@ -20,6 +20,7 @@ from typing import Any
 from ports import free_port
 
 PASSWORD = "s3cret-Pa55"
+WAIT_SECONDS_MAX = 10
 START_SECONDS_MAX = 60
 FAST = ("fsync=off", "shared_buffers=64MB", "max_connections=60", "unix_socket_directories=")
 
@@ -56,6 +57,13 @@ class Server:
         with self.connect() as connection:
             found = connection.execute(query)
             return list(found.fetchall()) if found.description else []
+
+    def wait_for(self, query: str, expected: list[tuple[Any, ...]]) -> None:
+        """Waits until a query gives what it should: a session ends a moment after its connection."""
+        until = time.monotonic() + WAIT_SECONDS_MAX
+        while (found := self.ask(query)) != expected:
+            assert time.monotonic() < until, found
+            time.sleep(0.02)
 
     def start(self) -> None:
         """Starts the server, and waits until it answers."""

@@ -128,7 +128,7 @@ def test_all_parts_are_of_one_moment(spark, server):
     assert sorted(rows) == list(range(1, 10))
     assert server.ask(HELD) == [(1,)]
     scan.check()
-    assert server.ask(HELD) == [(0,)]
+    server.wait_for(HELD, [(0,)])
 
 
 class Everything(NamedTuple):
@@ -197,7 +197,7 @@ def test_a_run_that_fails_lets_the_snapshot_go(spark, server):
     read = ReadFromDatabase(server.url, query="select id, 1 / (id - 90) as x from numbers", **IN_PARTS)
     refused(spark, read, "the database stopped with DivisionByZero")
     gc.collect()
-    assert server.ask(HELD) == [(0,)]
+    server.wait_for(HELD, [(0,)])
 
 
 @pytest.mark.parametrize(

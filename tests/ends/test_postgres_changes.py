@@ -399,7 +399,7 @@ def test_nothing_is_lost_or_doubled_while_the_slot_is_made(
     assert server.ask(held) == [(1,)]
     rows.commit(end)
     rows.close()
-    assert server.ask(held) == [(0,)]
+    server.wait_for(held, [(0,)])
 
 
 def test_first_rows_are_gone_with_the_program_that_held_them(server: Server) -> None:
@@ -425,7 +425,7 @@ def test_a_slot_that_cannot_be_used_is_not_left_behind(server: Server) -> None:
         rows.first_position()
     refused(error, "UndefinedTable")
     assert server.ask("select slot_name from pg_replication_slots") == []
-    assert server.ask("select 1 from pg_stat_activity where state = 'idle in transaction'") == []
+    server.wait_for("select 1 from pg_stat_activity where state = 'idle in transaction'", [])
 
 
 def test_conditions_and_columns_of_a_publication_hold_for_first_rows_too(server: Server) -> None:
