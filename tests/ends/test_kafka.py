@@ -322,6 +322,25 @@ def test_each_micro_batch_is_written_once(
     assert not clients._groups
 
 
+def test_lines_of_files_go_into_a_topic(tansu: Tansu, tmp_path: Path) -> None:
+    """Tasks write it, and only once the files have been checked."""
+    target = tansu.make("of", 1)
+    (tmp_path / "a.txt").write_text("1\n2\n")
+
+    def run() -> Any:
+        pipeline = beam.Pipeline(options=options("streaming", f"--checkpoint_location={tmp_path}/checkpoint"))
+        lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/*.txt").as_stream()
+        _ = lines | beam.Map(lambda line: (None, line.encode())) | WriteToKafka(tansu.config, target)
+        return pipeline.run()
+
+    for count in (2, 3):
+        result = run()
+        wait_for(lambda: len(tansu.consume(target, 1)) >= count, result)
+        assert result.cancel() == "CANCELLED"
+        (tmp_path / "b.txt").write_text("3\n")
+    assert [record.value() for record in tansu.consume(target, 1)] == [b"1", b"2", b"3"]
+
+
 def test_a_small_micro_batch_that_cannot_be_written_names_the_step(tansu: Tansu, tmp_path: Path) -> None:
     target = tansu.make("too-large", 1)
     (tmp_path / "a.txt").write_text("x" * 20_000 + "\n")

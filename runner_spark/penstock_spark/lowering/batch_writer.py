@@ -156,7 +156,9 @@ class BatchWriter:
             rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
             batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
-                if size.tasks:
+                if sink.level in self._inside:
+                    self._commit(sink, batch, rows_inside(kept, sink.plan))
+                elif size.tasks:
                     self._encode(sink, batch, rows.coalesce(sink.plan.partitions or size.tasks))
                 elif may_be_again:
                     # An earlier try may have left something that has to go.
