@@ -31,7 +31,6 @@ if postgres_server.binaries() is None:
 
 pytestmark = pytest.mark.spark
 UTC = datetime.UTC
-HELD = "select count(*) from pg_stat_activity where state = 'idle in transaction'"
 IN_PARTS: dict[str, Any] = {"partition_column": "id", "num_partitions": 3}
 
 
@@ -126,9 +125,9 @@ def test_all_parts_are_of_one_moment(spark, server):
     batches = scan.frame.toArrow().to_batches()
     rows = [row.id for batch in batches for page in reader(batch) for row in page]
     assert sorted(rows) == list(range(1, 10))
-    assert server.ask(HELD) == [(1,)]
+    assert server.ask(postgres_server.HELD) == [(1,)]
     scan.check()
-    server.wait_for(HELD, [(0,)])
+    server.wait_for(postgres_server.HELD, [(0,)])
 
 
 class Everything(NamedTuple):
@@ -197,7 +196,7 @@ def test_a_run_that_fails_lets_the_snapshot_go(spark, server):
     read = ReadFromDatabase(server.url, query="select id, 1 / (id - 90) as x from numbers", **IN_PARTS)
     refused(spark, read, "the database stopped with DivisionByZero")
     gc.collect()
-    server.wait_for(HELD, [(0,)])
+    server.wait_for(postgres_server.HELD, [(0,)])
 
 
 @pytest.mark.parametrize(

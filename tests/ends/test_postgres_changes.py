@@ -17,7 +17,7 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("psycopg")
 import postgres_server
 import psycopg
-from postgres_server import PASSWORD, Server
+from postgres_server import HELD, PASSWORD, Server
 
 from penstock.error import RunnerError
 from penstock.io.postgres_changes import PostgresChangesSource, ReadChangesFromPostgres
@@ -395,11 +395,10 @@ def test_nothing_is_lost_or_doubled_while_the_slot_is_made(
         end = after
     found = Counter((row.id, row.n) for row in state.elements())
     assert found == Counter(server.ask("select id, n from scores"))
-    held = "select count(*) from pg_stat_activity where state = 'idle in transaction'"
-    assert server.ask(held) == [(1,)]
+    assert server.ask(HELD) == [(1,)]
     rows.commit(end)
     rows.close()
-    server.wait_for(held, [(0,)])
+    server.wait_for(HELD, [(0,)])
 
 
 def test_first_rows_are_gone_with_the_program_that_held_them(server: Server) -> None:
@@ -425,7 +424,7 @@ def test_a_slot_that_cannot_be_used_is_not_left_behind(server: Server) -> None:
         rows.first_position()
     refused(error, "UndefinedTable")
     assert server.ask("select slot_name from pg_replication_slots") == []
-    server.wait_for("select 1 from pg_stat_activity where state = 'idle in transaction'", [])
+    server.wait_for(HELD, [(0,)])
 
 
 def test_conditions_and_columns_of_a_publication_hold_for_first_rows_too(server: Server) -> None:

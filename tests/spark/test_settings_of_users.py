@@ -69,10 +69,16 @@ def odd_settings(spark: SparkSession) -> Iterator[None]:
             spark.conf.set(name, earlier)
 
 
-@pytest.mark.parametrize("mode", ["batch", "streaming"])
-def test_groups_and_side_inputs_are_the_same(mode: str, tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one file, which has the lines."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.txt").write_text("".join(f"{line}\n" for line in LINES))
+    (tmp_path / "in" / "a.csv").write_text("".join(f"{line}\n" for line in LINES))
+    return tmp_path / "in"
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_groups_and_side_inputs_are_the_same(mode: str, folder: Path) -> None:
     sums: list[Any] = []
     pairs: list[Any] = []
 
@@ -81,7 +87,7 @@ def test_groups_and_side_inputs_are_the_same(mode: str, tmp_path: Path) -> None:
         return TimestampedValue((team, int(points)), datetime.datetime.fromisoformat(at).timestamp())
 
     with beam.Pipeline(mode=mode, shuffle_partitions=2) as pipeline:
-        read = beam.io.ReadFromText(f"{tmp_path}/in/*.txt")
+        read = beam.io.ReadFromText(f"{folder}/*.csv")
         lines = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read)
         scores = lines | beam.Map(scored) | beam.WindowInto(FixedWindows(60))
         total = scores | beam.Values() | beam.CombineGlobally(sum).without_defaults()
@@ -104,10 +110,8 @@ def test_elements_of_the_program_are_the_same(count: int) -> None:
     assert sorted(found) == texts
 
 
-def test_times_of_tables_are_moments(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.csv").write_text("".join(f"{line}\n" for line in LINES))
-    read = ReadFromSpark("csv", str(tmp_path / "in"), SCHEMA)
+def test_times_of_tables_are_instants(folder: Path, tmp_path: Path) -> None:
+    read = ReadFromSpark("csv", str(folder), SCHEMA)
     times: list[Any] = []
     windows: list[Any] = []
     with beam.Pipeline() as pipeline:
@@ -130,16 +134,14 @@ def test_times_of_tables_are_moments(tmp_path: Path) -> None:
     assert sorted(again) == sorted(times)
 
 
-def test_a_stream_of_a_table_and_of_whole_files_is_the_same(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.csv").write_text("".join(f"{line}\n" for line in LINES))
+def test_a_stream_of_a_table_and_of_whole_files_is_the_same(folder: Path) -> None:
     rows: list[Any] = []
     whole: list[Any] = []
     with beam.Pipeline(mode="streaming", shuffle_partitions=2) as pipeline:
-        table = ReadFromSpark("csv", str(tmp_path / "in"), SCHEMA).as_stream(ends=True)
+        table = ReadFromSpark("csv", str(folder), SCHEMA).as_stream(ends=True)
         goals = pipeline | table | beam.Map(lambda goal: (goal.team, goal.points, goal.at))
         _ = goals | "Rows" >> WriteToMemory(rows)
-        lines = beam.io.ReadFromText(f"{tmp_path}/in/*.csv", delimiter=b";").as_stream(ends=True)
+        lines = beam.io.ReadFromText(f"{folder}/*.csv", delimiter=b";").as_stream(ends=True)
         _ = pipeline | "Whole" >> lines | "Keep" >> WriteToMemory(whole)
     assert [row[2] - NOON for row in sorted(rows)] == [datetime.timedelta(seconds=s) for s in (1, 70, 2)]
     assert whole == ["".join(f"{line}\n" for line in LINES)]

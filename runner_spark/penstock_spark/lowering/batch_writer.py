@@ -157,6 +157,7 @@ class BatchWriter:
             batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
                 if sink.level in self._inside:
+                    # The part before it has made the sink's rows.
                     self._commit(sink, batch, rows_inside(kept, sink.plan))
                 elif size.tasks:
                     self._encode(sink, batch, rows.coalesce(sink.plan.partitions or size.tasks))

@@ -27,7 +27,7 @@ class _NotKnown(Exception):
 def schema_of_text(text: str) -> T.StructType | None:
     """The columns that a text describes; None if only Spark can read it.
 
-    A ``timestamp`` is a moment. Spark would ask the user's session, in which it may be a local time.
+    A ``timestamp`` is an instant. Spark would ask the user's session, in which it may be a local time.
 
     >>> schema_of_text("a int not null, `b c` map<string, array<decimal(5, 2)>> comment 'x'").simpleString()
     'struct<a:int,b c:map<string,array<decimal(5,2)>>>'

@@ -31,7 +31,7 @@ FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
 SQL_MEANING = {
     # Native sums rely on it: without it, a sum beyond 64 bits wraps around.
     "spark.sql.ansi.enabled": "true",
-    # A time is a moment.
+    # A timestamp is an instant, and not the local time that a clock shows.
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
 """Settings of what Spark's SQL means, which are the same in each run, whatever the user's session says."""

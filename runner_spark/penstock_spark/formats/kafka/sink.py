@@ -46,6 +46,7 @@ _LOGGER = logging.getLogger(__name__)
 _STOP_SECONDS = 0.5
 
 _CLIENTS_OF_TASKS = Clients()
+"""Shared by all tasks of this worker, whichever run they belong to."""
 
 
 def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
