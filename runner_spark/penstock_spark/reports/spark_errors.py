@@ -7,7 +7,6 @@ import functools
 import logging
 import os
 import re
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
 from penstock_spark.reports.spark_messages import MESSAGES, Message
-from penstock_spark.session.java_life import java_death
+from penstock_spark.session.java_life import is_cut_off, java_death
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
 _SENTENCE_CHARACTERS = 400
@@ -111,9 +110,7 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
 def _is_sparks(error: Exception) -> bool:
     if isinstance(error, PySparkException) or any("py4j" in kind.__module__ for kind in type(error).__mro__):
         return True
-    if isinstance(error, ConnectionError | EOFError):
-        return any("py4j" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
-    return isinstance(error, TypeError) and "'JavaPackage' object" in str(error)
+    return is_cut_off(error) or (isinstance(error, TypeError) and "'JavaPackage' object" in str(error))
 
 
 def _text_of(error: Any) -> str:

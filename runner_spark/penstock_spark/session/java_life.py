@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import subprocess
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from pyspark.logger import PySparkLogger
@@ -23,6 +24,9 @@ _LOGGER = logging.getLogger(__name__)
 _ECHOES = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
 """How messages of Py4J begin that come with an exception that is raised, too."""
 
+_NOT_STARTED = "JAVA_GATEWAY_EXITED"
+"""PySpark's name of the error that a Java could not be started."""
+
 _deaths: list[int | None] = []
 """The exit statuses of the Javas of this program that have died; None where it is unknown."""
 
@@ -32,18 +36,16 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
 
     PySpark then forgets the dead Java, so that the next run starts a new one.
     """
-    kinds = {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "py4j.protocol"}
-    if "Py4JJavaError" in kinds:
+    if "Py4JJavaError" in _py4j_kinds(error):
         return None  # Java answered.
-    # A connection that the system has cut has a number; that a service is away, others say without one.
-    is_cut = isinstance(error, ConnectionError) and error.errno is not None
-    status = _ended(_WAIT_SECONDS if kinds or is_cut else 0.0)
+    is_lost = _has_lost_java(error)
+    status = _ended(_WAIT_SECONDS if is_lost else 0.0)
     if status is not None:
         _forget_java(status)
-    elif kinds and _deaths:
+    elif is_lost and _deaths:
         # Another run of the program has noticed it first.
         status = _deaths[-1]
-    elif "Py4JNetworkError" in kinds:
+    elif "Py4JNetworkError" in _py4j_kinds(error):
         _forget_java(None)
     else:
         return None
@@ -54,6 +56,42 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
         hint="look for its last messages above, or in the system's log if the system killed it for its memory: in "
         "that case raise spark.driver.memory; then run the program again (a stream continues from its checkpoint)",
     )
+
+
+def is_cut_off(error: BaseException) -> bool:
+    """Whether PySpark's connection to Java has raised it, and not that of a user to some service."""
+    return isinstance(error, ConnectionError | EOFError) and _is_pysparks(error)
+
+
+def _has_lost_java(error: BaseException) -> bool:
+    """Whether it says that Java did not answer, or was raised in place of an error that says so."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if _is_no_answer(cause):
+            return True
+        cause = cause.__context__
+    return False
+
+
+def _is_no_answer(error: BaseException) -> bool:
+    from pyspark import SparkContext
+
+    kinds = _py4j_kinds(error)
+    if kinds or is_cut_off(error):
+        return "Py4JJavaError" not in kinds
+    # Without a Java, PySpark fails in many ways: it looks for attributes of None, for example.
+    is_away = SparkContext._gateway is None and _is_pysparks(error)
+    return is_away and _NOT_STARTED not in str(error)
+
+
+def _py4j_kinds(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "py4j.protocol"}
+
+
+def _is_pysparks(error: BaseException) -> bool:
+    """Whether code of PySpark or Py4J was at work."""
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(name.partition(".")[0] in {"pyspark", "py4j"} for name in modules)
 
 
 def quiet_about_values() -> None:
