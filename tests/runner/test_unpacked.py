@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -132,6 +135,48 @@ def test_sparks_daemon_leaves_out_what_would_start_threads_or_is_broken_and_prin
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "penstock_spark.py").write_text("print('noise')\nraise RuntimeError")
     assert _daemon(_TOLD, tmp_path / "second", OMP_NUM_THREADS="1") == "False True False\n1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the children of a process are listed on Linux alone")
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_worker_whose_task_spark_has_given_up_prints_nothing(tmp_path: Path, is_ours: bool) -> None:
+    home = unpacked_home(installed())
+    assert home is not None
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHON_UNIX_DOMAIN_ENABLED": "false",
+        "PYTHON_WORKER_FACTORY_SECRET": "secret",
+        # As Spark has it.
+        "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "true",
+    }
+    if is_ours:
+        archive = Path(home, "python", "lib", "pyspark.zip")
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(archive), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
+    command = [sys.executable, "-m", "pyspark.daemon", "pyspark.worker"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, **pipes) as daemon:  # type: ignore[call-overload]
+        [port] = struct.unpack("!i", daemon.stdout.read(4))
+        with socket.create_connection(("127.0.0.1", port)) as java:
+            assert len(java.recv(4)) == 4  # The worker's number.
+            java.sendall(struct.pack("!i", 6) + b"secret")
+            assert java.recv(6) == struct.pack("!i", 2) + b"ok"
+            # A task begins, and Spark hangs up.
+            java.sendall(b"\0")
+            java.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _wait_until_alone(daemon.pid)
+        _, said = daemon.communicate(timeout=60)
+    assert ("Broken pipe" in said.decode()) is not is_ours, said
+
+
+def _wait_until_alone(daemon: int) -> None:
+    """Until a process has no copies any more."""
+    until = time.monotonic() + 60
+    while Path(f"/proc/{daemon}/task/{daemon}/children").read_text():
+        assert time.monotonic() < until, "a worker stays"
+        time.sleep(0.05)
 
 
 def test_the_folder_is_made_once() -> None:

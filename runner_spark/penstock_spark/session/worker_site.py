@@ -13,6 +13,8 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import traceback
+from typing import Any
 
 if "pyspark.sql.streaming.transform_with_state_driver_worker" in sys.orig_argv:
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
@@ -65,8 +67,26 @@ def _copies_have_own_random_numbers() -> None:
     os.register_at_fork(after_in_child=begin_anew)
 
 
+def _quiet_about_tasks_that_spark_has_given_up() -> None:
+    """Keeps a worker from printing that it cannot answer: what has ended its job is the error that a user reads."""
+    print_exc = traceback.print_exc
+
+    def print_others(*arguments: Any, **options: Any) -> None:
+        error = sys.exc_info()[1]
+        if not (isinstance(error, ConnectionError) and _is_raised_by_daemon(error)):
+            print_exc(*arguments, **options)
+
+    traceback.print_exc = print_others
+
+
+def _is_raised_by_daemon(error: BaseException) -> bool:
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return os.path.basename(frame.f_code.co_filename) == "daemon.py"
+
+
 if sys.orig_argv[-2:] == ["pyspark.daemon", "pyspark.worker"]:
     _import_for_workers()
+    _quiet_about_tasks_that_spark_has_given_up()
 
 # The environment may have its own module of that name, which must still run.
 _others = [folder for folder in sys.path if os.path.abspath(folder) != os.path.dirname(__file__)]
