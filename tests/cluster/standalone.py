@@ -1,5 +1,7 @@
 """A standalone Spark cluster on this machine, whose workers have Python's packages but not penstock.
 
+A task that takes long runs twice at once, as on the clusters of many companies (``spark.speculation``).
+
 Tests harm it: they kill its processes, or stop them as if the network were cut, and start them again.
 """
 
@@ -37,11 +39,13 @@ class Daemon:
         folder: Where its log is.
         name: The name of its log.
         arguments: Its class, and what that takes.
+        host: What it calls this machine.
     """
 
     folder: Path
     name: str
     arguments: tuple[str, ...]
+    host: str = "127.0.0.1"
     process: subprocess.Popen[bytes] | None = None
 
     def start(self, pattern: str) -> str:
@@ -64,7 +68,7 @@ class Daemon:
             "SPARK_DAEMON_JAVA_OPTS": f"{_SMALL} {recovery}",
             "SPARK_LAUNCHER_OPTS": _SMALL,
         }
-        command = [str(home / "bin" / "spark-class"), *self.arguments[:1], "--host", "127.0.0.1"]
+        command = [str(home / "bin" / "spark-class"), *self.arguments[:1], "--host", self.host]
         log = self.folder / f"{self.name}.log"
         with log.open("w") as output:
             self.process = subprocess.Popen(
@@ -141,6 +145,9 @@ class Cluster:
             "spark.executor.extraJavaOptions": _SMALL,
             "spark.driver.extraJavaOptions": _SMALL,
             "spark.sql.shuffle.partitions": "2",
+            "spark.speculation": "true",
+            "spark.speculation.quantile": "0.1",
+            "spark.speculation.minTaskRuntime": "500ms",
         }
         conf = self.folder / "conf"
         conf.mkdir(exist_ok=True)
@@ -201,10 +208,11 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
         port = master.rpartition(":")[2]
         leader.arguments = (leader.arguments[0], "--port", port, "--webui-port", "0")
         workers = []
-        for number in range(2):
+        # Spark runs a task twice at once only on machines of two names.
+        for number, host in enumerate(("127.0.0.1", "localhost")):
             share = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{number}"))
             arguments = ("org.apache.spark.deploy.worker.Worker", *place, *share, master)
-            workers.append(Daemon(folder, f"worker{number}", arguments))
+            workers.append(Daemon(folder, f"worker{number}", arguments, host))
             stack.callback(workers[-1].stop)
             workers[-1].start(_WORKER_IS_UP)
         yield Cluster(master, folder, worker_python, leader, workers)

@@ -34,3 +34,11 @@ def test_an_assertion_that_does_not_hold_says_what_was_missing(outcomes: dict[st
 def test_metrics_of_all_workers_are_added_up(outcomes: dict[str, Any]) -> None:
     long_words, words, shortest, longest = outcomes["metrics"]
     assert (long_words, words, shortest, longest) == (40, 200, 2, 8)
+
+
+def test_what_a_task_does_twice_at_once_counts_once(outcomes: dict[str, Any]) -> None:
+    attempts, are_all_written_once, counted, files = outcomes["a_task_that_runs_twice_at_once"]
+    assert attempts == ["attempt-0", "attempt-1"]
+    assert are_all_written_once
+    assert counted == 1000
+    assert files == 2

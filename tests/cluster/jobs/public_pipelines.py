@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import helper_of_pipelines
 import import_before_and_after
 import transcripts
+from pyspark import TaskContext
 
 import penstock as beam
 from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
@@ -39,6 +41,27 @@ class CountLong(beam.DoFn):
         if len(word) > 3:
             self.long.inc()
         yield word
+
+
+class StandStill(beam.DoFn):
+    """Passes numbers on; the first attempt of the second task stands still after half of them."""
+
+    numbers = Metrics.counter("numbers", "passed")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def process(self, number: int) -> Iterator[int]:
+        task = TaskContext.get()
+        assert task is not None
+        self.numbers.inc()
+        if task.partitionId() == 1 and number >= 500:
+            mark = self.folder / f"attempt-{task.attemptNumber()}"
+            if task.attemptNumber() == 0 and not mark.exists():
+                mark.touch()
+                time.sleep(30)
+            mark.touch()
+        yield number
 
 
 def word_count(folder: Path) -> Any:
@@ -129,6 +152,21 @@ def metrics(folder: Path) -> Any:
     return [counter.committed, length.committed.count, length.committed.min, length.committed.max]
 
 
+def a_task_that_runs_twice_at_once(folder: Path) -> Any:
+    """The attempts of a task that takes long, the lines written, the count, and what else is where they are."""
+    pipeline = beam.Pipeline()
+    numbers = pipeline | beam.Create(range(1000)) | beam.Reshuffle(num_buckets=2)
+    passed = numbers | beam.ParDo(StandStill(folder))
+    _ = passed | beam.io.WriteToText(f"{folder}/passed/numbers")
+    result = pipeline.run()
+    result.wait_until_finish()
+    (counter,) = result.metrics().query(MetricsFilter().with_namespace("numbers"))[MetricResults.COUNTERS]
+    files = list((folder / "passed").iterdir())
+    lines = sorted(int(line) for file in files for line in file.read_text().splitlines())
+    attempts = sorted(mark.name for mark in folder.glob("attempt-*"))
+    return [attempts, lines == [*range(1000)], counter.committed, len(files)]
+
+
 def shipping(folder: Path) -> Any:
     """What the workers can import before the packages are shipped and after."""
     return import_before_and_after.answers()
@@ -149,6 +187,7 @@ PARTS: tuple[Callable[[Path], Any], ...] = (
     failing_function,
     failing_assertion,
     metrics,
+    a_task_that_runs_twice_at_once,
     transcripts_in_both_modes,
 )
 
