@@ -176,12 +176,14 @@ SCORES = "\n".join(
     f"user{number % 7},team{number % 3},{number % 11},{1447697463000 + number * 60000},2015-11-16 10:11:03"
     for number in range(300)
 )
+# The example asserts how often it finds two words.
+DEBUGGED = f"{LINES}\nFlourish Flourish Flourish stomach"
 EXAMPLES = [
     ("wordcount", LINES, "input"),
-    ("wordcount_debugging", LINES, "input"),
+    ("wordcount_debugging", DEBUGGED, "input"),
     ("cookbook.multiple_output_pardo", LINES, "input"),
     ("cookbook.group_with_coder", "\n".join(f"joe,{points}" for points in range(5)), "input"),
-    ("complete.game.hourly_team_score", SCORES, "input"),
+    ("complete.game.user_score", SCORES, "input"),
     ("complete.tfidf", LINES, "uris"),
 ]
 

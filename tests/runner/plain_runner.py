@@ -231,7 +231,7 @@ def _struct(text: str) -> types.StructType:
 
 
 def run_plain(
-    pipeline: beam.Pipeline | Plan, settings: Settings = Settings(), is_watched: bool = False
+    pipeline: beam.Pipeline | Plan, settings: Settings = Settings(), counted: frozenset[int] = frozenset()
 ) -> dict[Any, Any]:
     """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
     without = frozenset(settings.without)
@@ -251,7 +251,7 @@ def run_plain(
         without=without,
     )
     with _without_spark():
-        jobs.run_plan(plan, carried, is_watched)
+        jobs.run_plan(plan, carried, counted)
     return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 

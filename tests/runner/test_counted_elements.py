@@ -20,8 +20,12 @@ SEEDS = range(60)
 
 def counted(plan: Plan, settings: Settings = Settings()) -> dict[int, int]:
     """How many elements each edge of a plan has carried, as its workers have counted them."""
-    counts = taken_out(run_plain(plan, settings, is_watched=True), ELEMENTS)[1]
+    counts = taken_out(run_plain(plan, settings, made_edges(plan)), ELEMENTS)[1]
     return {int(edge): count for edge, count in counts.items()}
+
+
+def made_edges(plan: Plan) -> frozenset[int]:
+    return frozenset().union(*(stage.made_edges for stage in plan.stages))
 
 
 def by_step(pipeline: beam.Pipeline) -> dict[str, Any]:
@@ -51,7 +55,7 @@ def faults(seeds: range = SEEDS) -> dict[int, Any]:
         counts = counted(plan, Settings(1 + seed % 3, rows=1 + seed % 4))
         expected = {edge: len(elements) for edge, elements in meaning(plan.graph).items()}
         wrong = {edge: (count, expected[edge]) for edge, count in counts.items() if count != expected[edge]}
-        made = frozenset().union(*(stage.made_edges for stage in plan.stages))
+        made = made_edges(plan)
         if wrong or counts.keys() != made:
             found[seed] = (wrong, counts.keys() ^ made)
     return found
@@ -64,12 +68,12 @@ def test_workers_count_on_each_edge_what_the_graph_means() -> None:
 def test_the_law_finds_elements_that_are_counted_where_they_are_only_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made_edges = Stage.made_edges.fget
-    assert made_edges is not None
+    edges_of_stage = Stage.made_edges.fget
+    assert edges_of_stage is not None
 
     def with_deferred(stage: Stage) -> frozenset[int]:
         read = {stage.root.edge} if isinstance(stage.root, Deferred) else set()
-        return made_edges(stage) | read
+        return edges_of_stage(stage) | read
 
     monkeypatch.setattr(Stage, "made_edges", property(with_deferred))
     assert faults() != {}
@@ -90,7 +94,7 @@ def test_a_run_without_a_view_counts_nothing_and_has_no_counter_in_its_way(
     plan = random_plan(3)
     assert taken_out(run_plain(plan), ELEMENTS)[1] == {}
     assert made == []
-    run_plain(plan, is_watched=True)
+    run_plain(plan, counted=made_edges(plan))
     assert made != []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -27,10 +28,10 @@ from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.unwritable import unwritable
 
 
-def run_plan(plan: Plan, context: Context, is_watched: bool = False) -> None:
+def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> None:
     """Builds and runs every node in order; at the end, one job runs all stages that nothing else has run.
 
-    If it is watched, workers count the elements of its edges.
+    Workers count the elements of the edges in `counted`, as far as they make them.
     """
     open_sources(plan, context)
     for node in plan.nodes:
@@ -48,7 +49,7 @@ def run_plan(plan: Plan, context: Context, is_watched: bool = False) -> None:
         with described(context.spark, description(node, plan)):
             match node:
                 case Stage():
-                    lower_stage(node, plan, context, is_watched)
+                    lower_stage(node, plan, context, counted)
                 case ViewNode():
                     _broadcast(node, context)
                 case WriteNode():

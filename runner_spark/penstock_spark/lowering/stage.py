@@ -77,7 +77,7 @@ _PAGES = ("tag", "value")
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 
-def lower_stage(stage: Stage, plan: Plan, context: Context, is_watched: bool = False) -> None:
+def lower_stage(stage: Stage, plan: Plan, context: Context, counted: Set[int] = frozenset()) -> None:
     if isinstance(stage.root, Query) and stage.root.source.is_written:
         context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.outputs))
         return
@@ -93,7 +93,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context, is_watched: bool = F
         steps=writing_directly(steps, writers),
         writers=writers,
         partitions=partitions,
-        counted=stage.made_edges if is_watched else frozenset(),
+        counted=stage.made_edges & counted,
         seed=context.seed,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:

@@ -151,6 +151,11 @@ class Stage:
         roots = (self.root.read,) if isinstance(self.root, Query) else root_steps(self.root)
         return edges_of((*roots, *self.steps))
 
+    @property
+    def scanned_edges(self) -> frozenset[int]:
+        """The edges of a source whose elements its Python pass reads."""
+        return edges_of((self.root.read,)) if isinstance(self.root, Scan) else frozenset()
+
 
 @dataclass(frozen=True, eq=False)
 class ViewNode:

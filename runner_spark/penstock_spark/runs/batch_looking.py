@@ -22,7 +22,7 @@ from penstock.metrics.execution import ELEMENTS, Snapshot, taken_out
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock_spark.lowering.context import Context
-from penstock_spark.plan.batch_plan import Plan
+from penstock_spark.plan.batch_plan import Plan, Query
 from penstock_spark.reports.metrics import held_snapshots
 from penstock_spark.runs.looking import errors_of
 from penstock_spark.runs.spark_stages import SparkStages, stages_in
@@ -62,7 +62,10 @@ class BatchLook:
         plan: Its plan.
         settings: Its options.
         tag: The tag of its jobs.
-        is_watched: Whether its workers count elements.
+        is_watched: Whether its workers count the elements of all steps, and not only those of sources.
+
+    Attributes:
+        counted: The edges whose elements its workers count.
     """
 
     def __init__(
@@ -80,8 +83,10 @@ class BatchLook:
         self._last: tuple[Stages, int, int] | None = None
         self._flows = flows_of(plan.graph) if is_watched else ()
         self._composites = composites_of(self._flows)
+        self._scanned: frozenset[int] = frozenset().union(*(stage.scanned_edges for stage in plan.stages))
         made = (stage.made_edges for stage in plan.stages) if is_watched else ()
-        self._totals = Totals(frozenset().union(*made))
+        self.counted = self._scanned.union(*made)
+        self._totals = Totals(self.counted)
         # The thread of the run counts at its end, when another thread may still look.
         self._counting = threading.Lock()
         self._marks: tuple[Counts, ...] = (Counts(self._began_micros, {}),)
@@ -103,7 +108,8 @@ class BatchLook:
             self._last = self._stages.look(context.at_work)
             self._stages = None
         part, parts, doing = context.at_work
-        stages, rows, written = self._last or (Stages(doing, part, parts), None, None)
+        stages, by_spark, written = self._last or (Stages(doing, part, parts), 0, 0)
+        rows = self._rows(by_spark)
         now_micros = self._ended_micros or clock.micros()
         seconds = (now_micros - self._began_micros) / 1_000_000
         steps = steps_of(self._plan.graph)
@@ -114,7 +120,6 @@ class BatchLook:
             self._state,
             self._began_micros,
             now_micros,
-            # Spark counts what comes from files and tables: it knows nothing of values of the program.
             rows_in=rows or None,
             rows_out=written or None,
             rows_per_second=rows / seconds if rows and seconds > 0 else None,
@@ -125,9 +130,21 @@ class BatchLook:
             errors=errors_of(self._failure, steps) if self._state == PipelineState.FAILED else (),
         )
 
+    def _rows(self, by_spark: int) -> int | None:
+        """The rows that the sources have given; None if nobody counts them.
+
+        Workers count what they read. Spark counts what it reads itself, which may be a row for a whole file, and also
+        counts what it has kept and reads again. Neither counts the values of the program.
+        """
+        stages = self._plan.stages
+        if not any(isinstance(stage.root, Query) for stage in stages):
+            return sum(self._marks[-1].by_edge.get(edge, 0) for edge in self._scanned)
+        is_read_once = not self._scanned and all(len(stage.outputs) <= 1 for stage in stages)
+        return by_spark if is_read_once else None
+
     def _count(self) -> None:
         """Notes what tasks that have ended have counted."""
-        if not self._flows:
+        if not self.counted:
             return
         with self._counting:
             held = held_snapshots(self._context.metrics, self._context.run)

@@ -45,7 +45,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = N
     watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:
         with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
-            run_plan(plan, context, views.is_watched)
+            run_plan(plan, context, looking.counted)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
         looking.end(PipelineState.DONE)
     except Exception as error:
