@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from penstock_spark.reports.spark_messages import MESSAGES, Message
 from penstock_spark.session.java_life import is_cut_off, java_death
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
+_RUNNER = __name__.partition(".")[0]
 _SENTENCE_CHARACTERS = 400
 _FILE_CHARACTERS = 300
 _STEPS_SHOWN = 3
@@ -61,6 +63,16 @@ def keep_pyspark_quiet() -> None:
     """
     logger: Any = PySparkLogger.getLogger("DataFrameQueryContextLogger")
     logger.addFilter(lambda record: not is_in_run())
+    # Java calls the driver for each micro-batch, and Py4J logs what the call raises.
+    logging.getLogger("py4j.clientserver").addFilter(_is_not_of_a_run)
+
+
+def _is_not_of_a_run(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return True
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return not any(name.startswith(f"{_RUNNER}.") for name in modules)
 
 
 @contextmanager

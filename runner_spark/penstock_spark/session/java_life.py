@@ -6,23 +6,15 @@ import logging
 import signal
 import subprocess
 import traceback
-from typing import TYPE_CHECKING, Any
-
-from pyspark.logger import PySparkLogger
+from typing import Any
 
 from penstock.error import RunnerError
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
-_ECHO_SECONDS = 0.5
+_MOMENT_SECONDS = 0.5
 _WAIT_SECONDS = 2.0
 """How long the system may take to report that a process that hung up has ended."""
 
 _LOGGER = logging.getLogger(__name__)
-
-_ECHOES = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
-"""How messages of Py4J begin that come with an exception that is raised, too."""
 
 _NOT_STARTED = "JAVA_GATEWAY_EXITED"
 """PySpark's name of the error that a Java could not be started."""
@@ -94,40 +86,11 @@ def _is_pysparks(error: BaseException) -> bool:
     return any(name.partition(".")[0] in {"pyspark", "py4j"} for name in modules)
 
 
-def quiet_about_values() -> None:
-    """Keeps PySpark from logging an exception of a query beside raising it: the text may show a value of the data."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).addFilter(_is_no_exception)
-
-
-def _is_no_exception(record: logging.LogRecord) -> bool:
-    return record.exc_info is None
-
-
-def quiet_about_death(context: SparkContext) -> None:
-    """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one error of ours says so."""
-    logging.getLogger().addFilter(_is_no_echo)
-    logging.getLogger("py4j.clientserver").addFilter(_is_no_echo)
-    server = context._accumulatorServer
-    print_error = server.handle_error
-
-    def handle_error(*args: Any) -> None:
-        if not _is_java_dead():
-            print_error(*args)
-
-    vars(server)["handle_error"] = handle_error
-
-
-def _is_no_echo(record: logging.LogRecord) -> bool:
-    if record.msg == "KeyboardInterrupt while sending command.":
-        return False  # The user knows, and the run says what became of it.
-    return not str(record.msg).startswith(_ECHOES) or not _is_java_dead()
-
-
-def _is_java_dead() -> bool:
+def is_java_dead() -> bool:
+    """Whether there is no Java any more; waits a moment for one that is about to end."""
     from pyspark import SparkContext
 
-    return SparkContext._gateway is None or _ended(_ECHO_SECONDS) is not None
+    return SparkContext._gateway is None or _ended(_MOMENT_SECONDS) is not None
 
 
 def _ended(seconds: float) -> int | None:

@@ -18,7 +18,7 @@ from penstock_spark.session.collector import collector
 from penstock_spark.session.configuration import configuration_folder, configured
 from penstock_spark.session.gateway import started_java
 from penstock_spark.session.java import find_java, wrapped
-from penstock_spark.session.java_life import quiet_about_death, quiet_about_values
+from penstock_spark.session.log_noise import quiet_session
 from penstock_spark.session.unpacked import HOME, unpacked_home
 
 if TYPE_CHECKING:
@@ -240,8 +240,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     }
     with environment(launch), started_java(conf, spark_home):
         spark = SparkSession.builder.config(map={**conf}).getOrCreate()
-    quiet_about_death(spark.sparkContext)
-    quiet_about_values()
+    quiet_session(spark.sparkContext)
     return spark
 
 
