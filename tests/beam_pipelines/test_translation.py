@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
 from penstock.windows.triggers import AfterCount, AfterSynchronizedProcessingTime, AfterWatermark, Repeatedly
 from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
-from penstock_spark.beam import version
+from penstock_spark.beam import BeamRunner, version
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import HostedDoFn, dofn_of
 from penstock_spark.beam.graph_of import graph_of
@@ -319,6 +320,18 @@ def test_options_of_penstock_stand_beside_those_of_beam() -> None:
     theirs = BeamsOptions(["--shuffle_partitions=3", "--streaming"], mode="streaming")
     ours = options_of(theirs).view_as(SparkOptions)
     assert (ours.shuffle_partitions, ours.mode) == (3, "streaming")
+
+
+def test_beam_warns_of_options_that_nobody_knows_and_not_of_penstocks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flags = ["--master=local[2]", "--fast_start", "--shufle_partitions=4", "--live_port=0"]
+    # Beam says the same of an option only once in a process.
+    flags.append(f"--unknown_{random.getrandbits(64):x}")
+    beam.Pipeline(runner=BeamRunner(), argv=flags)
+    BeamsOptions(flags).get_all_options(retain_unknown_options=True, display_warnings=True)
+    warned = [record.getMessage().split()[2].rstrip(".") for record in caplog.records]
+    assert warned == [flags[2], flags[4]]
 
 
 def test_beams_code_in_a_worker_uses_the_options_of_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
 
-from penstock.options.base import PipelineOptions
+from penstock.options.base import OptionsParser, PipelineOptions
 from penstock.options.given import NOT_FLAGS
 from penstock.options.spark import SparkOptions
 
@@ -24,6 +26,24 @@ def options_of(options: Any) -> PipelineOptions:
     own = PipelineOptions(flags).view_as(SparkOptions).get_all_options(current_only=True)
     given = options._all_options
     return PipelineOptions(flags, **{name: given[name] for name in (*own, *NOT_FLAGS) if name in given})
+
+
+def keep_beam_quiet_about_own_options() -> None:
+    """Keeps Beam from warning of penstock's options: it takes them for misspelt options of its own."""
+    logging.getLogger(pipeline_options.__name__).addFilter(_is_not_of_own_option)
+
+
+def _is_not_of_own_option(record: logging.LogRecord) -> bool:
+    _, _, argument = record.getMessage().partition("Unparseable argument: ")
+    # The value may follow, or a proposal of Beam's.
+    return argument.partition("=")[0].partition(".")[0] not in _own_flags()
+
+
+@functools.cache
+def _own_flags() -> frozenset[str]:
+    parser = OptionsParser()
+    SparkOptions._add_argparse_args(parser)
+    return frozenset(parser.known_flags())
 
 
 def workers_options(options: Any) -> str:

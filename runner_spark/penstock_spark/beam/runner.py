@@ -11,7 +11,12 @@ from apache_beam.runners.runner import PipelineRunner
 from penstock.options.spark import SparkOptions
 from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.graph_of import graph_of
-from penstock_spark.beam.options import options_of, use_options, workers_options
+from penstock_spark.beam.options import (
+    keep_beam_quiet_about_own_options,
+    options_of,
+    use_options,
+    workers_options,
+)
 from penstock_spark.beam.quick_times import make_whole_seconds_quickly
 from penstock_spark.beam.result import BeamResult
 from penstock_spark.runner import SparkRunner
@@ -32,6 +37,8 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
 
     def __init__(self, **arguments: Any) -> None:
         self._runner = SparkRunner(**arguments)
+        # Beam looks at all options before it calls the runner.
+        keep_beam_quiet_about_own_options()
 
     def run_pipeline(self, pipeline: Any, options: Any) -> BeamResult:
         """Runs a pipeline of Beam's: when this returns, a batch has ended, or a query has started."""
