@@ -109,7 +109,8 @@ def test_all_but_when_it_fires_has_a_default() -> None:
 
 
 def test_a_context_has_to_answer_everything() -> None:
-    with pytest.raises(TypeError, match="clock, count, last_value, set_timer, value, watermark, window"):
+    names = ["clock", "count", "last_value", "set_timer", "value", "watermark", "window"]
+    with pytest.raises(TypeError, match="'?, '?".join(names)):
         TriggerContext()  # type: ignore[abstract]
 
 

@@ -151,6 +151,12 @@ def test_a_column_that_may_have_no_value_goes_where_none_may_not(tmp_path) -> No
     _ = points | "int" >> beam.Map(lambda n: n).with_input_types(int)
     pairs = rows | beam.Map(lambda row: (row.team, row.points or 0))
     _ = pairs | beam.CombinePerKey(beam.combiners.MeanCombineFn())
+
+    def named(row):
+        points = row.points
+        return row.team, points or 0
+
+    _ = rows | beam.Map(named) | "named" >> beam.CombinePerKey(beam.combiners.MeanCombineFn())
     assert str(points.element_type) == "Union[<class 'NoneType'>, <class 'int'>]"
     with pytest.raises(TypeCheckError, match="str"):
         _ = points | "str" >> beam.Map(lambda n: n).with_input_types(str)

@@ -8,6 +8,8 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import typing_extensions
+
 from penstock.base.late_binding import LateBinding
 from penstock.base.where import here
 from penstock.error import located, refusal, three_parts
@@ -17,6 +19,9 @@ Hint = typing.Any
 
 # The built-in containers for which a hint should give element types.
 DISALLOWED_PRIMITIVE_TYPES = (list, set, frozenset, tuple, dict)
+
+ALIASES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
+"""The classes of what a ``type`` statement makes, which Python has since 3.12."""
 
 _NATIVE_MODULES = frozenset({"typing", "typing_extensions", "collections", "collections.abc"})
 NUMERIC_TOWER: dict[object, tuple[type, ...]] = {float: (int,), complex: (int, float)}
@@ -279,7 +284,7 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
     """Raises TypeError if `type_param` cannot be a parameter of a hint, as in ``List[5]`` (Beam's name)."""
     if isinstance(type_param, (type, TypeConstraint, types.UnionType)) or type_param is None:
         return
-    if is_typing_generic(type_param) or isinstance(type_param, (typing.NewType, typing.TypeVar)):
+    if is_typing_generic(type_param) or isinstance(type_param, (typing.NewType, typing.TypeVar, *ALIASES)):
         return
     if getattr(type_param, "__module__", None) in ("typing", "typing_extensions"):
         return

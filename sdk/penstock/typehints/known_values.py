@@ -290,5 +290,5 @@ def loosened(value: Value) -> Value:
         inside = tuple(map(loosened, hint.parameters))
         return value if inside == tuple(hint.parameters) else hint._with_parameters(inside)
     if isinstance(hint, UnionConstraint):
-        return union_of(map(loosened, hint.parameters))
+        return hint._with_members(map(loosened, hint.parameters))
     return value

@@ -9,12 +9,20 @@ import types
 import typing
 from collections import abc
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 
 import typing_extensions
 
 from penstock.error import refusal
 from penstock.typehints import constraints, containers
-from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeConstraint, TypeVariable
+from penstock.typehints.constraints import (
+    ALIASES,
+    Any,
+    AnyTypeConstraint,
+    Hint,
+    TypeConstraint,
+    TypeVariable,
+)
 from penstock.typehints.unions import UnionConstraint, union_of
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,6 +60,9 @@ _COVARIANT = (abc.Iterable, abc.Iterator)
 # The same native variable must always give the same hint variable and the other way round.
 _variables: dict[typing.TypeVar, TypeVariable] = {}
 _native_variables: dict[int, tuple[TypeVariable, typing.TypeVar]] = {}
+
+# The aliases that are being converted: an alias may contain itself.
+_open_aliases: ContextVar[frozenset[Hint]] = ContextVar("_open_aliases", default=frozenset())
 
 
 class TypedWindowedValue(typing.Generic[T]):
@@ -112,6 +123,8 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     if isinstance(typ, (TypeConstraint, list, dict, set)) or typ is None or typ is Ellipsis:
         # A collection of hints is not a hint; the caller reports that.
         return typ
+    if isinstance(typ, ALIASES) or isinstance(typing.get_origin(typ), ALIASES):
+        return _convert_alias(typ)
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
         if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
             return _convert_generic(typ)
@@ -123,9 +136,32 @@ def convert_to_beam_type(typ: Hint) -> Hint:
         return Any
     if _is_union(typ):
         return union_of(map(convert_to_beam_type, typing.get_args(typ)))
-    if isinstance(typ, typing_extensions.TypeAliasType):
-        return convert_to_beam_type(typ.__value__)
     return _convert_generic(typ)
+
+
+def _convert_alias(typ: Hint) -> Hint:
+    """What an alias stands for; ``Any`` where it stands in itself."""
+    alias = typing.get_origin(typ) or typ
+    before = _open_aliases.get()
+    if alias in before:
+        return Any
+    token = _open_aliases.set(before | {alias})
+    try:
+        return convert_to_beam_type(_meaning(alias, typing.get_args(typ)))
+    finally:
+        _open_aliases.reset(token)
+
+
+def _meaning(alias: Hint, args: tuple[Hint, ...]) -> Hint:
+    """The native hint for an alias with arguments, such as ``Pair[int]`` after ``type Pair[T] = tuple[T, T]``."""
+    value = alias.__value__
+    given = dict(zip(alias.__type_params__, args, strict=False))
+    if not all(isinstance(variable, typing.TypeVar) for variable in given):
+        return typing.Any  # It takes any number of types, or the parameters of a function.
+    if isinstance(value, typing.TypeVar):
+        return given.get(value, value)
+    variables = getattr(value, "__parameters__", ()) if given else ()
+    return value[tuple(given.get(variable, variable) for variable in variables)] if variables else value
 
 
 def _log_unless_any(typ: Hint) -> None:
