@@ -1,4 +1,4 @@
-"""Functions with a cache travel to workers, also those of the main program."""
+"""Functions with a cache, and aliases of types, travel to workers, also those of the main program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
+import pytest
+from typing_extensions import TypeAliasType
+
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.shipping.code_pickler import CodePickler
 from penstock_spark.shipping.user_modules import pickle_by_value_modules
@@ -111,3 +116,34 @@ def test_modules_of_cached_functions_are_found() -> None:
 def test_a_function_that_travels_keeps_the_name_of_its_file() -> None:
     outer, inner = pickle.loads(dumps_with_code((lambda: lambda: 1, lambda: 2)))
     assert {code.__code__.co_filename for code in (outer, outer(), inner)} == {__file__}
+
+
+T = TypeVar("T")
+OF_THIS_MODULE = TypeAliasType("OF_THIS_MODULE", list[int])
+
+STATEMENTS = """
+type Pair[V] = tuple[V, V]
+type Json = dict[str, Json] | str
+type Lines = list[Json]
+def f(pair: Pair[int], lines: Lines) -> Json: ...
+"""
+
+
+def test_an_alias_travels_whole_unless_workers_can_import_it() -> None:
+    assert pickle.loads(dumps_with_code(OF_THIS_MODULE)) is OF_THIS_MODULE
+    alias = TypeAliasType("elsewhere", dict[str, list[T]], type_params=(T,))
+    found = pickle.loads(dumps_with_code(alias))
+    assert (found.__name__, found.__type_params__) == ("elsewhere", (T,))
+    assert found.__value__ == dict[str, list[T]]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
+def test_what_type_statements_of_the_main_program_make_travels_with_annotations() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    # Without what this module imports from __future__: it would make texts of annotations.
+    exec(compile(STATEMENTS, "program.py", "exec", dont_inherit=True), names)
+    found = pickle.loads(dumps_with_code(names["f"])).__annotations__
+    assert str(convert_to_beam_type(found["pair"])) == "Tuple[<class 'int'>, <class 'int'>]"
+    # Nothing can be made that contains itself before it is there.
+    assert found["return"].__value__ is Any
+    assert str(convert_to_beam_type(found["lines"])) == "List[Any]"

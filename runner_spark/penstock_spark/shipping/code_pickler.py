@@ -9,17 +9,22 @@ empty cache. A ``cached_property`` has a lock in Python 3.11, which stays behind
 
 cloudpickle sends a class method with the code of its function, since that has no name of its own: every Timestamp and
 Duration would carry it. Here it travels as a name of its class.
+
+cloudpickle sends what a ``type`` statement makes as a name to import. Here it travels whole, as cached functions do.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
+import typing
 from collections import ChainMap
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import cloudpickle
+
+from penstock.typehints.constraints import ALIASES
 
 _OWN = ("penstock.", "penstock_spark.")
 
@@ -27,25 +32,25 @@ CachedFunction: Any = functools._lru_cache_wrapper
 
 
 def _reduced(cached: Any) -> Any:
-    if _is_importable(cached):
+    if _is_importable(cached, cached.__qualname__):
         return cached.__qualname__
     parameters = cached.cache_parameters()
     # What it calls may be the function itself, so it is filled when it is there.
     return _empty, (parameters["maxsize"], parameters["typed"]), cached.__wrapped__, None, None, _fill
 
 
-def _is_importable(cached: Any) -> bool:
-    """Whether a worker finds the function by its name."""
-    name = cached.__module__
-    if name == "__main__" or any(
-        name == by_value or name.startswith(f"{by_value}.")
+def _is_importable(value: Any, name: str) -> bool:
+    """Whether a worker finds a value by its name."""
+    module = value.__module__
+    if module == "__main__" or any(
+        module == by_value or module.startswith(f"{by_value}.")
         for by_value in cloudpickle.list_registry_pickle_by_value()
     ):
         return False
-    found: Any = sys.modules.get(name)
-    for part in cached.__qualname__.split("."):
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
         found = getattr(found, part, None)
-    return found is cached
+    return found is value
 
 
 class _Later:
@@ -97,6 +102,31 @@ def _reduced_method(method: MethodType) -> Any:
     return MethodType, (method.__func__, method.__self__)
 
 
+def _reduced_alias(alias: Any) -> Any:
+    if _is_importable(alias, alias.__name__):
+        return alias.__name__
+    # Nothing can be made that contains itself before it is there.
+    value = typing.Any if _contains(alias.__value__, alias, set()) else alias.__value__
+    return _alias, (type(alias), alias.__name__, value, alias.__type_params__)
+
+
+def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
+    """Whether an alias is a part of a hint, also by way of other aliases."""
+    if hint is alias:
+        return True
+    if id(hint) in seen:
+        return False
+    seen.add(id(hint))
+    parts = [typing.get_origin(hint), *typing.get_args(hint)]
+    if isinstance(hint, ALIASES):
+        parts = [hint.__value__]
+    return any(_contains(part, alias, seen) for part in parts if part is not None)
+
+
+def _alias(kind: Any, name: str, value: Any, variables: tuple[Any, ...]) -> Any:
+    return kind(name, value, type_params=variables)
+
+
 class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Sends functions and classes that a worker cannot import along."""
 
@@ -106,6 +136,7 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
             CodeType: _reduced_code,
             MethodType: _reduced_method,
             functools.cached_property: _reduced_property,
+            **dict.fromkeys(ALIASES, _reduced_alias),
         },
         cloudpickle.Pickler.dispatch_table,
     )
