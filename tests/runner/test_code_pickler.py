@@ -1,4 +1,4 @@
-"""Functions with a cache, and aliases of types, travel to workers, also those of the main program."""
+"""Functions with a cache, and aliases of types, travel to workers, even if the main program defines them."""
 
 from __future__ import annotations
 

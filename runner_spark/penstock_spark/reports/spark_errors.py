@@ -7,7 +7,6 @@ import functools
 import logging
 import os
 import re
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
 from penstock_spark.reports.spark_messages import MESSAGES, Message
-from penstock_spark.session.java_life import is_cut_off, java_death
+from penstock_spark.session.java_life import is_cut_off, java_death, packages_at_work
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
 _RUNNER = __name__.partition(".")[0]
@@ -69,10 +68,7 @@ def keep_pyspark_quiet() -> None:
 
 def _is_not_of_a_run(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    if error is None:
-        return True
-    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
-    return not any(name.startswith(f"{_RUNNER}.") for name in modules)
+    return error is None or _RUNNER not in packages_at_work(error)
 
 
 @contextmanager

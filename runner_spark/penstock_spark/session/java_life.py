@@ -51,8 +51,20 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
 
 
 def is_cut_off(error: BaseException) -> bool:
-    """Whether PySpark's connection to Java has raised it, and not that of a user to some service."""
+    """Whether PySpark's connection to Java has raised it, and not a user's connection to some service."""
     return isinstance(error, ConnectionError | EOFError) and _is_pysparks(error)
+
+
+def packages_at_work(error: BaseException) -> set[str]:
+    """The packages whose code its traceback goes through.
+
+    >>> import json
+    >>> try: json.loads("[")
+    ... except ValueError as error: "json" in packages_at_work(error)
+    True
+    """
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return {name.partition(".")[0] for name in modules}
 
 
 def _has_lost_java(error: BaseException) -> bool:
@@ -81,13 +93,11 @@ def _py4j_kinds(error: BaseException) -> set[str]:
 
 
 def _is_pysparks(error: BaseException) -> bool:
-    """Whether code of PySpark or Py4J was at work."""
-    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(name.partition(".")[0] in {"pyspark", "py4j"} for name in modules)
+    return not packages_at_work(error).isdisjoint({"pyspark", "py4j"})
 
 
 def is_java_dead() -> bool:
-    """Whether there is no Java any more; waits a moment for one that is about to end."""
+    """Whether Java is gone; waits a moment for a Java that is about to end."""
     from pyspark import SparkContext
 
     return SparkContext._gateway is None or _ended(_MOMENT_SECONDS) is not None

@@ -117,10 +117,9 @@ def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
     if id(hint) in seen:
         return False
     seen.add(id(hint))
-    parts = [typing.get_origin(hint), *typing.get_args(hint)]
-    if isinstance(hint, ALIASES):
-        parts = [hint.__value__]
-    return any(_contains(part, alias, seen) for part in parts if part is not None)
+    is_alias = isinstance(hint, ALIASES)
+    parts = [hint.__value__] if is_alias else [typing.get_origin(hint), *typing.get_args(hint)]
+    return any(_contains(part, alias, seen) for part in parts)
 
 
 def _alias(kind: Any, name: str, value: Any, variables: tuple[Any, ...]) -> Any:
