@@ -125,7 +125,8 @@ STATEMENTS = """
 type Pair[V] = tuple[V, V]
 type Json = dict[str, Json] | str
 type Lines = list[Json]
-def f(pair: Pair[int], lines: Lines) -> Json: ...
+type Handler = Callable[[int, Handler], None]
+def f(pair: Pair[int], lines: Lines, handler: Handler) -> Json: ...
 """
 
 
@@ -139,11 +140,11 @@ def test_an_alias_travels_whole_unless_workers_can_import_it() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
 def test_what_type_statements_of_the_main_program_make_travels_with_annotations() -> None:
-    names: dict[str, Any] = {"__name__": "__main__"}
+    names: dict[str, Any] = {"__name__": "__main__", "Callable": Callable}
     # Without what this module imports from __future__: it would make texts of annotations.
     exec(compile(STATEMENTS, "program.py", "exec", dont_inherit=True), names)
     found = pickle.loads(dumps_with_code(names["f"])).__annotations__
     assert str(convert_to_beam_type(found["pair"])) == "Tuple[<class 'int'>, <class 'int'>]"
     # Nothing can be made that contains itself before it is there.
-    assert found["return"].__value__ is Any
+    assert found["return"].__value__ is found["handler"].__value__ is Any
     assert str(convert_to_beam_type(found["lines"])) == "List[Any]"

@@ -19,6 +19,7 @@ import functools
 import sys
 import typing
 from collections import ChainMap
+from collections.abc import Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -117,9 +118,15 @@ def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
     if id(hint) in seen:
         return False
     seen.add(id(hint))
-    is_alias = isinstance(hint, ALIASES)
-    parts = [hint.__value__] if is_alias else [typing.get_origin(hint), *typing.get_args(hint)]
-    return any(_contains(part, alias, seen) for part in parts)
+    return any(_contains(part, alias, seen) for part in _parts(hint))
+
+
+def _parts(hint: Any) -> Sequence[Any]:
+    if isinstance(hint, ALIASES):
+        return [hint.__value__]
+    if isinstance(hint, list):  # The parameters of a Callable.
+        return hint
+    return [typing.get_origin(hint), *typing.get_args(hint)]
 
 
 def _alias(kind: Any, name: str, value: Any, variables: tuple[Any, ...]) -> Any:
