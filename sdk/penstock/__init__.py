@@ -55,7 +55,7 @@ __all__ = [
 __all__ += transforms.__all__
 # By name, the folder of the module. Beam shows the inner ones as its own, since it imports everything from them.
 _MODULES = {
-    **dict.fromkeys(("io", "metrics", "options", "runners", "testing", "utils"), ""),
+    **dict.fromkeys(("io", "metrics", "options", "pipeline", "runners", "testing", "utils"), ""),
     **dict.fromkeys(("core", "display", "ptransform", "resources", "sideinputs", "stats"), "transforms."),
     **dict.fromkeys(("timeutil", "userstate", "util"), "transforms."),
     **dict.fromkeys(("native_type_compatibility", "row_type"), "typehints."),

@@ -1,17 +1,32 @@
-"""The error of an import of a module of Beam that is left out: the same as for any absent module, with a hint."""
+"""What a program finds that names a module without importing it: the module, or an error with a hint.
+
+An import of a module of Beam that is left out fails like the import of any absent module.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from penstock.base.where import here
 from penstock.error import three_parts
 
 _PACKAGE = "penstock."
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+_NAMED_AS_ATTRIBUTES = {
+    "penstock.coders": ("coder_impl",),
+    "penstock.options": ("pipeline_options_validator",),
+    "penstock.transforms": (
+        *("display", "ptransform", "resources", "sideinputs", "timeutil", "userstate", "util"),
+    ),
+    "penstock.typehints": ("batch", "schema_registry", "schemas"),
+    "penstock.utils": ("histogram", "shared"),
+}
+"""The modules that Beam loads at once, so that ``beam.transforms.util`` needs no import. Here they load when named."""
 
 
 class AbsentModules:
@@ -75,7 +90,20 @@ def _import_system() -> Iterator[str]:
         frame = frame.f_back
 
 
+def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package."""
+
+    def imported(name: str) -> Any:
+        if name in names:
+            return importlib.import_module(f"{package}.{name}")
+        raise no_attribute(package, name)
+
+    return imported
+
+
 def install() -> None:
-    """Puts the finder after all others, once."""
+    """Puts the finder after all others, once, and lets packages load modules that a program names."""
     if AbsentModules not in sys.meta_path:
         sys.meta_path.append(AbsentModules)
+    for package, names in _NAMED_AS_ATTRIBUTES.items():
+        vars(importlib.import_module(package))["__getattr__"] = _modules_of(package, names)

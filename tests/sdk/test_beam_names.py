@@ -6,6 +6,8 @@ import importlib
 import inspect
 import json
 import re
+import subprocess
+import sys
 from enum import EnumType
 from pathlib import Path
 from types import ModuleType
@@ -205,3 +207,67 @@ def test_the_comparison_of_parameters_finds_what_breaks_a_call(own: str, expecte
     exec(own, names)
     theirs = parameters(lambda a, b=1: None)
     assert fits(theirs or [], parameters(names["f"]) or []) is expected
+
+
+REACHED_IN_BEAM = [
+    *(
+        "coders.coder_impl",
+        "io.iobase",
+        "metrics.metric",
+        "options.pipeline_options",
+        "pipeline",
+    ),
+    *("options.pipeline_options_validator", "options.value_provider", "transforms.combiners"),
+    *("transforms.core", "transforms.display", "transforms.ptransform", "transforms.resources"),
+    *("transforms.sideinputs", "transforms.stats", "transforms.timeutil", "transforms.trigger"),
+    *("transforms.userstate", "transforms.util", "transforms.window", "typehints.batch"),
+    *("typehints.schema_registry", "typehints.schemas", "utils.histogram", "utils.shared", "utils.timestamp"),
+]
+
+
+def reached(package: str, modules: list[str]) -> list[str]:
+    """Those modules that a program reaches by their names alone, after an import of nothing but the package."""
+    program = (
+        f"import sys, operator, {package} as beam\n"
+        "def is_reached(name):\n"
+        "    try:\n"
+        "        return operator.attrgetter(name)(beam) is sys.modules[f'{beam.__name__}.{name}']\n"
+        "    except AttributeError:\n"
+        "        return False\n"
+        "print(*filter(is_reached, sys.argv[1:]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *modules], capture_output=True, text=True, check=True
+    )
+    return ran.stdout.split()
+
+
+def test_modules_are_reached_by_their_names_alone_where_beams_are() -> None:
+    pytest.importorskip("apache_beam")
+    assert reached("apache_beam", REACHED_IN_BEAM) == REACHED_IN_BEAM
+    # The last one first, since a module that has been named makes others known.
+    backwards = REACHED_IN_BEAM[::-1]
+    assert reached("penstock", backwards) == backwards
+
+
+SHOWN_BY = [
+    *("pipeline", "io.iobase", "transforms.combiners", "transforms.core", "transforms.ptransform"),
+    *("transforms.resources", "transforms.trigger", "transforms.userstate", "transforms.util"),
+    "transforms.window",
+]
+
+
+@pytest.mark.parametrize("name", SHOWN_BY)
+def test_a_module_shows_what_beams_module_shows_of_others(name: str) -> None:
+    pytest.importorskip("apache_beam")
+    theirs, own = importlib.import_module(f"apache_beam.{name}"), ours(f"apache_beam.{name}")
+    shown = {
+        each: value.__module__
+        for each, value in vars(theirs).items()
+        if not each.startswith("_")
+        and not isinstance(value, ModuleType)
+        and str(getattr(value, "__module__", "")).startswith("apache_beam.")
+    }
+    assert len(shown) > 3
+    here_too = {each: home for each, home in shown.items() if find(ours(home), each) is not None}
+    assert [each for each, home in here_too.items() if find(own, each) is not find(ours(home), each)] == []

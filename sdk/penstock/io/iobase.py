@@ -1,5 +1,11 @@
 """What sources and sinks are made of (Beam's ``apache_beam.io.iobase``)."""
 
+from penstock.base.display import DisplayDataItem as DisplayDataItem
+from penstock.base.display import HasDisplayData as HasDisplayData
+from penstock.construction.ptransform import PTransform as PTransform
+from penstock.construction.pvalue import AsIter as AsIter
+from penstock.construction.pvalue import AsSingleton as AsSingleton
+from penstock.functions.dofn import DoFn as DoFn
 from penstock.io.bounded import BoundedSource as BoundedSource
 from penstock.io.bounded import RangeTracker as RangeTracker
 from penstock.io.bounded import Read as Read
@@ -13,3 +19,5 @@ from penstock.io.custom_sink import Writer as Writer
 from penstock.io.restrictions import RestrictionProgress as RestrictionProgress
 from penstock.io.restrictions import RestrictionTracker as RestrictionTracker
 from penstock.io.restrictions import WatermarkEstimator as WatermarkEstimator
+from penstock.transforms.create import Impulse as Impulse
+from penstock.utils.windowed_value import WindowedValue as WindowedValue

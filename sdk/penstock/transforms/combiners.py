@@ -1,5 +1,6 @@
 """Beam's path for the ready-made combiners: ``penstock.transforms.combiners``."""
 
+from penstock.base.display import DisplayDataItem as DisplayDataItem
 from penstock.construction.applicable import K, T, V
 from penstock.functions.combinefn import curry_combine_fn
 from penstock.transforms import core as core
@@ -29,6 +30,11 @@ from penstock.transforms.ready_combiners import (
     ToSetCombineFn,
     TupleCombineFn,
 )
+from penstock.typehints.decorators import with_input_types as with_input_types
+from penstock.typehints.decorators import with_output_types as with_output_types
+from penstock.utils.timestamp import Duration as Duration
+from penstock.utils.timestamp import Timestamp as Timestamp
+from penstock.utils.windowed_value import WindowedValue as WindowedValue
 
 __all__ = [
     "CombinerWithoutDefaults",

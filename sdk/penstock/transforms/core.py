@@ -1,9 +1,14 @@
 """Beam's ``transforms.core``: the transforms that all others are made of, under Beam's module path."""
 
+from penstock.base.bounded_window import TimestampedValue as TimestampedValue
+from penstock.base.display import DisplayDataItem as DisplayDataItem
+from penstock.base.display import HasDisplayData as HasDisplayData
 from penstock.construction.applicable import K as K
 from penstock.construction.applicable import T as T
 from penstock.construction.applicable import V as V
 from penstock.construction.ptransform import PTransform as PTransform
+from penstock.construction.ptransform import PTransformWithSideInputs as PTransformWithSideInputs
+from penstock.functions.batches import BatchConverter as BatchConverter
 from penstock.functions.combinefn import CallableWrapperCombineFn as CallableWrapperCombineFn
 from penstock.functions.combinefn import CombineFn as CombineFn
 from penstock.functions.combinefn import (
@@ -26,6 +31,10 @@ from penstock.functions.params import RestrictionProvider as RestrictionProvider
 from penstock.functions.params import WatermarkEstimatorProvider as WatermarkEstimatorProvider
 from penstock.functions.signature import DoFnSignature as DoFnSignature
 from penstock.functions.signature import signature_of as signature_of
+from penstock.functions.userstate import StateSpec as StateSpec
+from penstock.functions.userstate import TimerSpec as TimerSpec
+from penstock.options.standard import SetupOptions as SetupOptions
+from penstock.options.standard import TypeOptions as TypeOptions
 from penstock.transforms.combine import CombineGlobally as CombineGlobally
 from penstock.transforms.combine import CombinePerKey as CombinePerKey
 from penstock.transforms.combine import CombineValues as CombineValues
@@ -51,4 +60,23 @@ from penstock.transforms.pardo import ParDo as ParDo
 from penstock.transforms.windowing import SetTrigger as SetTrigger
 from penstock.transforms.windowing import WindowInto as WindowInto
 from penstock.transforms.windowing import WindowIntoFn as WindowIntoFn
+from penstock.typehints.constraints import TypeConstraint as TypeConstraint
+from penstock.typehints.constraints import is_consistent_with as is_consistent_with
+from penstock.typehints.constraints import visit_inner_types as visit_inner_types
+from penstock.typehints.decorators import WithTypeHints as WithTypeHints
+from penstock.typehints.decorators import get_type_hints as get_type_hints
+from penstock.typehints.decorators import with_input_types as with_input_types
+from penstock.typehints.decorators import with_output_types as with_output_types
+from penstock.typehints.known_values import element_type as element_type
+from penstock.typehints.signatures import TypeCheckError as TypeCheckError
+from penstock.typehints.signatures import get_signature as get_signature
+from penstock.utils.timestamp import Duration as Duration
+from penstock.utils.windowed_value import WindowedValue as WindowedValue
+from penstock.windows.side_input_windows import get_sideinput_index as get_sideinput_index
+from penstock.windows.triggers import AccumulationMode as AccumulationMode
+from penstock.windows.triggers import DefaultTrigger as DefaultTrigger
+from penstock.windows.window_fn import GlobalWindows as GlobalWindows
+from penstock.windows.window_fn import SlidingWindows as SlidingWindows
+from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
+from penstock.windows.window_fn import WindowFn as WindowFn
 from penstock.windows.windowing import Windowing as Windowing

@@ -8,3 +8,5 @@ from penstock.functions.resources import ResourceHint as ResourceHint
 from penstock.functions.resources import merge_resource_hints as merge_resource_hints
 from penstock.functions.resources import parse_resource_hints as parse_resource_hints
 from penstock.functions.resources import resource_hints_from_options as resource_hints_from_options
+from penstock.options.base import PipelineOptions as PipelineOptions
+from penstock.options.standard import StandardOptions as StandardOptions

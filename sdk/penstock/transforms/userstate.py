@@ -1,5 +1,6 @@
 """State and timers, under Beam's path (`apache_beam.transforms.userstate`)."""
 
+from penstock.coders.base import Coder as Coder
 from penstock.functions.signature import get_dofn_specs as get_dofn_specs
 from penstock.functions.signature import is_stateful_dofn as is_stateful_dofn
 from penstock.functions.signature import validate_stateful_dofn as validate_stateful_dofn
@@ -25,3 +26,5 @@ from penstock.functions.userstate import TimerSpec as TimerSpec
 from penstock.functions.userstate import UserStateContext as UserStateContext
 from penstock.functions.userstate import on_timer as on_timer
 from penstock.functions.userstate import on_window_expiration as on_window_expiration
+from penstock.utils.timestamp import Timestamp as Timestamp
+from penstock.windows.timeutil import TimeDomain as TimeDomain

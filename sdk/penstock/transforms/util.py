@@ -1,8 +1,24 @@
 """Beam's path for the small composites: ``penstock.transforms.util``."""
 
+from penstock.base.bounded_window import TimestampedValue as TimestampedValue
 from penstock.construction.applicable import K, T, V
+from penstock.construction.ptransform import PTransform as PTransform
+from penstock.construction.ptransform import ptransform_fn as ptransform_fn
+from penstock.construction.pvalue import AsSideInput as AsSideInput
+from penstock.construction.pvalue import PCollection as PCollection
+from penstock.functions.dofn import DoFn as DoFn
+from penstock.functions.userstate import BagStateSpec as BagStateSpec
+from penstock.functions.userstate import CombiningValueStateSpec as CombiningValueStateSpec
+from penstock.functions.userstate import ReadModifyWriteStateSpec as ReadModifyWriteStateSpec
+from penstock.functions.userstate import TimerSpec as TimerSpec
+from penstock.functions.userstate import on_timer as on_timer
+from penstock.metrics.metric import Metrics as Metrics
 from penstock.transforms.batching import BatchElements, SortAndBatchElements
+from penstock.transforms.combine import CombinePerKey as CombinePerKey
+from penstock.transforms.create import Create as Create
 from penstock.transforms.group_into_batches import GroupIntoBatches
+from penstock.transforms.grouping import Flatten as Flatten
+from penstock.transforms.grouping import GroupByKey as GroupByKey
 from penstock.transforms.joins import CoGroupByKey
 from penstock.transforms.keyed import (
     Distinct,
@@ -14,9 +30,25 @@ from penstock.transforms.keyed import (
     fn_takes_side_inputs,
 )
 from penstock.transforms.observing import LogElements, Tee, WaitOn
+from penstock.transforms.pardo import FlatMap as FlatMap
+from penstock.transforms.pardo import Map as Map
+from penstock.transforms.pardo import MapTuple as MapTuple
+from penstock.transforms.pardo import ParDo as ParDo
+from penstock.transforms.ready_combiners import CountCombineFn as CountCombineFn
 from penstock.transforms.regex import Regex
 from penstock.transforms.reify import Reify, ToString
 from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
+from penstock.typehints.native_type_compatibility import TypedWindowedValue as TypedWindowedValue
+from penstock.typehints.sharded_key_type import ShardedKeyType as ShardedKeyType
+from penstock.typehints.signatures import get_signature as get_signature
+from penstock.utils.sharded_key import ShardedKey as ShardedKey
+from penstock.utils.timestamp import Timestamp as Timestamp
+from penstock.windows.timeutil import TimeDomain as TimeDomain
+from penstock.windows.triggers import AccumulationMode as AccumulationMode
+from penstock.windows.triggers import Always as Always
+from penstock.windows.window_fn import NonMergingWindowFn as NonMergingWindowFn
+from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
+from penstock.windows.windowing import Windowing as Windowing
 
 __all__ = [
     "BatchElements",

@@ -2,6 +2,9 @@
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue, V
 from penstock.utils.timestamp import MIN_TIMESTAMP
+from penstock.utils.timestamp import Duration as Duration
+from penstock.utils.timestamp import Timestamp as Timestamp
+from penstock.utils.windowed_value import WindowedValue as WindowedValue
 from penstock.windows.calendar_windows import CalendarWindows
 from penstock.windows.window_fn import (
     BoundedSessions,
