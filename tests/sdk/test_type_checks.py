@@ -241,3 +241,61 @@ def test_an_error_has_what_is_wrong_as_its_argument_and_the_rest_in_its_text() -
     assert failure.value.args == (what,)
     assert "test_type_checks.py" in str(failure.value)
     assert "hint: make pairs first" in str(pickle.loads(pickle.dumps(failure.value)))
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda line: line.split(","),
+        lambda line: line.rsplit(",", 1),
+        lambda line: line.split(",")[:2],
+        lambda line: line.replace(" ", "").split(",")[::-1],
+        lambda line: [line, *line.split(",")[:0]] + line.split(",")[1:],
+        lambda line: sorted(line.split(",")),
+        lambda line: line.split(",") if line else None,
+    ],
+)
+def test_a_list_that_a_method_gives_may_be_a_pair_as_in_beam(split):
+    for sdk in (beam, pytest.importorskip("apache_beam")):
+        count = sdk.transforms.userstate.CombiningValueStateSpec("count", combine_fn=sum)
+
+        class Number(sdk.DoFn):
+            def process(self, pair, count=sdk.DoFn.StateParam(count)):
+                yield pair[0], count.read()
+
+        pairs = sdk.Pipeline() | sdk.Create(["a,1"]) | sdk.Map(split)
+        steps = (
+            sdk.GroupByKey(),
+            sdk.CombinePerKey(max),
+            sdk.GroupIntoBatches(2),
+            sdk.ParDo(Number()),
+            sdk.Keys(),
+            sdk.Values(),
+            sdk.KvSwap(),
+            sdk.combiners.Count.PerKey(),
+        )
+        for step in steps:
+            pairs | step
+
+
+def test_a_list_that_a_program_makes_or_declares_is_no_pair_as_in_beam():
+    for sdk in (beam, pytest.importorskip("apache_beam")):
+        lines = sdk.Pipeline() | sdk.Create(["a,1"])
+        for at, lists in enumerate(
+            (
+                sdk.Map(lambda line: [line, line]),
+                sdk.Map(lambda line: line.split(",")).with_output_types(list[str]),
+            )
+        ):
+            with pytest.raises(sdk.typehints.TypeCheckError, match="violation"):
+                lines | f"lists {at}" >> lists | f"group {at}" >> sdk.GroupByKey()
+
+
+def test_what_a_method_gives_is_known_to_be_a_list_of_texts():
+    fields = beam.Pipeline() | beam.Create(["a,1"]) | beam.Map(lambda line: line.split(","))
+    assert fields.element_type == beam.typehints.List[str]
+    assert beam.typehints.List[str] == fields.element_type
+    assert (fields | beam.GroupByKey()).element_type == beam.typehints.KV[str, beam.typehints.Iterable[str]]
+    assert (fields | beam.FlatMap(lambda each: each)).element_type is str
+    with pytest.raises(TypeCheckError):
+        fields | beam.Map(lambda pair: pair).with_input_types(beam.typehints.Tuple[int, int])

@@ -393,7 +393,8 @@ def _decide(sub: Hint, base: Hint) -> bool:
         return True
     alternatives = getattr(sub, "_certain_types", None)
     if alternatives is not None and isinstance(sub, TypeConstraint):
-        return all(is_consistent_with(item, base) for item in alternatives)
+        are_known = all(getattr(item, "_is_known_to_beam", True) for item in alternatives)
+        return (all if are_known else any)(is_consistent_with(item, base) for item in alternatives)
     if isinstance(base, TypeConstraint):
         return base._consistent_with_check_(sub)
     if isinstance(sub, TypeConstraint):
@@ -402,7 +403,8 @@ def _decide(sub: Hint, base: Hint) -> bool:
     return sub in NUMERIC_TOWER.get(base, ()) or regex_consistency(sub, base)
 
 
-_remembered = functools.lru_cache(maxsize=8192)(_decide)
+# A list that may be a pair equals other lists, but fits where these do not.
+_remembered = functools.lru_cache(maxsize=8192, typed=True)(_decide)
 
 
 def regex_consistency(sub: Hint, base: Hint) -> bool:

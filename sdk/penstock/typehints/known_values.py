@@ -12,6 +12,7 @@ from penstock.typehints.containers import (
     DictConstraint,
     FrozenSetTypeConstraint,
     ListConstraint,
+    PartsConstraint,
     SetTypeConstraint,
     TupleConstraint,
     TupleSequenceConstraint,
@@ -148,6 +149,7 @@ Value = typing.Any
 
 BUILT_IN: dict[type, type] = {
     ListConstraint: list,
+    PartsConstraint: list,
     TupleConstraint: tuple,
     TupleSequenceConstraint: tuple,
     DictConstraint: dict,

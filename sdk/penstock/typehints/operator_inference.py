@@ -17,6 +17,7 @@ from penstock.typehints.containers import (
     FrozenSetTypeConstraint,
     ListConstraint,
     MappingTypeConstraint,
+    PartsConstraint,
     SequenceTypeConstraint,
     SetTypeConstraint,
     TupleConstraint,
@@ -77,7 +78,9 @@ def _concatenation(first: Hint, second: Hint) -> Hint:
     if first in (str, bytes):
         return first if first is second else Any
     if isinstance(first, ListConstraint) and isinstance(second, ListConstraint):
-        return ListConstraint(union_of((first.inner_type, second.inner_type)))
+        parts = isinstance(first, PartsConstraint) or isinstance(second, PartsConstraint)
+        kind = PartsConstraint if parts else ListConstraint
+        return kind(union_of((first.inner_type, second.inner_type)))
     if isinstance(first, TupleConstraint) and isinstance(second, TupleConstraint):
         return TupleConstraint(first.tuple_types + second.tuple_types)
     return Any

@@ -24,6 +24,7 @@ from penstock.typehints.containers import (
     FrozenSetTypeConstraint,
     IterableTypeConstraint,
     ListConstraint,
+    PartsConstraint,
     SetTypeConstraint,
     TupleConstraint,
     TupleSequenceConstraint,
@@ -352,7 +353,7 @@ _RULES: dict[typing.Any, Callable[[Arguments], Hint]] = {
     max: _extreme,
     min: _extreme,
     round: _rounded,
-    sorted: _of_elements(ListConstraint),
+    sorted: _of_elements(PartsConstraint),
     sum: _total,
 }
 

@@ -42,6 +42,7 @@ from penstock.typehints.containers import (
     IteratorTypeConstraint,
     ListConstraint,
     MappingTypeConstraint,
+    PartsConstraint,
     SequenceTypeConstraint,
     SetTypeConstraint,
     TupleConstraint,
@@ -361,13 +362,19 @@ def coerce_to_kv_type(
 ) -> TupleConstraint:
     """The ``KV`` hint for the elements of a step that needs keys; ValueError if they cannot be pairs (Beam's name).
 
-    ``Any`` and None become ``KV[Any, Any]``. The other arguments name the step, or the producer of its side input, in
-    the error.
+    ``Any`` and None become ``KV[Any, Any]``. Lists that may be pairs count as pairs. The other arguments name the step,
+    or the producer of its side input, in the error.
     """
     if element_type is None or isinstance(element_type, AnyTypeConstraint):
         return TupleConstraint((Any, Any))
     if isinstance(element_type, TupleConstraint) and len(element_type.tuple_types) == 2:
         return element_type
+    if isinstance(element_type, PartsConstraint):
+        return TupleConstraint((element_type.inner_type, element_type.inner_type))
+    if isinstance(element_type, UnionConstraint) and any(
+        isinstance(item, PartsConstraint) for item in element_type.union_types
+    ):
+        return TupleConstraint((Any, Any))
     consumer = repr(label)
     if side_input_producer:
         consumer = f"side-input of {label!r} (producer: {side_input_producer!r})"
