@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import socket
 import subprocess
 import sys
 from types import ModuleType
@@ -52,3 +54,28 @@ def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -
         "penstock_spark.stream",
         "penstock_spark.stream.level_processor",
     ]
+
+
+def test_workers_write_each_printed_line_at_once() -> None:
+    # A datagram is what one write writes, so that lines of two workers cannot mix.
+    written, read = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    program = (
+        "from penstock_spark.session import worker_site\n"
+        "from penstock_spark.worker.stage import tear_down\n"
+        "worker_site._print_whole_lines()\n"
+        "print('blue', 3)\n"
+        "print('red', 5)\n"
+        "print('no end', end='')\n"
+        "tear_down([], failed=False)\n"
+        "import os\n"
+        "os._exit(0)"
+    )
+    with written, read:
+        # Spark runs its workers in this way.
+        subprocess.run([sys.executable, "-u", "-c", program], stdout=written, check=True)
+        read.setblocking(False)
+        writes = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                writes.append(read.recv(100))
+    assert writes == [b"blue 3\n", b"red 5\n", b"no end"]

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import sys
 import traceback
@@ -67,6 +68,16 @@ def _copies_have_own_random_numbers() -> None:
     os.register_at_fork(after_in_child=begin_anew)
 
 
+def _print_whole_lines() -> None:
+    """Has each line of ``print`` written at once.
+
+    Spark runs Python with ``-u``, which writes the end of a line on its own, so that lines of two workers would mix.
+    What is left without an end is written when its task ends.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True, write_through=False)
+
+
 def _quiet_about_tasks_that_spark_has_given_up() -> None:
     """Keeps a worker from printing that it cannot answer: what has ended its job is the error that a user reads."""
     print_exc = traceback.print_exc
@@ -86,6 +97,7 @@ def _is_raised_by_daemon(error: BaseException) -> bool:
 
 if sys.orig_argv[-2:] == ["pyspark.daemon", "pyspark.worker"]:
     _import_for_workers()
+    _print_whole_lines()
     _quiet_about_tasks_that_spark_has_given_up()
 
 # The environment may have its own module of that name, which must still run.

@@ -341,6 +341,8 @@ def tear_down(nodes: list[Any], failed: bool) -> None:
             node.teardown()
         except Exception as error:
             first = first or error
+    # A worker that ends writes nothing more, not even the beginning of a line.
+    sys.stdout.flush()
     if first is not None and not failed:
         raise first
 
