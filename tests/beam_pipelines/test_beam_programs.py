@@ -17,11 +17,16 @@ import pyarrow as pa
 from apache_beam.io import fileio
 from apache_beam.metrics import Metrics, MetricsFilter
 from apache_beam.ml.inference.base import ModelHandler, RunInference
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
+from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing import test_stream
 from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
+from apache_beam.utils.timestamp import Timestamp
 
 from penstock_spark.beam import BeamRunner
 
@@ -211,3 +216,39 @@ def test_an_example_of_beams_writes_what_it_writes_on_beams_runner(
 
 def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.is_file() else []
+
+
+class Due(beam.DoFn):  # type: ignore[misc]
+    """Says when its timers were due."""
+
+    BY_CLOCK = TimerSpec("by clock", TimeDomain.REAL_TIME)
+    BY_WATERMARK = TimerSpec("by watermark", TimeDomain.WATERMARK)
+
+    def process(
+        self,
+        element: Any,
+        by_clock: Any = beam.DoFn.TimerParam(BY_CLOCK),
+        by_watermark: Any = beam.DoFn.TimerParam(BY_WATERMARK),
+    ) -> None:
+        by_clock.set(Timestamp(4))
+        by_watermark.set(Timestamp(20))
+
+    @on_timer(BY_CLOCK)
+    def of_clock(self, at: Any = beam.DoFn.TimestampParam) -> Any:
+        yield "clock", float(at)
+
+    @on_timer(BY_WATERMARK)
+    def of_watermark(self, at: Any = beam.DoFn.TimestampParam) -> Any:
+        yield "watermark", float(at)
+
+
+@pytest.mark.parametrize("runner", [BundleBasedDirectRunner, BeamRunner])
+def test_a_timer_knows_when_it_was_due_as_on_beams_runner(runner: Any) -> None:
+    options = PipelineOptions([])
+    options.view_as(StandardOptions).streaming = True
+    events = test_stream.TestStream().advance_watermark_to(0).advance_processing_time(1)
+    events.add_elements([TimestampedValue(("a", 1), 3)])
+    events.advance_processing_time(5).advance_watermark_to(25).advance_watermark_to_infinity()
+    with beam.Pipeline(runner=runner(), options=options) as pipeline:
+        pairs = pipeline | events | beam.Map(lambda pair: pair).with_output_types(tuple[str, int])
+        assert_that(pairs | beam.ParDo(Due()), equal_to([("clock", 4.0), ("watermark", 20.0)]))

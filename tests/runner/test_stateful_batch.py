@@ -152,6 +152,30 @@ def test_timers_fire_in_their_order_when_all_input_is_read(settings: Settings) -
     ]
 
 
+class Due(beam.DoFn):
+    """Its timer by the clock says when it was due."""
+
+    BY_CLOCK = TimerSpec("by clock", TimeDomain.REAL_TIME)
+
+    def process(self, element: Any, by_clock: Any = beam.DoFn.TimerParam(BY_CLOCK)) -> None:
+        by_clock.set(element[1])
+
+    @on_timer(BY_CLOCK)
+    def tell(self, at: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+        yield float(at)
+
+
+@SETTINGS
+def test_a_timer_by_the_clock_knows_when_it_was_due_and_its_outputs_have_an_event_time(
+    settings: Settings,
+) -> None:
+    pipeline = beam.Pipeline()
+    due = elements(pipeline, ("a", 40, 3), ("b", 50, 5)) | beam.ParDo(Due())
+    found = collect(due | beam.Map(lambda at, event_time=beam.DoFn.TimestampParam: (at, float(event_time))))
+    run_plain(pipeline, settings)
+    assert sorted(found) == [(40.0, 3.0), (50.0, 5.0)]
+
+
 class Ticking(beam.DoFn):
     """Its timer sets itself anew, for ever."""
 

@@ -60,7 +60,8 @@ class StatefulStep(DoFnStep):
         )
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        row = (key, None), ring.output_micros, (window,), PANE_INFO_UNKNOWN, state, ring
+        # What the timer gives may have another time, but no other parameter says when it was due.
+        row = (key, None), ring.fire_micros, (window,), PANE_INFO_UNKNOWN, state, ring
         return self._called(self._timers.get(ring.name), row)
 
     def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
