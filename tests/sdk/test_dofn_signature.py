@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import pkgutil
 import tempfile
 
 import pytest
@@ -11,6 +13,7 @@ import penstock as beam
 from penstock.coders import VarIntCoder
 from penstock.functions.signature import bind, method_signature, signature_of
 from penstock.transforms import userstate
+from penstock.transforms.pardo import warn_of_returns
 from penstock.transforms.timeutil import TimeDomain
 
 ELEMENT, WINDOW, TIME = beam.DoFn.ElementParam, beam.DoFn.WindowParam, beam.DoFn.TimestampParam
@@ -220,6 +223,23 @@ def test_returns_that_are_hardly_meant_are_warned_of(dofn, text, caplog):
     beam.ParDo(dofn)
     assert (type(dofn).__name__ in caplog.text) == bool(text)
     assert text in caplog.text
+
+
+def subclasses_of(cls):
+    for each in cls.__subclasses__():
+        yield each
+        yield from subclasses_of(each)
+
+
+def test_no_user_is_warned_of_returns_in_penstocks_own_dofns(caplog):
+    for module in pkgutil.walk_packages(beam.__path__, "penstock."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    own = [each for each in subclasses_of(beam.DoFn) if each.__module__.startswith("penstock.")]
+    assert len(own) > 50
+    for each in own:
+        warn_of_returns(object.__new__(each))
+    assert caplog.text == ""
 
 
 def test_a_callback_that_was_overwritten_is_refused():

@@ -196,7 +196,7 @@ class _WriteOpenFiles(DoFn):
     def start_bundle(self) -> None:
         self._files = {}
 
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterable[Any] | None:
+    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterable[Any]:
         destination = self._destination_fn(element)
         file = self._files.get((destination, window))
         if file is None:
@@ -205,7 +205,7 @@ class _WriteOpenFiles(DoFn):
             file = _OpenFile(self._folder, destination, self._sink_fn(destination))
             self._files[destination, window] = file
         file.sink.write(element)
-        return None
+        return ()
 
     def finish_bundle(self) -> Iterator[TaggedOutput[str, WindowedValue]]:
         for (destination, window), file in self._files.items():
