@@ -66,6 +66,7 @@ TEXT = b"a\r\nb\rc\n\n last"
         ("a.txt", TEXT, {"strip_trailing_newlines": False}, ["a\r\n", "b\rc\n", "\n", " last"]),
         ("a.txt", TEXT, {"skip_header_lines": 2}, ["", " last"]),
         ("a.txt", TEXT, {"skip_header_lines": 9}, []),
+        ("a.txt", TEXT, {"skip_header_lines": True}, ["b\rc", "", " last"]),
         ("a.txt", b"a|#b|c|#d\n|#", {"delimiter": b"|#"}, ["a", "b|c", "d\n"]),
         ("a.txt", b"a\xffb", {"delimiter": b"\xff"}, ["a", "b"]),
         ("a.txt", b"a\\\nb\\\\\nc\n", {"escapechar": b"\\"}, ["a\\\nb\\\\", "c"]),

@@ -29,7 +29,9 @@ def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: i
       at ...
       hint: use a delimiter whose beginning is not also its end
     """
-    check_whole_number("skip_header_lines", skip_header_lines)
+    # Programs say True for one line, as Beam lets them.
+    if not isinstance(skip_header_lines, bool):
+        check_whole_number("skip_header_lines", skip_header_lines)
     if skip_header_lines < 0:
         what = f"Cannot skip negative number of header lines: {skip_header_lines}"
         raise refusal(ValueError, what, hint="pass 0 or more")
