@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any
 
 from penstock.base.row import Row
 from penstock.base.where import here
-from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import RunnerError, refusal
-from penstock.functions.dofn import DoFn
+from penstock.error import refusal
 from penstock.graph import Sink
+from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.fileio import MatchContinuously
-from penstock.io.filesystem import CompressionTypes, FileMetadata
-from penstock.io.filesystems import FileSystems
 from penstock.io.partition_folders import (
     check_columns_of_sink,
     described,
@@ -23,13 +19,11 @@ from penstock.io.partition_folders import (
     partitions_to_read,
     pattern_of_table,
 )
-from penstock.io.paths import Path, check_path, files_of
+from penstock.io.paths import Path, check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import field_names, type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.reshuffling import Reshuffle
 
 __all__ = ["ReadAllFromAvro", "ReadAllFromAvroContinuously", "ReadFromAvro", "WriteToAvro"]
 
@@ -126,41 +120,7 @@ class ReadFromAvro(SourceTransform[Any]):
         return Row if self.source.as_rows else Any
 
 
-class _ReadAvroFiles(DoFn):
-    """Reads each file that an element names, with the runner's reader of Avro.
-
-    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
-    """
-
-    def __init__(self, with_filename: bool) -> None:
-        self._with_filename = with_filename
-        self._records: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_records": self._records or _provided.get("records")}
-
-    def process(self, element: str | FileMetadata) -> Iterator[Any]:
-        records = self._records or _provided.get("records")
-        if records is None:
-            raise RunnerError("the runner cannot read Avro", hint="run the pipeline with SparkRunner")
-        for found in files_of(element):
-            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-                for record in records(file, found.path):
-                    yield (found.path, record) if self._with_filename else record
-
-
-_provided: dict[str, Any] = {}
-
-
-def provide_records(records: Callable[[BinaryIO, str], Iterator[Any]]) -> None:
-    """Called by the runner with its reader of Avro, a function that the workers can import.
-
-    It takes an open file and its name, and gives the records.
-    """
-    _provided["records"] = records
-
-
-class ReadAllFromAvro(PTransform[Any, Any]):
+class ReadAllFromAvro(ReadAllFiles):
     """The records of the Avro files that the elements name (Beam's ``ReadAllFromAvro``).
 
     Args:
@@ -181,12 +141,7 @@ class ReadAllFromAvro(PTransform[Any, Any]):
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
-        super().__init__()
-        self._read = label, _ReadAvroFiles(with_filename)
-
-    def expand(self, pcoll: Any) -> Any:
-        label, dofn = self._read
-        return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
+        super().__init__(label, ReadFiles("Avro", with_filename))
 
 
 class ReadAllFromAvroContinuously(ReadAllFromAvro):
@@ -216,8 +171,7 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
         self._for_match = {name: value for name, value in kwargs.items() if name in self._FOR_MATCH}
 
     def expand(self, pbegin: Any) -> Any:
-        label, dofn = self._read
-        return pbegin | MatchContinuously(self._file_pattern, **self._for_match) | label >> ParDo(dofn)
+        return pbegin | MatchContinuously(self._file_pattern, **self._for_match) | self._read
 
 
 class WriteToAvro(SinkTransform[str]):

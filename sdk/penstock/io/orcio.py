@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any
 
 from penstock.base.row import Row
 from penstock.base.where import here
-from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import RunnerError, refusal
-from penstock.functions.dofn import DoFn
+from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.filesystem import CompressionTypes, FileMetadata
-from penstock.io.filesystems import FileSystems
+from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.lake_tables import column_names
 from penstock.io.partition_folders import (
     check_columns_of_sink,
@@ -24,13 +20,11 @@ from penstock.io.partition_folders import (
     partitions_to_read,
     pattern_of_table,
 )
-from penstock.io.paths import Path, check_path, files_of
+from penstock.io.paths import Path, check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.reshuffling import Reshuffle
 from penstock.typehints import typehints
 
 __all__ = ["ReadAllFromOrc", "ReadFromOrc", "WriteToOrc"]
@@ -128,42 +122,7 @@ class ReadFromOrc(SourceTransform[Any]):
         return Row if self.source.as_rows else typehints.Dict[str, Any]
 
 
-class _ReadOrcFiles(DoFn):
-    """Reads each file that an element names, with the runner's reader of ORC.
-
-    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
-    """
-
-    def __init__(self, columns: tuple[str, ...] | None, with_filename: bool) -> None:
-        self._columns = columns
-        self._with_filename = with_filename
-        self._records: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_records": self._records or _provided.get("records")}
-
-    def process(self, element: str | FileMetadata) -> Iterator[Any]:
-        records = self._records or _provided.get("records")
-        if records is None:
-            raise RunnerError("the runner cannot read ORC", hint="run the pipeline with SparkRunner")
-        for found in files_of(element):
-            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-                for record in records(file, found.path, self._columns):
-                    yield (found.path, record) if self._with_filename else record
-
-
-_provided: dict[str, Any] = {}
-
-
-def provide_records(records: Callable[[BinaryIO, str, tuple[str, ...] | None], Iterator[Any]]) -> None:
-    """Called by the runner with its reader of ORC, a function that the workers can import.
-
-    It takes an open file, its name and the wanted columns (None: all), and gives the records.
-    """
-    _provided["records"] = records
-
-
-class ReadAllFromOrc(PTransform[Any, Any]):
+class ReadAllFromOrc(ReadAllFiles):
     """The records, as dicts, of the ORC files that the elements name (penstock's own).
 
     Args:
@@ -173,13 +132,8 @@ class ReadAllFromOrc(PTransform[Any, Any]):
     """
 
     def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
-        super().__init__()
         wanted = None if columns is None else column_names("columns", columns)
-        self._read = label, _ReadOrcFiles(wanted, with_filename)
-
-    def expand(self, pcoll: Any) -> Any:
-        label, dofn = self._read
-        return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
+        super().__init__(label, ReadFiles("ORC", with_filename, columns=wanted))
 
 
 class WriteToOrc(SinkTransform[str]):

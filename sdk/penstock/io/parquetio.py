@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any
 
 from penstock.base.row import Row
-from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import RunnerError
-from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
-from penstock.io.filesystem import CompressionTypes, FileMetadata
-from penstock.io.filesystems import FileSystems
+from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.partition_folders import (
     check_columns_of_sink,
     described,
@@ -22,13 +17,11 @@ from penstock.io.partition_folders import (
     partitions_to_read,
     pattern_of_table,
 )
-from penstock.io.paths import Path, check_path, files_of
+from penstock.io.paths import Path, check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.reshuffling import Reshuffle
 from penstock.typehints import typehints
 
 __all__ = [
@@ -182,44 +175,7 @@ class ReadFromParquetBatched(_ReadParquet):
         super().__init__(file_pattern, validate, columns, "table", partition_by, schema)
 
 
-class _ReadParquetFiles(DoFn):
-    """Reads each file that an element names, a row group at a time, with the runner's reader of Parquet.
-
-    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
-    """
-
-    def __init__(self, columns: Any, with_filename: bool, as_tables: bool) -> None:
-        self._columns = None if columns is None else list(columns)
-        self._with_filename = with_filename
-        self._as_tables = as_tables
-        self._row_groups: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_row_groups": self._row_groups or _provided.get("row_groups")}
-
-    def process(self, element: str | FileMetadata) -> Iterator[Any]:
-        row_groups = self._row_groups or _provided.get("row_groups")
-        if row_groups is None:
-            raise RunnerError("the runner cannot read Parquet", hint="run the pipeline with SparkRunner")
-        for found in files_of(element):
-            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-                for table in row_groups(file, self._columns):
-                    for value in [table] if self._as_tables else table.to_pylist():
-                        yield (found.path, value) if self._with_filename else value
-
-
-_provided: dict[str, Any] = {}
-
-
-def provide_row_groups(row_groups: Callable[[BinaryIO, list[str] | None], Iterator[Any]]) -> None:
-    """Called by the runner with its reader of Parquet, a function that the workers can import.
-
-    It takes an open file and the wanted columns (None: all), and gives one table for each row group.
-    """
-    _provided["row_groups"] = row_groups
-
-
-class ReadAllFromParquetBatched(PTransform[Any, Any]):
+class ReadAllFromParquetBatched(ReadAllFiles):
     """The tables of the files that the elements name, one ``pyarrow.Table`` for each row group (Beam's name).
 
     Args:
@@ -241,12 +197,9 @@ class ReadAllFromParquetBatched(PTransform[Any, Any]):
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
-        super().__init__()
-        self._read = label, _ReadParquetFiles(columns, with_filename, self._as_tables)
-
-    def expand(self, pcoll: Any) -> Any:
-        label, dofn = self._read
-        return pcoll | "Spread" >> Reshuffle() | label >> ParDo(dofn)
+        wanted = None if columns is None else tuple(columns)
+        read = ReadFiles("Parquet", with_filename, columns=wanted, as_tables=self._as_tables)
+        super().__init__(label, read)
 
 
 class ReadAllFromParquet(ReadAllFromParquetBatched):

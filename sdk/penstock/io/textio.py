@@ -12,10 +12,11 @@ from penstock.functions.dofn import DoFn
 from penstock.io import text_sink, text_source
 from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
+from penstock.io.file_readers import FindFiles
 from penstock.io.fileio import MatchContinuously
 from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
-from penstock.io.paths import files_of, with_folder
+from penstock.io.paths import with_folder
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
@@ -118,11 +119,6 @@ class _ReadTextFiles(DoFn):
         yield from self._source.read_file(element.path)
 
 
-class _MatchTextFiles(DoFn):
-    def process(self, element: str | FileMetadata) -> list[FileMetadata]:
-        return files_of(element)
-
-
 class ReadAllFromText(PTransform[Any, Any]):
     """The lines of the files that the elements name: paths or patterns (Beam's ``ReadAllFromText``).
 
@@ -160,7 +156,7 @@ class ReadAllFromText(PTransform[Any, Any]):
         ).check()
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        files = pcoll | "Match" >> ParDo(_MatchTextFiles()) | "Spread" >> Reshuffle()
+        files = pcoll | "Match" >> ParDo(FindFiles()) | "Spread" >> Reshuffle()
         result: PCollection[Any] = files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
             self.source.element_type()
         )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
-from penstock.error import RunnerError
-from penstock.functions.dofn import DoFn
 from penstock.graph import Sink
-from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
-from penstock.io.filesystem import FileMetadata
-from penstock.io.filesystems import FileSystems
-from penstock.io.paths import Path, check_path, files_of
+from penstock.io.compression import CompressionTypes, check_compression
+from penstock.io.file_readers import FindFiles, ReadFiles
+from penstock.io.paths import Path, check_path
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
@@ -105,51 +101,6 @@ class ReadFromTFRecord(SourceTransform[Any]):
         return _type_of(self.source.coder)
 
 
-class _MatchFiles(DoFn):
-    def process(self, element: str | FileMetadata) -> list[FileMetadata]:
-        return files_of(element)
-
-
-class _ReadFiles(DoFn):
-    """Reads each file that an element names, with the runner's reader of TFRecord files.
-
-    The SDK knows no file format. The pickled DoFn takes the runner's reader to the workers.
-    """
-
-    def __init__(self, coder: Any, compression_type: str, with_filename: bool) -> None:
-        self._coder = coder
-        self._compression_type = compression_type
-        self._with_filename = with_filename
-        self._records: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_records": self._records or _provided.get("records")}
-
-    def process(self, element: FileMetadata) -> Iterator[Any]:
-        records = self._records or _provided.get("records")
-        if records is None:
-            raise RunnerError(
-                "the runner cannot read TFRecord files", hint="run the pipeline with SparkRunner"
-            )
-        path = element.path
-        compression = resolve_compression(path, self._compression_type)
-        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-            for record in records(file, path, compression):
-                value = record if self._coder is None else self._coder.decode(record)
-                yield (path, value) if self._with_filename else value
-
-
-_provided: dict[str, Any] = {}
-
-
-def provide_records(records: Callable[[BinaryIO, str, str], Iterator[bytes]]) -> None:
-    """Called by the runner with its reader of TFRecord files, a function that the workers can import.
-
-    It takes an open file as it is stored, its name and its compression, and gives the records.
-    """
-    _provided["records"] = records
-
-
 class ReadAllFromTFRecord(PTransform[Any, Any]):
     """The records of the TFRecord files that the elements name: paths or patterns (Beam's ``ReadAllFromTFRecord``).
 
@@ -170,10 +121,15 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
         super().__init__()
         record = _type_of(_plain(coder))
         self._element_type = typehints.KV[str, record] if with_filename else record
-        self._read = _ReadFiles(_plain(coder), check_compression(compression_type), with_filename)
+        self._read = ReadFiles(
+            "TFRecord files",
+            with_filename,
+            compression_type=check_compression(compression_type),
+            coder=_plain(coder),
+        )
 
     def expand(self, pcoll: Any) -> Any:
-        files = pcoll | "Match" >> ParDo(_MatchFiles()) | "Spread" >> Reshuffle()
+        files = pcoll | "Match" >> ParDo(FindFiles()) | "Spread" >> Reshuffle()
         return files | "ReadAllFiles" >> ParDo(self._read).with_output_types(self._element_type)
 
 

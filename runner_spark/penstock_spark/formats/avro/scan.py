@@ -14,7 +14,8 @@ from pyspark.sql.types import StructType
 
 from penstock.base.row import Row
 from penstock.error import refusal
-from penstock.io.avroio import AvroSource, provide_records
+from penstock.io.avroio import AvroSource
+from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.streams import StreamSource
 from penstock_spark.files.avro_parts import NotAvro, open_part
@@ -40,7 +41,7 @@ def records_of_file(file: BinaryIO, name: str) -> Iterator[Any]:
     yield from chain.from_iterable(records.all_of(file, name))
 
 
-provide_records(records_of_file)
+provide_reader("Avro", records_of_file)
 
 
 def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:

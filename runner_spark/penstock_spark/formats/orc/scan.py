@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import refusal
+from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
-from penstock.io.orcio import OrcSource, provide_records
+from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.files.finding import Namer, find_files, local_paths, unreadable
@@ -45,7 +46,7 @@ def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) 
         yield from to_dicts(batch)
 
 
-provide_records(records_of_file)
+provide_reader("ORC", records_of_file)
 
 
 class Stripe(NamedTuple):

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from penstock.error import refusal
+from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
-from penstock.io.parquetio import ParquetSource, provide_row_groups
+from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
@@ -34,14 +35,17 @@ _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_t
 """What makes elements of batches, by what an element is."""
 
 
-def row_groups(file: BinaryIO, columns: list[str] | None) -> Iterator[pa.Table]:
-    """One table for each row group of an open Parquet file, for ``ReadAllFromParquet``."""
+def records_of_file(
+    file: BinaryIO, name: str, columns: tuple[str, ...] | None, as_tables: bool
+) -> Iterator[Any]:
+    """The records of an open file, or a table for each row group, for ``ReadAllFromParquet``."""
     opened = pq.ParquetFile(file)
     for number in range(opened.num_row_groups):
-        yield opened.read_row_group(number, columns)
+        table = opened.read_row_group(number, columns)
+        yield from [table] if as_tables else table.to_pylist()
 
 
-provide_row_groups(row_groups)
+provide_reader("Parquet", records_of_file)
 
 
 def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan:

@@ -14,9 +14,10 @@ from pyspark.sql.types import StructType
 
 from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.streams import StreamSource
-from penstock.io.tfrecordio import TFRecordSource, provide_records
+from penstock.io.tfrecordio import TFRecordSource
 from penstock_spark.files.compressed import open_for_reading, unpacking
 from penstock_spark.files.finding import Namer, find_files, unreadable
 from penstock_spark.files.packing import packed
@@ -35,12 +36,13 @@ _BATCH_RECORDS = 2_000
 _BATCH_BYTES = 8 << 20
 
 
-def records_of_file(file: BinaryIO, name: str, compression: str) -> Iterator[bytes]:
-    """The records of an open file, as stored, for ``ReadAllFromTFRecord``."""
-    return _records(file, name, compression, "")
+def records_of_file(file: BinaryIO, name: str, compression_type: str, coder: Any = None) -> Iterator[Any]:
+    """The records of an open file, as it is stored, for ``ReadAllFromTFRecord``."""
+    records = _records(file, name, resolve_compression(name, compression_type), "")
+    return records if coder is None else map(coder.decode, records)
 
 
-provide_records(records_of_file)
+provide_reader("TFRecord files", records_of_file)
 
 
 def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:

@@ -1,0 +1,82 @@
+"""Steps that read the files which elements name, with the reader of a format that the runner provides.
+
+The SDK knows no file format but text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock.construction.ptransform import PTransform
+from penstock.error import RunnerError
+from penstock.functions.dofn import DoFn
+from penstock.io.filesystem import CompressionTypes, FileMetadata
+from penstock.io.filesystems import FileSystems
+from penstock.io.paths import files_of
+from penstock.transforms.pardo import ParDo
+from penstock.transforms.reshuffling import Reshuffle
+
+Reader = Callable[..., Iterator[Any]]
+"""From an open file as it is stored, its name and the options of a `ReadFiles` to the elements."""
+
+_readers: dict[str, Reader] = {}
+
+
+def provide_reader(format: str, reader: Reader) -> None:
+    """Called by the runner with its reader of a format, a function that the workers can import."""
+    _readers[format] = reader
+
+
+class FindFiles(DoFn):
+    """The files that an element names."""
+
+    def process(self, element: str | FileMetadata) -> list[FileMetadata]:
+        return files_of(element)
+
+
+class ReadFiles(DoFn):
+    """Reads each file that an element names.
+
+    Args:
+        format: The name of the format, under which the runner provides its reader.
+        with_filename: Whether the elements are pairs of the file's name and what the reader gives.
+        options: Further arguments of the reader.
+    """
+
+    def __init__(self, format: str, with_filename: bool, **options: Any) -> None:
+        self._format = format
+        self._with_filename = with_filename
+        self._options = options
+        self._reader: Reader | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The pickled DoFn takes the runner's reader to the workers.
+        return {**self.__dict__, "_reader": self._reader or _readers.get(self._format)}
+
+    def process(self, element: str | FileMetadata) -> Iterator[Any]:
+        read = self._reader or _readers.get(self._format)
+        if read is None:
+            raise RunnerError(
+                f"the runner cannot read {self._format}", hint="run the pipeline with SparkRunner"
+            )
+        for found in files_of(element):
+            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                for value in read(file, found.path, **self._options):
+                    yield (found.path, value) if self._with_filename else value
+
+
+class ReadAllFiles(PTransform[Any, Any]):
+    """Reads the files that the elements name, each in the task that has its element.
+
+    Args:
+        label: The name of the step that reads.
+        read: The DoFn of that step.
+    """
+
+    def __init__(self, label: str, read: ReadFiles) -> None:
+        super().__init__()
+        self._read = label >> ParDo(read)
+
+    def expand(self, pcoll: Any) -> Any:
+        return pcoll | "Spread" >> Reshuffle() | self._read
