@@ -48,6 +48,7 @@ from penstock.sql.relations import (
     Valid,
     Values,
     Windowed,
+    below_projections,
     columns_as_scalars,
     inputs_of,
 )
@@ -225,7 +226,7 @@ class _Binder(Expressions):
         if tree.args.get("limit") or tree.args.get("offset"):
             orders = self._orders(tree.args.get("order"), lambda node: self._output(node, scope))
             scope = Scope(self._limited(tree, scope.relation, orders), scope.visible, scope.arrival)
-        return self._emitted(tree, scope, None)
+        return self._emitted(tree, scope)
 
     def _values(self, tree: Any) -> Scope:
         rows = [[self._constant(each) for each in row.expressions] for row in tree.expressions]
@@ -293,7 +294,7 @@ class _Binder(Expressions):
         aliases = {each.alias.lower(): each.this for each in tree.expressions if isinstance(each, exp.Alias)}
         grouping, window = self._grouping(tree, scope, aliases, ctes)
         env: Scope | Grouping = grouping or scope
-        items = self._items(tree, env, scope, ctes, shown, window)
+        items = self._items(tree, env, ctes, shown)
         having = tree.args.get("having")
         condition = None
         if having is not None:
@@ -301,7 +302,7 @@ class _Binder(Expressions):
                 self.refuse(having, "HAVING needs GROUP BY or an aggregate", "write WHERE")
             condition = self._condition(having.this, env, ctes, aliases, "HAVING")
         qualify = tree.args.get("qualify")
-        numbers = self._row_numbers(tree, aliases)
+        numbers = self._row_numbers(tree)
         orders: tuple[tuple[Any, Scalar], ...] = ()
         if (order := tree.args.get("order")) and (tree.args.get("limit") or tree.args.get("offset")):
             orders = tuple(
@@ -335,7 +336,7 @@ class _Binder(Expressions):
             )
         elif qualify is not None:
             self.refuse(qualify, "QUALIFY needs ROW_NUMBER() OVER (…)", "write WHERE or HAVING")
-        return self._projected(tree, relation, items, orders, scope, shown)
+        return self._projected(tree, relation, items, orders, shown)
 
     # FROM
 
@@ -385,10 +386,8 @@ class _Binder(Expressions):
             text = self._tables.views[view]
             tree = parsed(text)
             inner = _Binder(text, self._tables, tree, (*self._views, name.lower()))
-            inner._until_micros, inner._arrival = (
-                self._until_micros,
-                inner._arrival or self._until_micros is not None,
-            )
+            inner._until_micros = self._until_micros
+            inner._arrival = inner._arrival or self._until_micros is not None
             return inner._query_of(tree, {}, None)
         found = _by_name(self._tables.inputs, name)
         if found is None:
@@ -414,18 +413,18 @@ class _Binder(Expressions):
         kind = self._join_kind(join)
         condition: Scalar | None = None
         if using := join.args.get("using"):
-            condition = self._using(join, using, left, right, own, both, kind)
+            condition = self._using(using, left, right, own, both, kind)
         elif on := join.args.get("on"):
             condition = self._condition(on, both, ctes, {}, "ON")
             if both.relation is not left.relation:
                 self.refuse(on, "a subquery in ON is not supported", "join it in FROM, or write it in WHERE")
-        elif kind not in ("cross",) and join.args.get("kind") != "CROSS" and kind != "inner":
+        elif kind not in ("cross", "inner"):
             self.refuse(join, f"a {kind.upper()} JOIN needs ON or USING", "say which columns are equal")
         version = join.this.args.get("version")
         refuse = self.at(join.this)
         as_of = None
         if version is not None:
-            as_of = self._condition_time(version, left, right, own, both, ctes)
+            as_of = self._condition_time(version, own, both, ctes)
         is_asof = join.args.get("method") == "ASOF"
         relation = joined(left.relation, right.relation, kind, condition, as_of, is_asof, refuse)
         visible = both.visible
@@ -460,7 +459,7 @@ class _Binder(Expressions):
         )
 
     def _using(
-        self, join: Any, using: Any, left: Scope, right: Scope, own: list[Visible], both: Scope, kind: str
+        self, using: Any, left: Scope, right: Scope, own: list[Visible], both: Scope, kind: str
     ) -> Scalar:
         condition: Scalar | None = None
         for name in using:
@@ -474,11 +473,7 @@ class _Binder(Expressions):
             merged = other.scalar if kind == "right" else mine
             if kind in ("full", "anti"):
                 merged = functions.call(
-                    "COALESCE",
-                    [
-                        mine.__class__(**{**mine.__dict__, "type": mine.type.or_null()}),
-                        replace(other.scalar, type=other.scalar.type.or_null()),
-                    ],
+                    "COALESCE", [replace(each, type=each.type.or_null()) for each in (mine, other.scalar)]
                 )
             both.visible = [
                 each if each.name.lower() != text.lower() else replace(each, in_star=False)
@@ -496,8 +491,6 @@ class _Binder(Expressions):
     def _condition_time(
         self,
         version: Any,
-        left: Scope,
-        right: Scope,
         own: list[Visible],
         both: Scope,
         ctes: Mapping[str, Scope],
@@ -726,9 +719,9 @@ class _Binder(Expressions):
         keys = tuple(grouping.keys)
         start, end = window_columns(grouping.inner)
         places = [keys.index(each) if each in keys else None for each in (start, end)]
-        if None in places or _window_below(relation) is None:
-            places = [None, None]
         below = _window_below(relation)
+        if None in places or below is None:
+            places = [None, None]
         if below is not None and below.kind == "session" and below.partition is not None:
             others = {str(key) for at, key in enumerate(keys) if at not in places}
             if others != set(map(str, below.partition)):
@@ -764,10 +757,8 @@ class _Binder(Expressions):
         self,
         tree: Any,
         env: Scope | Grouping,
-        scope: Scope,
         ctes: Mapping[str, Scope],
         shown: list[tuple[str, int | str]] | None,
-        window: tuple[Scalar, Scalar] | None,
     ) -> list[tuple[str, Scalar | str | None]]:
         """The selected columns: names and values; a value is the name of a column of the system, if it is one."""
         items: list[tuple[str, Scalar | str | None]] = []
@@ -776,7 +767,7 @@ class _Binder(Expressions):
             if isinstance(inner, exp.Star) or (
                 isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
             ):
-                items += self._star(inner, env, ctes)
+                items += self._star(inner, env)
                 continue
             alias = node.alias if isinstance(node, exp.Alias) else ""
             if system := _system_column(inner):
@@ -793,9 +784,7 @@ class _Binder(Expressions):
             self.refuse(tree, "SELECT names no column", "write SELECT * or the names of columns")
         return items
 
-    def _star(
-        self, node: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]
-    ) -> list[tuple[str, Scalar | str | None]]:
+    def _star(self, node: Any, env: Scope | Grouping) -> list[tuple[str, Scalar | str | None]]:
         if isinstance(env, Grouping):
             self.refuse(node, "* is in a query that groups", "name the keys and the aggregates")
         star = node.this if isinstance(node, exp.Column) else node
@@ -810,7 +799,7 @@ class _Binder(Expressions):
             )
         return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
 
-    def _row_numbers(self, tree: Any, aliases: Mapping[str, Any]) -> list[Any]:
+    def _row_numbers(self, tree: Any) -> list[Any]:
         found = [
             each
             for item in [*tree.expressions, tree.args.get("qualify")]
@@ -880,7 +869,6 @@ class _Binder(Expressions):
         relation: Relation,
         items: list[tuple[str, Scalar | str | None]],
         orders: tuple[tuple[Any, Scalar], ...],
-        scope: Scope,
         shown: list[tuple[str, int | str]] | None,
     ) -> Scope:
         """The selected columns, then DISTINCT, LIMIT and EMIT."""
@@ -909,8 +897,7 @@ class _Binder(Expressions):
         if shown is not None:
             places = iter(range(len(columns)))
             shown += [(name, value if isinstance(value, str) else next(places)) for name, value in items]
-        found = scope_of(result, None)
-        return self._emitted(tree, found, dict(values), [value for _, value in values])
+        return self._emitted(tree, scope_of(result, None))
 
     def _limited(self, tree: Any, relation: Relation, orders: tuple[Order, ...]) -> Relation:
         limit, offset = (tree.args.get(key) for key in ("limit", "offset"))
@@ -962,13 +949,7 @@ class _Binder(Expressions):
 
     # EMIT
 
-    def _emitted(
-        self,
-        tree: Any,
-        scope: Scope,
-        selected: Mapping[str, Any] | None,
-        scalars: Sequence[Any] = (),
-    ) -> Scope:
+    def _emitted(self, tree: Any, scope: Scope) -> Scope:
         node = tree.args.get("emit")
         if node is None:
             return scope
@@ -1020,8 +1001,6 @@ class _Binder(Expressions):
             )
         return value
 
-    # Subqueries in expressions
-
 
 def _with_window_end(scope: Scope) -> Scope:
     """A scope whose rows have the end of their window, hidden, where it is known and not selected."""
@@ -1069,9 +1048,8 @@ def _columns_of(grouping: Grouping) -> Columns:
 
 def _window_below(relation: Relation) -> Windowed | None:
     """The windows of a relation whose rows are in some, through filters and projections."""
-    while isinstance(relation, (Filter, Project)):
-        relation = relation.input
-    return relation if isinstance(relation, Windowed) else None
+    _, inner = below_projections(relation)
+    return inner if isinstance(inner, Windowed) else None
 
 
 def _system_column(node: Any) -> str | None:

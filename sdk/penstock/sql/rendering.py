@@ -16,7 +16,7 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.sql import steps
-from penstock.sql.lowering import Mode, key_hint
+from penstock.sql.lowering import key_hint
 from penstock.sql.origins import emission_keys
 from penstock.sql.relations import (
     Aggregate,
@@ -42,7 +42,6 @@ def shown(
     query: Query,
     rows: Any,
     make: Callable[[Any], Any],
-    mode: Mode,
     rendering: str,
     hint: Any,
     changed: tuple[Scalar, ...] = (),
@@ -53,7 +52,6 @@ def shown(
         query: The query.
         rows: The rows of its relation.
         make: From a tuple to a row of the result.
-        mode: How it was lowered.
         rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the changes as they are.
         hint: The type of the rows of the result.
         changed: The keys that all rows of one change share; rows with equal keys are shown in their order.

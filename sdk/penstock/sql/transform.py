@@ -135,7 +135,7 @@ class SqlTransform(PTransform[Any, Any]):
             query = replace(query, relation=relation)
         rows = lowering.lower(query.relation)
         names = tuple(name for name, _ in query.shown)
-        return shown(query, rows, MakeRow(names), mode, rendering, result_hint(query), changed)
+        return shown(query, rows, MakeRow(names), rendering, result_hint(query), changed)
 
     def _by_engine(self, query: Query, pcolls: Mapping[str, Any]) -> tuple[Any, str]:
         """The result as one read of Spark, which computes the query whole, or None; and who computes it, and why."""
