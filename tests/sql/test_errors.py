@@ -55,6 +55,8 @@ REFUSED = {
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '0' MINUTE)": "lengths of TUMBLE must be positive",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MONTH)": "a length of time belongs here",
     "SELECT DATE 'yesterday' AS x FROM goals": "'yesterday' is not a DATE",
+    "SELECT CAST(DATE '2026-01-01' AS BIGINT) AS x FROM goals": "no CAST from DATE to BIGINT",
+    "SELECT TRY_CAST(DATE '2026-01-01' AS BIGINT) AS x FROM goals": "no CAST from DATE to BIGINT",
     # Shapes that are refused by name.
     "SELECT team FROM goals WHERE SUM(points) > 3": "the aggregate SUM is in WHERE",
     "SELECT SUM(COUNT(*)) AS x FROM goals": "the aggregate COUNT is inside another one",

@@ -495,10 +495,9 @@ class Expressions(ABC):
             except (ValueError, ArithmeticError):
                 self.refuse(node, f"{operand} is not a {target.name}", "correct the literal")
             return Literal(value, target.or_null(False))
-        if isinstance(node, exp.TryCast):
-            return Call("TRY_CAST", (operand,), target.or_null())
+        cast_to = functions.try_cast if isinstance(node, exp.TryCast) else functions.cast
         try:
-            return functions.cast(operand, target)
+            return cast_to(operand, target)
         except SqlTypeError as error:
             raise sql_error(error.what, self._query, position_of(node), error.hint) from None
 
