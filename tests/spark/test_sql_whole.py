@@ -43,6 +43,8 @@ QUERIES = {
     "GROUP BY window_start, window_end",
     "left join": "SELECT a.team, a.points, b.points AS p FROM goals a LEFT JOIN goals b "
     "ON a.team = b.team AND a.points < b.points",
+    "cross join above others": "SELECT a.team, b.points AS p, c.points AS q FROM goals a "
+    "LEFT JOIN goals b ON a.team = b.team JOIN goals d ON a.points = d.points CROSS JOIN goals c",
     "full join": "SELECT a.points, b.points AS p FROM goals a FULL JOIN goals b ON a.points = b.points + 1",
     "semi join": "SELECT team, points FROM goals a LEFT SEMI JOIN goals b ON a.points = b.points + 1",
     "anti join": "SELECT team, points FROM goals a LEFT ANTI JOIN goals b ON a.points = b.points + 1",

@@ -27,21 +27,20 @@ from penstock.sql.relations import (
     Windowed,
 )
 from penstock.sql.scalars import Literal, Scalar
-from penstock.sql.spark_text import NotForSpark, spark_text
+from penstock.sql.spark_text import NotForSpark, quoted, spark_text
 from penstock.sql.types import SqlType
 
-_TYPES = {
-    "BIGINT": "BIGINT",
-    "DOUBLE": "DOUBLE",
-    "STRING": "STRING",
-    "BOOLEAN": "BOOLEAN",
-    "BINARY": "BINARY",
-    "DATE": "DATE",
-    "TIMESTAMP": "TIMESTAMP",
-    "TIMESTAMP_NTZ": "TIMESTAMP_NTZ",
+_TYPES = frozenset(["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"])
+"""The types that have the same values, and the same names, in Spark."""
+
+_JOINS = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "LEFT SEMI JOIN",
+    "left_anti": "LEFT ANTI JOIN",
 }
-_JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
-_HALF_JOINS = {"semi": "LEFT SEMI JOIN", "left_anti": "LEFT ANTI JOIN"}
 
 
 def spark_query(query: Query, tables: Mapping[str, str]) -> str:
@@ -58,7 +57,7 @@ def spark_query(query: Query, tables: Mapping[str, str]) -> str:
     places = [place for _, place in query.shown]
     if any(isinstance(place, str) for place in places):
         raise NotForSpark("columns of the system tell of changes, which a table has none of")
-    shown = ", ".join(f"c{place} AS {_quoted(name)}" for name, place in query.shown)
+    shown = ", ".join(f"c{place} AS {quoted(name)}" for name, place in query.shown)
     return f"SELECT {shown} FROM ({rows})"
 
 
@@ -72,7 +71,7 @@ def type_text(kind: SqlType) -> str:
         return f"ARRAY<{type_text(kind.element)}>"
     if kind.name not in _TYPES:
         raise NotForSpark(f"values of {kind.name} are others in Spark")
-    return _TYPES[kind.name]
+    return kind.name
 
 
 class _Text:
@@ -114,7 +113,7 @@ class _Text:
         if relation.arrival:
             raise NotForSpark("Spark does not know when a row arrived")
         columns = ", ".join(
-            f"CAST({_quoted(each.name)} AS {type_text(each.type)}) AS c{at}"
+            f"CAST({quoted(each.name)} AS {type_text(each.type)}) AS c{at}"
             for at, each in enumerate(relation.columns)
         )
         return f"SELECT {columns} FROM {self._tables[relation.name]}"
@@ -159,7 +158,7 @@ class _Text:
 
     def _join(self, relation: Join) -> str:
         widths = len(relation.left.columns), len(relation.right.columns)
-        if relation.kind not in _JOINS | _HALF_JOINS:
+        if relation.kind not in _JOINS:
             raise NotForSpark("Spark's anti join gives the rows of the left side only")
         lefts = [f"c{at}" for at in range(widths[0])]
         rights = [f"r{at}" for at in range(widths[1])]
@@ -170,16 +169,10 @@ class _Text:
         ]
         if relation.condition is not None:
             equal.append(_text(relation.condition, lefts + rights))
-        kind = (_JOINS | _HALF_JOINS)[relation.kind]
+        kind = "CROSS JOIN" if relation.kind == "inner" and not equal else _JOINS[relation.kind]
         sides = f"({self.of(relation.left)}) {kind} (SELECT {renamed} FROM ({self.of(relation.right)}))"
         on = f" ON {' AND '.join(equal)}" if equal else ""
-        if not equal:
-            sides = (
-                sides.replace(" JOIN (SELECT", " CROSS JOIN (SELECT", 1)
-                if relation.kind == "inner"
-                else sides
-            )
-        if relation.kind in _HALF_JOINS:
+        if relation.kind in ("semi", "left_anti"):
             return f"SELECT * FROM {sides}{on}"
         moved = [*lefts, *(f"{name} AS c{widths[0] + at}" for at, name in enumerate(rights))]
         return f"SELECT {', '.join(moved)} FROM {sides}{on}"
@@ -263,7 +256,3 @@ class _Names(Sequence[str]):
 
 def _text(scalar: Scalar, names: Sequence[str] = _Names()) -> str:
     return spark_text(scalar, names)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

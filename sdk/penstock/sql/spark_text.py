@@ -60,7 +60,7 @@ def spark_text(scalar: Scalar, names: Sequence[str]) -> str:
 def _text(scalar: Scalar, names: Sequence[str]) -> str:
     match scalar:
         case Column(index):
-            return "`" + names[index].replace("`", "``") + "`"
+            return quoted(names[index])
         case Literal(value, sql_type):
             return _literal(value, sql_type)
         case UserCall(name):
@@ -77,6 +77,15 @@ def _text(scalar: Scalar, names: Sequence[str]) -> str:
 
 def _filled(template: str, texts: Sequence[str]) -> str:
     return template.format(*texts, all=", ".join(texts), rest=", ".join(texts[1:]))
+
+
+def quoted(name: str) -> str:
+    """A name in Spark's SQL.
+
+    >>> quoted("the `best` team")
+    '`the ``best`` team`'
+    """
+    return "`" + name.replace("`", "``") + "`"
 
 
 # Types and literals
