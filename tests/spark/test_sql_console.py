@@ -41,6 +41,19 @@ def test_statements_run_over_files_and_logs(spark: Any, tmp_path: Path, capsys: 
     assert lines[-1] == "(0 rows)"
 
 
+def test_a_view_may_name_its_columns(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "goals.csv").write_text(GOALS)
+    statements = f"""
+    CREATE TABLE goals WITH (format = 'csv', path = '{tmp_path}/goals.csv', header = 'true');
+    CREATE VIEW totals (`the team`, total) AS SELECT team, COUNT(*) FROM goals GROUP BY team; -- each team
+    SELECT total, `the team` FROM totals WHERE total > 1;
+    """
+    assert main(["sql", statements]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        *("created view totals", "total | the team", "------+---------", "2     | blue", "(1 row)"),
+    ]
+
+
 def test_a_wrong_statement_ends_the_console_with_its_place(capsys: Any) -> None:
     assert main(["sql", "SELECT x FROM nowhere"]) == 2
     assert "the query reads no table" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.sql.catalog import Catalog
 from penstock.sql.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
 from penstock.sql.errors import sql_error
+from penstock.sql.spark_text import quoted
 from penstock.sql.transform import SqlTransform
 from penstock.transforms.changelog import Changelog
 
@@ -89,8 +90,7 @@ class Console:
                 self._select(statement, tree)
 
     def _create_table(self, statement: str, tree: Any) -> None:
-        schema = tree.this if isinstance(tree.this, exp.Schema) else None
-        name = (schema.this if schema is not None else tree.this).name
+        name, named = _name_and_columns(tree)
         given = {}
         for each in tree.args["properties"].expressions if tree.args.get("properties") else ():
             key = "format" if isinstance(each, exp.FileFormatProperty) else each.name.lower()
@@ -100,18 +100,14 @@ class Console:
                 "write CREATE TABLE t (a BIGINT) WITH (format = 'csv', path = '/data/t.csv', header = 'true')"
             )
             raise sql_error(f"CREATE TABLE {name} has no {' and no '.join(missing)}", statement, 0, hint)
-        columns = None
-        if schema is not None:
-            columns = ", ".join(
-                f"`{column.name}` {column.args['kind'].sql(dialect='spark')}" for column in schema.expressions
-            )
+        columns = ", ".join(f"{quoted(each.name)} {each.args['kind'].sql(dialect='spark')}" for each in named)
         options = tuple(
             (key, value) for key, value in given.items() if key not in {"format", "path"} | _TIMES
         )
         self._tables[name] = Table(
             given["format"],
             given["path"],
-            columns,
+            columns or None,
             options,
             given.get("event_time"),
             given.get("arrival_time"),
@@ -122,8 +118,12 @@ class Console:
     def _create_view(self, statement: str, tree: Any) -> None:
         found = re.match(r"(?is)\s*CREATE\s.*?\bVIEW\s.*?\bAS\b(.*)", statement)
         assert found is not None
-        self._catalog.create_view(tree.this.name, found[1].strip(), replace=bool(tree.args.get("replace")))
-        self._show(f"created view {tree.this.name}")
+        query = found[1].strip()
+        name, named = _name_and_columns(tree)
+        if named:
+            query = f"SELECT * FROM ({query}\n) AS named ({', '.join(quoted(each.name) for each in named)})"
+        self._catalog.create_view(name, query, replace=bool(tree.args.get("replace")))
+        self._show(f"created view {name}")
 
     def _select(self, statement: str, tree: Any) -> None:
         words = {
@@ -157,6 +157,13 @@ class Console:
 
         _ = result | "Show" >> ForEachBatch(show_changes)
         pipeline.run().wait_until_finish()
+
+
+def _name_and_columns(tree: Any) -> tuple[str, list[Any]]:
+    """The name of what a statement creates, and its columns if the statement names them."""
+    if isinstance(tree.this, exp.Schema):
+        return tree.this.this.name, tree.this.expressions
+    return tree.this.name, []
 
 
 def _seconds(text: str, statement: str) -> float:
