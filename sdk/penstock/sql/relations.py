@@ -164,7 +164,6 @@ class Join:
         left_keys: What must be equal, of the left rows.
         right_keys: The same of the right rows.
         condition: What must hold besides, of a left row and a right row in one tuple; None if nothing must.
-        null_safe: Whether NULL equals NULL in the keys.
     """
 
     left: Relation
@@ -173,7 +172,6 @@ class Join:
     left_keys: tuple[Scalar, ...]
     right_keys: tuple[Scalar, ...]
     condition: Scalar | None = None
-    null_safe: bool = False
 
     @property
     def columns(self) -> Columns:
