@@ -128,8 +128,7 @@ def _no_residual(kind: str, unjoined: Any, matching: Any) -> Any:
 
 
 def _nulls_match(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lowering._HasNone, "__call__", lambda self, row: True)
-    patch.setattr(lowering._HasNull, "__call__", lambda self, row: False)
+    patch.setattr(lowering, "_not_null", lambda scalars: None)
 
 
 def _nothing_taken_out(patch: pytest.MonkeyPatch) -> None:
@@ -205,7 +204,7 @@ def _no_filter(patch: pytest.MonkeyPatch) -> None:
 
 
 def _distinct_as_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregating._Distinct, "of", lambda self, bag: self._result(bag))
+    patch.setattr(aggregating, "_distinct", lambda result, bag: result(bag))
 
 
 def _no_empty_group(patch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from decimal import Context, localcontext
+from functools import partial
 from typing import Any, NoReturn
 
 from penstock.error import three_parts
@@ -157,10 +158,6 @@ class _Counting(_Total):
             held[0] += sign
 
 
-def _elements(bag: Counter[Any]) -> Iterator[Any]:
-    return bag.elements()
-
-
 def _float_sum(bag: Counter[Any]) -> float | None:
     return math.fsum(bag.elements()) if bag else None
 
@@ -194,24 +191,14 @@ def _list_of(bag: Counter[Any]) -> list[Any]:
     return list(bag.elements())
 
 
-class _Users:
+def _users_result(fn: CombineFn, bag: Counter[Any]) -> Any:
     """A user's CombineFn over the values that are there."""
-
-    def __init__(self, fn: Any) -> None:
-        self._fn = fn
-
-    def of(self, bag: Counter[Any]) -> Any:
-        return self._fn.apply(bag.elements())
+    return fn.apply(bag.elements())
 
 
-class _Distinct:
+def _distinct(result: Callable[[Counter[Any]], Any], bag: Counter[Any]) -> Any:
     """An aggregate over the values without their copies."""
-
-    def __init__(self, result: Callable[[Counter[Any]], Any]) -> None:
-        self._result = result
-
-    def of(self, bag: Counter[Any]) -> Any:
-        return self._result(Counter(dict.fromkeys(bag, 1)))
+    return result(Counter(dict.fromkeys(bag, 1)))
 
 
 def _aggregate(call: AggregateCall, retracts: bool) -> Any:
@@ -219,9 +206,8 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
     kind = "" if call.argument is None else call.argument.type.name
     context = DECIMALS if kind == "DECIMAL" else None
     if call.fn is not None:
-        fn = CombineFn.maybe_from_callable(call.fn)
-        own = _Users(fn)
-        return _Bag(_Distinct(own.of).of if call.distinct else own.of)
+        own = partial(_users_result, CombineFn.maybe_from_callable(call.fn))
+        return _Bag(partial(_distinct, own) if call.distinct else own)
     if call.name == "single":
         return _Nulls(retracts)
     bags: dict[str, Callable[[Counter[Any]], Any]] = {
@@ -233,7 +219,7 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
         "array_agg": _list_of,
     }
     if call.distinct:
-        return _Bag(_Distinct(bags[call.name]).of)
+        return _Bag(partial(_distinct, bags[call.name]))
     match call.name:
         case "count":
             return _Counting(_count)

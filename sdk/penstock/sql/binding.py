@@ -597,10 +597,9 @@ class _Binder(Expressions):
         added = tuple(Named(name, kind.or_null(False)) for name in ("window_start", "window_end"))
         relation = make((*scope.relation.columns, *added))
         visible = [*scope.visible]
-        for at, each in enumerate(added):
-            scalar = Column(width + at, each.name, each.type)
-            visible.append(Visible(None, each.name, scalar))
-            visible.append(Visible(None, ("wstart", "wend")[at], scalar, in_star=False))
+        for each, other_name in zip(columns_as_scalars(added, width), ("wstart", "wend"), strict=True):
+            visible.append(Visible(None, each.name, each))
+            visible.append(Visible(None, other_name, each, in_star=False))
         return Scope(relation, visible, scope.arrival)
 
     # WHERE, GROUP BY, HAVING
@@ -696,9 +695,7 @@ class _Binder(Expressions):
         scope.visible += [
             replace(each, in_star=False) for each in added.visible[-4:] if each.name.lower() not in known
         ]
-        start, end = (
-            Column(width + at, each.name, each.type) for at, each in enumerate(added.relation.columns[width:])
-        )
+        start, end = columns_as_scalars(added.relation.columns[width:], width)
         return start, end
 
     def _complete_window(self, grouping: Grouping, scope: Scope) -> None:

@@ -514,7 +514,7 @@ class Expressions(ABC):
             return env.beside(relation)
         first = len(env.relation.columns)
         env.relation = Join(env.relation, relation, "inner", (), ())
-        return tuple(Column(first + at, each.name, each.type) for at, each in enumerate(relation.columns))
+        return columns_as_scalars(relation.columns, first)
 
     def _scalar_subquery(self, node: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]) -> Scalar:
         inner = self._single_column(node, ctes)
@@ -589,7 +589,7 @@ def moved(scalar: Scalar, width: int) -> Scalar:
 
 def retyped(scalar: Any, columns: Columns) -> Scalar:
     """A value with the types that columns have after a join, where they may be NULL."""
-    return replaced(scalar, [Column(at, each.name, each.type) for at, each in enumerate(columns)])
+    return replaced(scalar, columns_as_scalars(columns))
 
 
 def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:

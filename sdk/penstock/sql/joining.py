@@ -16,6 +16,7 @@ from penstock.sql.relations import (
     Relation,
     Valid,
     ValidityJoin,
+    columns_as_scalars,
 )
 from penstock.sql.scalars import Call, Column, Scalar, columns_of, replaced, shifted
 
@@ -183,7 +184,7 @@ def _of_valid(
     width, inner_width = len(left.columns), len(valid.input.columns)
     # The values of a left row and of a row with its validity, instead of the right row's.
     both = (
-        *(Column(at, each.name, each.type) for at, each in enumerate(left.columns)),
+        *columns_as_scalars(left.columns),
         *(moved(each, width) for each in scalars),
     )
     times = {}
@@ -214,8 +215,7 @@ def _of_valid(
         (*inner, *window),
         with_validity=True,
     )
-    joined_columns = [Column(at, each.name, each.type) for at, each in enumerate(join.columns)]
-    shown = tuple(replaced(each, joined_columns) for each in both)
+    shown = tuple(replaced(each, columns_as_scalars(join.columns)) for each in both)
     plain = Join(left, right, kind, (), ()).columns
     return Project(join, shown, plain)
 
@@ -226,7 +226,7 @@ def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
     The projections may give columns and windows only: these are NULL where a join gives no row.
     """
     if isinstance(relation, Valid):
-        return relation, tuple(Column(at, each.name, each.type) for at, each in enumerate(relation.columns))
+        return relation, columns_as_scalars(relation.columns)
     if isinstance(relation, Project) and all(
         isinstance(each, Column) or is_window(each) for each in relation.scalars
     ):

@@ -33,6 +33,7 @@ from penstock.sql.relations import (
     Values,
     Windowed,
     below_projections,
+    columns_as_scalars,
     origin_of,
 )
 from penstock.sql.scalars import (
@@ -124,10 +125,7 @@ class Lowering:
             case Project():
                 return self._project(relation)
             case Filter():
-                rows = self.lower(relation.input)
-                return rows | self._label("Where") >> FilterRows(
-                    Predicate(relation.condition)
-                ).with_output_types(rows.element_type)
+                return self._filtered(self.lower(relation.input), "Where", relation.condition)
             case Windowed():
                 return self._windows(relation)
             case Aggregate():
@@ -172,6 +170,10 @@ class Lowering:
         return rows | self._label("All time") >> WindowInto(GlobalWindows())
 
     # Rows one by one
+
+    def _filtered(self, rows: Any, label: str, condition: Scalar) -> Any:
+        keep = FilterRows(Predicate(condition)).with_output_types(rows.element_type)
+        return rows | self._label(label) >> keep
 
     def _scan(self, relation: Scan) -> Any:
         rows = self._inputs[relation.name]
@@ -254,10 +256,7 @@ class Lowering:
         if self._is_stamped(*origin_of(relation, time)):
             return rows
         if time.type.nullable:
-            has_time = Predicate(functions.call("IS NOT NULL", [time]))
-            rows = rows | self._label("With time") >> FilterRows(has_time).with_output_types(
-                rows.element_type
-            )
+            rows = self._filtered(rows, "With time", functions.call("IS NOT NULL", [time]))
         return rows | self._label("At time") >> Map(AtTime(time)).with_output_types(rows.element_type)
 
     def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
@@ -310,18 +309,12 @@ class Lowering:
             ((relation.left, relation.left_keys), (relation.right, relation.right_keys))
         ):
             rows = self.lower(side)
-            nullable = tuple(key for key in keys if key.type.nullable)
-            if nullable:
+            if (has_key := _not_null(keys)) is not None:
                 # NULL equals nothing, not even NULL.
-                has_null = _HasNull(nullable)
                 if preserved[at]:
-                    without = rows | self._label("Without key") >> FilterRows(has_null).with_output_types(
-                        rows.element_type
-                    )
+                    without = self._filtered(rows, "Without key", functions.call("NOT", [has_key]))
                     alone.append(self._alone(without, relation, at, widths))
-                rows = rows | self._label("With key") >> FilterRows(_HasNone(nullable)).with_output_types(
-                    rows.element_type
-                )
+                rows = self._filtered(rows, "With key", has_key)
             hint = KV[key_hint(keys), hint_of(side.columns)]
             keyed = rows | self._label("Key") >> Map(Pairing(keys, None)).with_output_types(hint)
             sides.append(self._changing(keyed))
@@ -365,7 +358,8 @@ class Lowering:
         joined = sides | self._label("Validity join") >> join
         has_zone = relation.right_time.type.name == "TIMESTAMP"
         width = len(relation.left.columns)
-        pair = _ValidPair(width, len(relation.right.columns), relation.with_validity, has_zone)
+        widths = width, len(relation.right.columns)
+        pair = _ValidPair(*widths, has_zone) if relation.with_validity else _Pair(*widths)
         result = self._in_one_window(joined) | self._label("Joined") >> Map(pair).with_output_types(
             hint_of(relation.columns)
         )
@@ -392,11 +386,8 @@ class Lowering:
         if (direct := self._by_trigger(relation)) is not None:
             return direct
         rows = self.lower(relation.input)
-        keys = tuple(
-            Column(at, each.name, each.type)
-            for at, each in enumerate(relation.columns)
-            if at in relation.keys or not relation.keys
-        )
+        columns = columns_as_scalars(relation.columns)
+        keys = tuple(columns[at] for at in relation.keys) or columns
         emit = relation.emit
         key_of = steps.RowAsKey(keys)
         pairs = rows | self._label("Emission key") >> FlatMap(
@@ -440,9 +431,7 @@ def without_windows(
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)
-    scalars: tuple[Scalar, ...] = tuple(
-        Column(at, each.name, each.type) for at, each in enumerate(inner.columns)
-    )
+    scalars: tuple[Scalar, ...] = columns_as_scalars(inner.columns)
     rows: Relation = inner.input
     for each in reversed(above):
         if isinstance(each, Filter):
@@ -606,19 +595,6 @@ class _Until:
         return bool(row[-1] <= self._time)
 
 
-class _HasNull:
-    def __init__(self, scalars: tuple[Scalar, ...]) -> None:
-        self._projection = Projection(scalars)
-
-    def __call__(self, row: Any) -> bool:
-        return None in self._projection.function(row)
-
-
-class _HasNone(_HasNull):
-    def __call__(self, row: Any) -> bool:
-        return None not in self._projection.function(row)
-
-
 class _Matching:
     """Whether a left row and a right row fit."""
 
@@ -663,18 +639,16 @@ def _bounds(valid: Any, has_zone: bool) -> tuple[Any, Any]:
     return steps.time_of(valid.start.micros, has_zone), steps.time_of(valid.end.micros, has_zone)
 
 
-class _ValidPair:
-    def __init__(self, left_width: int, right_width: int, with_validity: bool, has_zone: bool) -> None:
-        self._lefts = (None,) * left_width
-        self._rights = (None,) * right_width
-        self._with_validity = with_validity
+class _ValidPair(_Pair):
+    """The same where the right row comes with its time."""
+
+    def __init__(self, left_width: int, right_width: int, has_zone: bool) -> None:
+        super().__init__(left_width, right_width)
         self._has_zone = has_zone
 
     def __call__(self, element: Any) -> Any:
         _, (left, right) = element
         left = self._lefts if left is None else left
-        if not self._with_validity:
-            return left + (self._rights if right is None else right)
         if right is None:
             return (*left, *self._rights, None, None)
         return (*left, *right.value, *_bounds(right, self._has_zone))

@@ -19,6 +19,7 @@ from penstock.sql.relations import (
     Valid,
     ValidityJoin,
     Windowed,
+    columns_as_scalars,
 )
 from penstock.sql.scalars import Column, Scalar, UserCall, columns_of, replaced
 from penstock.sql.types import SqlType
@@ -60,16 +61,14 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
             inner, keys = with_keys_of_changes(relation.input)
             width = len(relation.scalars)
             hidden = tuple(Named(f"key{at}", key.type) for at, key in enumerate(keys))
-            columns = tuple(Column(width + at, each.name, each.type) for at, each in enumerate(hidden))
+            columns = columns_as_scalars(hidden, width)
             return Project(inner, (*relation.scalars, *keys), (*relation.columns, *hidden)), columns
         case Filter() | Emitted():
             inner, keys = with_keys_of_changes(relation.input)
             return replace(relation, input=inner), keys
         case Aggregate():
-            places = [at for at in range(len(relation.keys)) if origin_of(relation, at) == "key"]
-            return relation, tuple(
-                Column(at, relation.columns[at].name, relation.columns[at].type) for at in places
-            )
+            columns = columns_as_scalars(relation.columns[: len(relation.keys)])
+            return relation, tuple(each for each in columns if origin_of(relation, each.index) == "key")
         case Join() | ValidityJoin():
             return relation, _keys_of_join(relation)
         case Valid():
@@ -79,7 +78,7 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
 
 def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
     """What is equal on both sides, of a row of which one side may be missing."""
-    columns = tuple(Column(at, each.name, each.type) for at, each in enumerate(relation.columns))
+    columns = columns_as_scalars(relation.columns)
     if relation.kind in ("semi", "left_anti"):
         return relation.left_keys
     width = len(relation.left.columns)

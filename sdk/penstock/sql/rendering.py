@@ -27,7 +27,7 @@ from penstock.sql.relations import (
     Windowed,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Scalar
+from penstock.sql.scalars import Pairing, Scalar
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.row_joins import ROW_CODER
@@ -58,7 +58,7 @@ def shown(
     """
     places = tuple(place for _, place in query.shown)
     if rendering == "TVR":
-        pairs = rows | "One key" >> Map(_OnKey(steps.NOBODY)).with_output_types(KV[int, AnyHint])
+        pairs = rows | "One key" >> Map(Pairing((), None)).with_output_types(KV[int, AnyHint])
         snapshots = ParDo(SnapshotFn(_Made(places, make))).with_output_types(Snapshot)
         return pairs | "Snapshots" >> snapshots
     if rendering == "STREAM":
@@ -103,14 +103,6 @@ def _stream(
     pairs = rows | "Shown key" >> ParDo(keyed).with_output_types(KV[key_hint(changed), AnyHint])
     show = ShownWithTime(places, timed, make, _counts_merged(query))
     return pairs | "Show" >> ParDo(show).with_output_types(hint)
-
-
-class _OnKey:
-    def __init__(self, key: Any) -> None:
-        self._key = key
-
-    def __call__(self, row: Any) -> Any:
-        return self._key, row
 
 
 class _Made:

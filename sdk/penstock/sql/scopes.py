@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from penstock.sql.relations import AggregateCall, Relation
+from penstock.sql.relations import AggregateCall, Relation, columns_as_scalars
 from penstock.sql.scalars import Column, Scalar, columns_of, shifted
 
 _BESIDE = 1 << 20
@@ -89,7 +89,6 @@ class Grouping:
     inner: Scope
     keys: list[Scalar]
     calls: list[AggregateCall] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
     ones: list[Relation] = field(default_factory=list)
 
     def key(self, scalar: Scalar) -> Column | None:
@@ -109,7 +108,7 @@ class Grouping:
         """The columns of a relation with one row, until `placed` gives them their places behind all aggregates."""
         first = _BESIDE + sum(len(each.columns) for each in self.ones)
         self.ones.append(relation)
-        return tuple(Column(first + at, each.name, each.type) for at, each in enumerate(relation.columns))
+        return columns_as_scalars(relation.columns, first)
 
     def placed(self, scalar: Scalar) -> Scalar:
         """A value of the grouped result, once all aggregates are known."""
