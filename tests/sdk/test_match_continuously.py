@@ -5,8 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+import penstock as beam
+from penstock.io.avroio import ReadAllFromAvroContinuously
 from penstock.io.filesystem import BeamIOError, FileMetadata
 from penstock.io.match_files import MatchContinuously, _Look, _PastTheCursor
+from penstock.io.textio import ReadAllFromTextContinuously
 
 
 class Held:
@@ -74,3 +77,16 @@ def test_a_cursor_needs_deduplication_and_gives_changed_files_again(caplog):
     with caplog.at_level(logging.WARNING):
         assert MatchContinuously("*", timestamp_cursor=True).match_upd
     assert "that have changed" in caplog.text
+
+
+@pytest.mark.parametrize("read", [ReadAllFromTextContinuously, ReadAllFromAvroContinuously])
+def test_a_read_of_files_that_appear_takes_all_arguments_of_the_match(read):
+    polls = {"interval": 5, "empty_match_treatment": "DISALLOW", "match_updated_files": True}
+    lines = beam.Pipeline() | read("/logs/*", **polls, timestamp_cursor=True, with_filename=True)
+    assert not lines.is_bounded
+
+
+@pytest.mark.parametrize("read", [ReadAllFromTextContinuously, ReadAllFromAvroContinuously])
+def test_a_read_of_files_that_appear_refuses_an_argument_that_nothing_has(read):
+    with pytest.raises(TypeError, match="'timestamp_curser'"):
+        read("/logs/*", timestamp_curser=True)

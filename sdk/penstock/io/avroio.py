@@ -11,7 +11,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.fileio import MatchContinuously
+from penstock.io.match_files import MatchContinuously, divided_arguments
 from penstock.io.partition_folders import (
     check_columns_of_sink,
     described,
@@ -153,25 +153,13 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
         kwargs: The arguments of `ReadAllFromAvro` and of `penstock.io.fileio.MatchContinuously`.
     """
 
-    _FOR_MATCH = frozenset(
-        [
-            "interval",
-            "has_deduplication",
-            "start_timestamp",
-            "stop_timestamp",
-            "match_updated_files",
-            "apply_windowing",
-        ]
-    )
-
     def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: Any) -> None:
-        reading = {name: value for name, value in kwargs.items() if name not in self._FOR_MATCH}
+        matching, reading = divided_arguments(kwargs)
         super().__init__(label=label, **reading)
-        self._file_pattern = file_pattern
-        self._for_match = {name: value for name, value in kwargs.items() if name in self._FOR_MATCH}
+        self._match = MatchContinuously(file_pattern, **matching)
 
     def expand(self, pbegin: Any) -> Any:
-        return pbegin | MatchContinuously(self._file_pattern, **self._for_match) | self._read
+        return pbegin | self._match | self._read
 
 
 class WriteToAvro(SinkTransform[str]):

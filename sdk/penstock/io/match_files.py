@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -221,6 +222,17 @@ class MatchContinuously(PTransform[Any, Any]):
             files | WindowInto(FixedWindows(self._interval)) if self._apply_windowing else files
         )
         return result
+
+
+def divided_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments of `MatchContinuously` among those of a transform that also reads the files, and the others.
+
+    >>> divided_arguments({"interval": 60, "with_filename": True})
+    ({'interval': 60}, {'with_filename': True})
+    """
+    known = inspect.signature(MatchContinuously.__init__).parameters
+    matching = {name: value for name, value in arguments.items() if name in known}
+    return matching, {name: value for name, value in arguments.items() if name not in known}
 
 
 class _Look(_Match):

@@ -13,9 +13,9 @@ from penstock.io import text_sink, text_source
 from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
 from penstock.io.file_readers import FindFiles
-from penstock.io.fileio import MatchContinuously
 from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
+from penstock.io.match_files import MatchContinuously, divided_arguments
 from penstock.io.paths import with_folder
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.text_sink import Shards, TextSink
@@ -171,26 +171,16 @@ class ReadAllFromTextContinuously(ReadAllFromText):
         kwargs: The arguments of `ReadAllFromText` and of `penstock.io.fileio.MatchContinuously`.
     """
 
-    _FOR_MATCH = frozenset(
-        [
-            "interval",
-            "has_deduplication",
-            "start_timestamp",
-            "stop_timestamp",
-            "match_updated_files",
-            "apply_windowing",
-        ]
-    )
-
     def __init__(self, file_pattern: str, **kwargs: Any) -> None:
-        super().__init__(**{name: value for name, value in kwargs.items() if name not in self._FOR_MATCH})
-        self._file_pattern = file_pattern
-        self._for_match = {name: value for name, value in kwargs.items() if name in self._FOR_MATCH}
+        matching, reading = divided_arguments(kwargs)
+        super().__init__(**reading)
+        self._match = MatchContinuously(file_pattern, **matching)
 
     def expand(self, pbegin: Any) -> Any:
-        files = pbegin | MatchContinuously(self._file_pattern, **self._for_match)
-        return files | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(
-            self.source.element_type()
+        return (
+            pbegin
+            | self._match
+            | "Read" >> ParDo(_ReadTextFiles(self.source)).with_output_types(self.source.element_type())
         )
 
 
