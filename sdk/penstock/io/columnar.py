@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
@@ -17,9 +17,6 @@ from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import field_names
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
-
-if TYPE_CHECKING:
-    from penstock.io.write_files import FileResult
 
 
 @dataclass(frozen=True)
@@ -125,10 +122,6 @@ class ReadColumns(SourceTransform[Row]):
 
     source: CsvSource | JsonSource
 
-    def __init__(self, source: CsvSource | JsonSource, label: str) -> None:
-        super().__init__(source, label)
-        check_path(source.file_pattern, "path")
-
     def element_type_in(self, pipeline: Any) -> Any:
         """The declared type, or the type found in the files, to which the data must then keep."""
         element_type = super().element_type_in(pipeline)
@@ -140,7 +133,7 @@ class ReadColumns(SourceTransform[Row]):
         return Row
 
 
-class WriteColumns(SinkTransform["FileResult"]):
+class WriteColumns(SinkTransform[FileResult]):
     """Writes rows to a sink; made by `WriteToCsv` and `WriteToJson`."""
 
     sink: ColumnSink

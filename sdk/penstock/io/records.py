@@ -12,9 +12,6 @@ from collections.abc import Iterable, Iterator
 from penstock.base.whole_numbers import check_whole_number
 from penstock.error import refusal
 
-BYTE_ORDER_MARK = BOM_UTF8
-"""What some programs write at the beginning of a text in UTF-8."""
-
 
 def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: int) -> None:
     r"""Raises a ValueError for arguments that Beam's text source refuses.
