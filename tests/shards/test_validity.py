@@ -206,8 +206,13 @@ MUTANTS = {
     ),
     "nothing is taken back": ("difference", lambda real: lambda before, after: ([], real(before, after)[1])),
     "copies are one row": (
-        "_without",
-        lambda real: lambda rows, others: [row for row in rows if row not in others],
+        "difference",
+        lambda real: (
+            lambda before, after: (
+                [row for row in before if row not in after],
+                [row for row in after if row not in before],
+            )
+        ),
     ),
 }
 

@@ -23,7 +23,7 @@ from penstock.sql.aggregating import ordered, too_many_rows
 from penstock.sql.casting import whole_micros
 from penstock.sql.relations import Order
 from penstock.sql.scalars import Projection, Scalar
-from penstock.transforms.row_joins import ROW_CODER
+from penstock.transforms.row_joins import ROW_CODER, difference
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
 from penstock.windows.timeutil import TimeDomain
@@ -226,24 +226,10 @@ def _with_kind(windowed: Any, rows: list[Any], kind: ValueKind) -> list[Windowed
 
 
 def _differences(before: list[Any], after: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The rows that only the first list has, and those that only the second has."""
+    """The `difference` of two lists, which have mostly one row each."""
     if len(before) <= 1 and len(after) <= 1:
         return ([], []) if before == after and repr(before) == repr(after) else (before, after)
-    counts = Counter(map(ROW_CODER.encode, after))
-    undone = []
-    for row in before:
-        encoded = ROW_CODER.encode(row)
-        if counts[encoded]:
-            counts[encoded] -= 1
-        else:
-            undone.append(row)
-    new = []
-    for row in reversed(after):
-        encoded = ROW_CODER.encode(row)
-        if counts[encoded]:
-            counts[encoded] -= 1
-            new.append(row)
-    return undone, new[::-1]
+    return difference(before, after)
 
 
 class GroupRows(RowsFunction):

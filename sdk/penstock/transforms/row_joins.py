@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, ClassVar, Final, NamedTuple
@@ -152,21 +153,35 @@ def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     return numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
 
-class Row(NamedTuple):
-    """A row of one side, or of the result."""
-
-    value: Any
-    micros: int
-
-
 Timed = tuple[Any, int]
-"""A row and its event time: a `Row` in the form in which it is stored."""
+"""A row and its event time, of one side or of the result."""
+
+
+def difference(before: list[Any], after: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The rows that only the first list has, and those that only the second has.
+
+    >>> difference(["a", "b", "b"], ["b", "c"])
+    (['a', 'b'], ['c'])
+    """
+    return _without(before, after), _without(after, before)
+
+
+def _without(rows: list[Any], others: list[Any]) -> list[Any]:
+    counts = Counter(map(ROW_CODER.encode, others))
+    left = []
+    for row in rows:
+        encoded = ROW_CODER.encode(row)
+        if counts[encoded]:
+            counts[encoded] -= 1
+        else:
+            left.append(row)
+    return left
 
 
 def changes(key: Any, undone: Sequence[Timed], new: Sequence[Timed], window: Any) -> Iterator[WindowedValue]:
     """One change of a result: first all retractions, then all new rows.
 
-    >>> [(one.pane_info.kind.name, one.value) for one in changes("k", [Row(1, 0)], [Row(2, 0)], None)]
+    >>> [(one.pane_info.kind.name, one.value) for one in changes("k", [(1, 0)], [(2, 0)], None)]
     [('UPDATE_BEFORE', ('k', 1)), ('UPDATE_AFTER', ('k', 2))]
     """
     before = ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import ROW_CODER, JoinOfKind, Row, changes, check_windows, sided
+from penstock.transforms.row_joins import ROW_CODER, JoinOfKind, changes, check_windows, difference, sided
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types
@@ -50,31 +49,6 @@ def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[
     return [
         Valid(value, start, until) for (start, value), until in zip(rows, ends, strict=False) if start < until
     ]
-
-
-def difference(before: list[Row], after: list[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows that only the first list has, and those that only the second has.
-
-    >>> difference([Row("a", 0), Row("b", 0)], [Row("b", 0), Row("c", 0)])
-    ([Row(value='a', micros=0)], [Row(value='c', micros=0)])
-    """
-    return _without(before, after), _without(after, before)
-
-
-def _without(rows: list[Row], others: list[Row]) -> list[Row]:
-    counts = Counter(map(_encoded, others))
-    left = []
-    for row in rows:
-        encoded = _encoded(row)
-        if counts[encoded] > 0:
-            counts[encoded] -= 1
-        else:
-            left.append(row)
-    return left
-
-
-def _encoded(row: Row) -> bytes:
-    return ROW_CODER.encode(tuple(row))
 
 
 class ValidFrom(PTransform[Any, Any]):
@@ -190,9 +164,9 @@ class ValidFromFn(DoFn):
         key, value = element
         first, limit = _around(values, at)
 
-        def near() -> list[Row]:
+        def near() -> list[tuple[Valid, int]]:
             found = validities(values.read_range(first, limit), limit)
-            return [Row(one, one.start.micros) for one in found]
+            return [(one, one.start.micros) for one in found]
 
         before = near()
         _keep(values, at, value, pane.kind.is_retraction)
@@ -228,7 +202,7 @@ class ValidityFn(DoFn):
             # No other row is touched.
             stretch = at, at + _INSTANT
 
-        def near() -> list[Row]:
+        def near() -> list[tuple[Any, int]]:
             valid = validities(values.read_range(first, limit), limit)
             return matched(self._kind, self._with_validity, list(rows.read_range(*stretch)), valid)
 
@@ -244,25 +218,25 @@ def _check_none(kind: str, side: int, row: Any) -> None:
         raise refusal(ValueError, what, hint="make a tuple of it, or use 'inner'")
 
 
-def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[Row]:
-    """The result of a join of rows and values, both in the order of their times.
+def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[tuple[Any, int]]:
+    """The pairs of a join of rows and values, both in the order of their times, with their event times.
 
     >>> a = Valid("a", Timestamp(2), Timestamp(9))
-    >>> [row.value for row in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
+    >>> [pair for pair, _ in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
     [('x', None), ('y', 'a')]
     """
-    found = []
+    found: list[tuple[Any, int]] = []
     early = [row for row in rows if not valid or row[0] < valid[0].start]
     if kind != "inner":
-        found += [Row((row, None), at.micros) for at, row in early]
+        found += [((row, None), at.micros) for at, row in early]
     waiting = iter(rows[len(early) :])
     following = next(waiting, None)
     for one in valid:
         shown = one if with_validity else one.value
         if kind == "full" and (following is None or following[0] >= one.end):
-            found.append(Row((None, shown), one.start.micros))
+            found.append(((None, shown), one.start.micros))
         while following is not None and following[0] < one.end:
-            found.append(Row((following[1], shown), following[0].micros))
+            found.append(((following[1], shown), following[0].micros))
             following = next(waiting, None)
     return found
 
@@ -305,6 +279,6 @@ class ValidAtWatermarkFn(DoFn):
         until = at + _INSTANT
         first, limit = _around(values, until)
         valid = validities(values.read_range(first, limit), limit)
-        for row in matched(self._kind, self._with_validity, list(rows.read_range(at, until)), valid):
-            yield key, row.value
+        for pair, _ in matched(self._kind, self._with_validity, list(rows.read_range(at, until)), valid):
+            yield key, pair
         rows.clear_range(at, until)
