@@ -18,7 +18,6 @@ from typing import Any, Protocol
 from penstock.error import refusal
 from penstock.functions.asynchronous import outputs_of
 from penstock.functions.results import check_result
-from penstock.functions.signature import bind
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch
@@ -57,11 +56,6 @@ class AsyncStep(DoFnStep):
         self._calls = Calls(self.dofn._max_concurrency)
         self.outbox: HasMoment = _Always()
         self._waiting: list[tuple[Row, Any, Any]] = []
-
-    def push(self, batch: Batch) -> Records:
-        if self._loop is None:
-            self._loop = self._choose_loop()
-        yield from self._loop.push(batch)
 
     def finish_bundle(self) -> Records:
         yield from self.make_calls()
@@ -110,9 +104,7 @@ class AsyncStep(DoFnStep):
         return result
 
     def _choose_loop(self) -> Consumer:
-        primitive: Any = self.spec.primitive
-        call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
-        arguments = self._arguments(call.args, call.kwargs)
+        arguments = self._bound(self.dofn.process_signature())
         return _Gathering(arguments.row_call(self.dofn.process), arguments.needs_window, self)
 
 

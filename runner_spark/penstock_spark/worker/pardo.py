@@ -145,6 +145,12 @@ class DoFnStep(Node):
             return self._finalizers[-1]
         return placeholder
 
+    def _bound(self, signature: MethodSignature) -> Arguments:
+        """With which arguments a method is called, given those of the transform."""
+        primitive: Any = self.spec.primitive
+        call = bind(signature, primitive.args, dict(primitive.kwargs))
+        return self._arguments(call.args, call.kwargs)
+
     def _arguments(self, args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Arguments:
         return Arguments(
             tuple(map(self._resolved, args)),
@@ -170,9 +176,7 @@ class DoFnStep(Node):
     def _loop_of(
         self, signature: MethodSignature, method: Callable[..., Any], gives: Converter | None
     ) -> Consumer:
-        primitive: Any = self.spec.primitive
-        call = bind(signature, primitive.args, dict(primitive.kwargs))
-        arguments = self._arguments(call.args, call.kwargs)
+        arguments = self._bound(signature)
         if gives is not None:
             outputs = BatchOutputs(self.outputs, gives, self.metrics, self.spec.where)
             call_of_row = arguments.row_call(method)

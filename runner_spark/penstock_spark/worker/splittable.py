@@ -11,7 +11,6 @@ from penstock.base import clock
 from penstock.error import refusal
 from penstock.functions.params import kind_of
 from penstock.functions.results import check_result
-from penstock.functions.signature import bind
 from penstock.functions.splitting import Part, splits_of
 from penstock.machines.records import Element, Given
 from penstock.metrics.execution import MetricsContainer, set_current
@@ -40,9 +39,7 @@ class SplittableStep(DoFnStep):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        primitive: Any = self.spec.primitive
-        call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
-        self._process = self._arguments(call.args, call.kwargs).row_call(self.dofn.process)
+        self._process = self._bound(self.dofn.process_signature()).row_call(self.dofn.process)
 
     def _called(self, row: Any) -> Iterable[Any] | None:
         assert self._process is not None, "the bundle has begun"

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.functions.results import check_result
-from penstock.functions.signature import MethodSignature, bind
+from penstock.functions.signature import MethodSignature
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.records import Element, Given
 from penstock.machines.stateful import Ring
@@ -39,9 +39,8 @@ class StatefulStep(DoFnStep):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        primitive: Any = self.spec.primitive
-        call = bind(self.dofn.process_signature(), primitive.args, dict(primitive.kwargs))
-        self._process = self._guard(self._arguments(call.args, call.kwargs).row_call, self.dofn.process)
+        arguments = self._bound(self.dofn.process_signature())
+        self._process = self._guard(arguments.row_call, self.dofn.process)
         self._timers = {timer.name: self._method(method) for timer, method in self.signature.timers}
         if self.signature.window_expiration is not None:
             self._expiration = self._method(self.signature.window_expiration)
