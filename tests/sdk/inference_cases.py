@@ -11,6 +11,7 @@ from inference_classes import Colour, Doubler, Item, Odd, Parser, Person
 
 from penstock.pvalue import Row, TaggedOutput
 from penstock.typehints import with_output_types
+from penstock.typehints.containers import InferredListConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.typehints import (
     KV,
@@ -254,7 +255,7 @@ CASES = [
     (lambda x: x + (1,), [KV[str, int]], [("a", 1)], Tuple[str, int, int]),
     (lambda x: x + 1, [Any], ["a"], Any),
     (lambda x: f"{x!r:>3}{x}", [Any], [1], str),
-    (lambda s: s.strip().split(","), [str], ["a,b"], List[str]),
+    (lambda s: s.strip().split(","), [str], ["a,b"], InferredListConstraint(str)),
     (lambda s: s.lower().encode(), [str], ["a"], bytes),
     (lambda s: ",".join(s), [Any], [["a"]], str),
     (lambda s: [word.lower() for word in s.split()], [str], ["a b"], List[str]),
@@ -262,7 +263,7 @@ CASES = [
     (lambda xs: sum(xs), [List[str]], [[]], Any),
     (lambda xs: max(xs, key=lambda x: -x), [List[int]], [[1]], int),
     (lambda xs: max(xs, default=None), [List[int]], [[]], Any),
-    (lambda xs: sorted(xs, reverse=True), [Iterable[int]], [[1]], List[int]),
+    (lambda xs: sorted(xs, reverse=True), [Iterable[int]], [[1]], InferredListConstraint(int)),
     (lambda x: round(x, 2), [float], [1.0], float),
     (lambda x: round(x), [float], [1.0], int),
     (lambda xs: tuple(set(xs)), [List[int]], [[1]], Tuple[int, ...]),
@@ -345,7 +346,7 @@ CASES = [
     (operator.itemgetter(1), [KV[str, int]], [("a", 1)], int),
     (operator.itemgetter(1, 0), [KV[str, int]], [("a", 1)], KV[int, str]),
     (operator.attrgetter("name"), [Person], [Person("a", 1)], str),
-    (operator.methodcaller("split", ","), [str], ["a"], List[str]),
+    (operator.methodcaller("split", ","), [str], ["a"], InferredListConstraint(str)),
     (str.upper, [str], ["a"], str),
     ("a,b".join, [List[str]], [["a"]], Any),
     (len, [Any], ["a"], int),

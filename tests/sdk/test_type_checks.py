@@ -293,9 +293,17 @@ def test_a_list_that_a_program_makes_or_declares_is_no_pair_as_in_beam():
 
 def test_what_a_method_gives_is_known_to_be_a_list_of_texts():
     fields = beam.Pipeline() | beam.Create(["a,1"]) | beam.Map(lambda line: line.split(","))
-    assert fields.element_type == beam.typehints.List[str]
-    assert beam.typehints.List[str] == fields.element_type
+    assert repr(fields.element_type) == repr(beam.typehints.List[str])
+    assert typehints.is_consistent_with(beam.typehints.List[str], fields.element_type)
+    assert typehints.is_consistent_with(fields.element_type, beam.typehints.List[str])
     assert (fields | beam.GroupByKey()).element_type == beam.typehints.KV[str, beam.typehints.Iterable[str]]
     assert (fields | beam.FlatMap(lambda each: each)).element_type is str
     with pytest.raises(TypeCheckError):
         fields | beam.Map(lambda pair: pair).with_input_types(beam.typehints.Tuple[int, int])
+
+
+def test_inside_of_another_type_an_inferred_list_stays_apart_from_a_declared_one():
+    numbered = beam.Pipeline() | beam.Create(["a,1"]) | beam.Map(lambda line: (line.split(","), 1))
+    pairs = beam.typehints.Tuple[beam.typehints.KV[str, str], int]
+    assert not typehints.is_consistent_with(beam.typehints.Tuple[beam.typehints.List[str], int], pairs)
+    assert typehints.is_consistent_with(numbered.element_type, pairs)

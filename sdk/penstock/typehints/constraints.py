@@ -403,8 +403,7 @@ def _decide(sub: Hint, base: Hint) -> bool:
     return sub in NUMERIC_TOWER.get(base, ()) or regex_consistency(sub, base)
 
 
-# A list that may be a pair equals other lists, but fits where these do not.
-_remembered = functools.lru_cache(maxsize=8192, typed=True)(_decide)
+_remembered = functools.lru_cache(maxsize=8192)(_decide)
 
 
 def regex_consistency(sub: Hint, base: Hint) -> bool:

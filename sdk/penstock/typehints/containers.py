@@ -76,28 +76,21 @@ class ListConstraint(SequenceTypeConstraint):
     _sequence_type = list
 
 
-class PartsConstraint(ListConstraint):
-    """A list of which Beam's inference knows nothing, such as what ``str.split`` gives (penstock's own).
+class InferredListConstraint(ListConstraint):
+    """A list that is known by inference only, such as what ``str.split`` gives (penstock's own).
 
-    In Beam its type is ``Any``, so that programs use such lists as pairs; here too, it may be one. Otherwise it is
+    Beam infers ``Any`` there, so that programs use such lists as pairs. Here, too, it may be a pair; otherwise it is
     ``List[X]``.
 
-    >>> is_consistent_with(PartsConstraint(str), TupleConstraint((str, str)))
-    True
-    >>> is_consistent_with(ListConstraint(str), TupleConstraint((str, str)))
-    False
-    >>> PartsConstraint(str) == ListConstraint(str)
-    True
+    >>> pair = TupleConstraint((str, str))
+    >>> is_consistent_with(InferredListConstraint(str), pair), is_consistent_with(ListConstraint(str), pair)
+    (True, False)
     """
 
     _is_known_to_beam = False
 
-    def __eq__(self, other: object) -> bool:
-        alike = type(other) in (ListConstraint, PartsConstraint)
-        return alike and self.parameters == typing.cast("ListConstraint", other).parameters
-
-    def __hash__(self) -> int:
-        return hash((ListConstraint, self.parameters))
+    def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
+        return (ListConstraint,)
 
 
 class SetTypeConstraint(SequenceTypeConstraint):
@@ -145,7 +138,7 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return self.parameters
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
-        if isinstance(sub, PartsConstraint):
+        if isinstance(sub, InferredListConstraint):
             return all(is_consistent_with(sub.inner_type, own) for own in self.tuple_types)
         return (
             isinstance(sub, TupleConstraint)

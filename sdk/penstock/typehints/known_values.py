@@ -11,8 +11,8 @@ from penstock.typehints.constraints import Any, Hint, ParameterizedConstraint, n
 from penstock.typehints.containers import (
     DictConstraint,
     FrozenSetTypeConstraint,
+    InferredListConstraint,
     ListConstraint,
-    PartsConstraint,
     SetTypeConstraint,
     TupleConstraint,
     TupleSequenceConstraint,
@@ -149,7 +149,7 @@ Value = typing.Any
 
 BUILT_IN: dict[type, type] = {
     ListConstraint: list,
-    PartsConstraint: list,
+    InferredListConstraint: list,
     TupleConstraint: tuple,
     TupleSequenceConstraint: tuple,
     DictConstraint: dict,

@@ -237,7 +237,7 @@ _NATIVE: dict[type, typing.Any] = {
     containers.DictConstraint: dict,
     containers.MappingTypeConstraint: abc.Mapping,
     containers.ListConstraint: list,
-    containers.PartsConstraint: list,
+    containers.InferredListConstraint: list,
     containers.SetTypeConstraint: set,
     containers.FrozenSetTypeConstraint: frozenset,
     containers.TupleConstraint: tuple,

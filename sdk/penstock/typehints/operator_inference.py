@@ -15,9 +15,9 @@ from penstock.typehints.containers import (
     ABCSequenceTypeConstraint,
     DictConstraint,
     FrozenSetTypeConstraint,
+    InferredListConstraint,
     ListConstraint,
     MappingTypeConstraint,
-    PartsConstraint,
     SequenceTypeConstraint,
     SetTypeConstraint,
     TupleConstraint,
@@ -78,8 +78,8 @@ def _concatenation(first: Hint, second: Hint) -> Hint:
     if first in (str, bytes):
         return first if first is second else Any
     if isinstance(first, ListConstraint) and isinstance(second, ListConstraint):
-        parts = isinstance(first, PartsConstraint) or isinstance(second, PartsConstraint)
-        kind = PartsConstraint if parts else ListConstraint
+        parts = isinstance(first, InferredListConstraint) or isinstance(second, InferredListConstraint)
+        kind = InferredListConstraint if parts else ListConstraint
         return kind(union_of((first.inner_type, second.inner_type)))
     if isinstance(first, TupleConstraint) and isinstance(second, TupleConstraint):
         return TupleConstraint(first.tuple_types + second.tuple_types)

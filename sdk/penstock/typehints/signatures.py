@@ -14,7 +14,7 @@ from penstock.error import BeamError, three_parts
 from penstock.typehints.constraints import Any, Hint, normalize
 from penstock.typehints.containers import (
     DictConstraint,
-    PartsConstraint,
+    InferredListConstraint,
     TupleConstraint,
     TupleSequenceConstraint,
 )
@@ -34,7 +34,7 @@ METHOD_RETURNS: dict[tuple[type, str], Hint] = {
     **{(cls, name): int for cls in (str, bytes) for name in ("count", "find", "index", "rfind", "rindex")},
     **{(cls, name): int for cls in (list, tuple) for name in ("count", "index")},
     **{
-        (cls, name): PartsConstraint(cls)
+        (cls, name): InferredListConstraint(cls)
         for cls in (str, bytes)
         for name in ("split", "rsplit", "splitlines")
     },

@@ -22,9 +22,9 @@ from penstock.typehints.constraints import Any, Hint, normalize
 from penstock.typehints.containers import (
     DictConstraint,
     FrozenSetTypeConstraint,
+    InferredListConstraint,
     IterableTypeConstraint,
     ListConstraint,
-    PartsConstraint,
     SetTypeConstraint,
     TupleConstraint,
     TupleSequenceConstraint,
@@ -353,7 +353,7 @@ _RULES: dict[typing.Any, Callable[[Arguments], Hint]] = {
     max: _extreme,
     min: _extreme,
     round: _rounded,
-    sorted: _of_elements(PartsConstraint),
+    sorted: _of_elements(InferredListConstraint),
     sum: _total,
 }
 

@@ -38,11 +38,11 @@ from penstock.typehints.containers import (
     CollectionTypeConstraint,
     DictConstraint,
     FrozenSetTypeConstraint,
+    InferredListConstraint,
     IterableTypeConstraint,
     IteratorTypeConstraint,
     ListConstraint,
     MappingTypeConstraint,
-    PartsConstraint,
     SequenceTypeConstraint,
     SetTypeConstraint,
     TupleConstraint,
@@ -369,10 +369,10 @@ def coerce_to_kv_type(
         return TupleConstraint((Any, Any))
     if isinstance(element_type, TupleConstraint) and len(element_type.tuple_types) == 2:
         return element_type
-    if isinstance(element_type, PartsConstraint):
+    if isinstance(element_type, InferredListConstraint):
         return TupleConstraint((element_type.inner_type, element_type.inner_type))
     if isinstance(element_type, UnionConstraint) and any(
-        isinstance(item, PartsConstraint) for item in element_type.union_types
+        isinstance(item, InferredListConstraint) for item in element_type.union_types
     ):
         return TupleConstraint((Any, Any))
     consumer = repr(label)
