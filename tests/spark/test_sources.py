@@ -22,7 +22,9 @@ from scanned import WHERE, elements
 import penstock as beam
 from penstock.base.row import Row
 from penstock.coders import coders
+from penstock.error import UnsupportedByRunner
 from penstock.io import (
+    ReadAllFromParquet,
     ReadFromParquet,
     ReadFromParquetBatched,
     ReadFromSpark,
@@ -30,6 +32,7 @@ from penstock.io import (
     ReadFromTextWithFilename,
 )
 from penstock.io.sparkio import DataFrameSource
+from penstock.testing.util import assert_that, equal_to
 from penstock_spark.formats.registry import open_source
 
 
@@ -309,6 +312,69 @@ def test_parquet_columns_that_only_some_files_have_are_none_in_the_others(tmp_pa
     pq.write_table(pa.table({"a": [2], "b": [3]}), tmp_path / "2.parquet")
     records = read(ReadFromParquet(f"{tmp_path}/*"))
     assert sorted(records, key=lambda record: record["a"]) == [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+
+
+@pytest.mark.every_spark
+@pytest.mark.parametrize(
+    ("one", "other", "numbers"),
+    [
+        (pa.int32(), pa.int64(), (1, 2**40)),
+        (pa.int64(), pa.int8(), (2**40, -1)),
+        (pa.uint32(), pa.int32(), (2**32 - 1, -1)),
+        (pa.int32(), pa.float64(), (2**31 - 1, 1e300)),
+        (pa.float32(), pa.float64(), (0.5, 1e300)),
+        (
+            pa.decimal128(5, 2),
+            pa.decimal128(12, 3),
+            (decimal.Decimal("1.25"), decimal.Decimal("123456789.125")),
+        ),
+        (pa.null(), pa.string(), (None, "x")),
+        (pa.list_(pa.int32()), pa.list_(pa.int64()), ([1], [2**40])),
+        (pa.struct({"x": pa.int32()}), pa.struct({"x": pa.int64()}), ({"x": 1}, {"x": 2**40})),
+    ],
+    ids=str,
+)
+def test_a_parquet_column_has_the_type_that_holds_the_values_of_all_files(
+    tmp_path: Path, read: Any, one: Any, other: Any, numbers: Any
+) -> None:
+    for name, kind, number in zip("ab", (one, other), numbers, strict=True):
+        pq.write_table(pa.table({"n": pa.array([number], kind), "f": [name]}), tmp_path / f"{name}.parquet")
+    records = read(ReadFromParquet(f"{tmp_path}/*"))
+    values = [record["n"] for record in sorted(records, key=lambda record: record["f"])]
+    assert values == list(numbers)
+    assert len({type(value) for value in values if value is not None}) == 1
+    assert sorted(read(ReadFromParquet(f"{tmp_path}/*", columns=["f"])), key=str) == [{"f": "a"}, {"f": "b"}]
+
+
+def test_parquet_columns_whose_types_have_none_in_common_are_refused(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    pq.write_table(pa.table({"n": [2**60], "f": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": [0.5], "f": ["b"]}), tmp_path / "b.parquet")
+    source = ReadFromParquet(f"{tmp_path}/*").source
+    what = f"the column n has different types in the files: int64 in {tmp_path}/a.parquet, double in {tmp_path}/b"
+    with pytest.raises(UnsupportedByRunner, match=what) as caught:
+        open_source(source, spark, WHERE)
+    assert f"\n  {WHERE}\n  hint: leave it out with columns=[...]" in str(caught.value)
+    some = elements(open_source(ReadFromParquet(f"{tmp_path}/*", columns=["f"]).source, spark, WHERE))
+    assert sorted(some, key=str) == [{"f": "a"}, {"f": "b"}]
+    files = [f"{tmp_path}/a.parquet", f"{tmp_path}/b.parquet"]
+    with beam.Pipeline() as pipeline:
+        found = pipeline | beam.Create(files) | ReadAllFromParquet()
+        assert_that(found, equal_to([{"n": 2**60, "f": "a"}, {"n": 0.5, "f": "b"}]))
+
+
+def test_parquet_nanoseconds_are_read_as_the_microseconds_that_python_has(tmp_path: Path, read: Any) -> None:
+    instant = datetime.datetime(2026, 1, 2, 3, 4, 5, 123456)
+    nanos = pa.array([1_767_323_045_123_456_789], pa.timestamp("ns"))
+    inside = pa.StructArray.from_arrays([nanos.cast(pa.timestamp("ns", "UTC"))], ["at"])
+    pq.write_table(pa.table({"at": nanos, "s": inside}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"at": pa.array([instant], pa.timestamp("ms"), safe=False)}), tmp_path / "b.parquet"
+    )
+    first, second = sorted(read(ReadFromParquet(f"{tmp_path}/*")), key=lambda record: record["s"] is None)
+    assert first == {"at": instant, "s": {"at": instant.replace(tzinfo=datetime.UTC)}}
+    assert second == {"at": instant.replace(microsecond=123_000), "s": None}
 
 
 def test_a_dataframe_gives_rows_with_instants_in_utc(spark: SparkSession) -> None:

@@ -14,14 +14,18 @@ import cloudpickle
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from readable import assert_readable
 
 from penstock.base.row import Row
 from penstock.coders import coders
+from penstock.error import UnsupportedByRunner
 from penstock.io import (
     ReadFromCsv,
     ReadFromJson,
+    ReadFromOrc,
     ReadFromParquet,
     ReadFromSpark,
     ReadFromText,
@@ -32,8 +36,11 @@ from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.reporting import report_with, reporting_now
+from penstock_spark.reports.spark_errors import translated
 from penstock_spark.session.session import runner_session
+from penstock_spark.sources import left_out
 from penstock_spark.sources.scan import Rejected, StreamScan
+from penstock_spark.sources.stream_files import CHANGED, FILE, START, SURVEYED_FILES
 
 WHERE = "at step 'Read' (game.py:41)"
 Parts = list[tuple[str, list[Any]]]
@@ -323,6 +330,100 @@ def test_parquet_has_the_columns_of_the_files_that_are_there(tmp_path: Path, str
         (f"{tmp_path}/in/1.parquet", [Row(o=Row(q=2))]),
         (f"{tmp_path}/in/2.parquet", [Row(o=None)]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("read", "write"), [(ReadFromParquet, pq.write_table), (ReadFromOrc, orc.write_table)]
+)
+def test_columns_that_only_later_files_have_are_left_out_with_a_warning(
+    tmp_path: Path,
+    streams: Streams,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    read: Any,
+    write: Any,
+) -> None:
+    monkeypatch.setattr(left_out, "_told", set())
+    (tmp_path / "in").mkdir()
+    write(pa.table({"a": [1]}), f"{tmp_path}/in/1")
+    whole = streams.open(read(f"{tmp_path}/in/*"))
+    named = streams.open(read(f"{tmp_path}/in/*", columns=["a"]))
+    write(pa.table({"a": [2], "points": [3]}), f"{tmp_path}/in/2")
+    name = f"file://{tmp_path}/in/2"
+    row = {
+        "a": 2,
+        "file": name,
+        "content": (tmp_path / "in/2").read_bytes(),
+        FILE: name,
+        START: 0,
+        CHANGED: 7,
+    }
+    columns = {column: [row[column]] for column in whole.frame.columns}
+    for scan in (named, whole, whole):
+        [part] = scan.make_decoder()(pa.RecordBatch.from_pydict(columns))
+        assert part.values == [{"a": 2}]
+    [told] = [each.getMessage() for each in caplog.records if "leaves out" in each.getMessage()]
+    assert told.startswith(f"{tmp_path}/in/2 has columns that the stream leaves out")
+    assert "when it started: points\n" in told
+    assert f"\n  {WHERE}\n  hint: start the pipeline again" in told
+
+
+@pytest.mark.every_spark
+def test_a_parquet_file_with_another_type_stops_the_stream_which_goes_on_when_it_is_started_again(
+    tmp_path: Path, streams: Streams
+) -> None:
+    def put_numbers(name: str, kind: pa.DataType, number: Any) -> None:
+        columns = {"a": pa.array([number], kind), "s": pa.array([{"x": number}], pa.struct({"x": kind}))}
+        pq.write_table(pa.table(columns), tmp_path / "in" / name)
+
+    (tmp_path / "in").mkdir()
+    put_numbers("1.parquet", pa.int32(), 1)
+    scan = streams.open(ReadFromParquet(f"{tmp_path}/in/*"))
+    put_numbers("2.parquet", pa.int64(), 2**40)
+    with pytest.raises(StreamingQueryException) as caught:
+        streams.read(scan)
+    found = translated(caught.value)
+    assert_readable(
+        found, f"the column a of {tmp_path}/in/2.parquet has the type INT64", "reads it as int", "start"
+    )
+    (read,) = streams.read(streams.open(ReadFromParquet(f"{tmp_path}/in/*")))
+    assert [values for _, values in sorted(read)] == [
+        [{"a": number, "s": {"x": number}}] for number in (1, 2**40)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        (
+            (pa.int64(), pa.string()),
+            "different types in the files: int64 in .*1.parquet, string in .*2.parquet",
+        ),
+        ((pa.timestamp("us"), pa.timestamp("ns")), r"different types in the files: timestamp\[us\]"),
+    ],
+)
+def test_a_stream_of_parquet_files_whose_types_have_none_in_common_is_refused(
+    tmp_path: Path, streams: Streams, kinds: Any, shown: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number, kind in enumerate(kinds, 1):
+        pq.write_table(pa.table({"a": [number], "b": pa.nulls(1, kind)}), f"{tmp_path}/in/{number}.parquet")
+    with pytest.raises(UnsupportedByRunner, match=f"the column b has {shown}") as caught:
+        streams.open(ReadFromParquet(f"{tmp_path}/in/*"))
+    assert WHERE in str(caught.value)
+    (read,) = streams.read(streams.open(ReadFromParquet(f"{tmp_path}/in/*", columns=["a"])))
+    assert [values for _, values in sorted(read)] == [[{"a": 1}], [{"a": 2}]]
+
+
+def test_the_columns_of_a_stream_are_also_those_of_the_last_files_of_many(
+    tmp_path: Path, streams: Streams
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(SURVEYED_FILES):
+        pq.write_table(pa.table({"a": [number]}), f"{tmp_path}/in/z{number}.parquet")
+    # Its name is in the middle.
+    pq.write_table(pa.table({"a": [-1], "b": [-1]}), f"{tmp_path}/in/z55x.parquet")
+    assert "b" in streams.open(ReadFromParquet(f"{tmp_path}/in/*")).frame.columns
 
 
 @pytest.mark.parametrize("options", [{}, {"recursiveFileLookup": True}])

@@ -52,6 +52,10 @@ class Files:
             reader = reader.option("basePath", _absolute(table))
         return reader.format(format).load([_for_spark(path) for path in self.paths])
 
+    def sizes_on_disk(self) -> dict[str, int]:
+        """The present sizes of files on this machine's disks."""
+        return {path: os.path.getsize(path) for path in self.paths}
+
     def unchanged(self, where: str) -> Callable[[], None]:
         """Gives a function that raises OSError if one of the files, on this machine's disks, has become shorter."""
         if FileSystems.get_scheme(self.pattern):
@@ -66,6 +70,19 @@ class Files:
             return Namer(None, None)
         folder = os.path.dirname(_WILDCARD.split(self.pattern, maxsplit=1)[0])
         return Namer(folder, os.path.abspath(folder))
+
+
+def changed_at(path: str) -> float:
+    """When a file on a disk has changed; 0 if it has just gone."""
+    try:
+        return os.path.getmtime(path)
+    except OSError:
+        return 0.0
+
+
+def working_folder() -> str:
+    """The folder to which the program's paths relate; that of workers may be another one."""
+    return os.getcwd()
 
 
 def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:

@@ -171,6 +171,21 @@ MESSAGES = (
         "file",
     ),
     _line(
+        r"FAILED_READ_FILE\.PARQUET_COLUMN_DATA_TYPE_MISMATCH[^\n]*? file "
+        + _FILE
+        + r".{0,400}?column \[(?P<column>[^\n]+?)\]\. Expected Spark type (?P<wanted>[^\n]+?), "
+        r"actual Parquet type (?P<given>\w+)",
+        "the column {column} of {file} has the type {given}, and the pipeline reads it as {wanted}",
+        "start the pipeline again, which finds a type for all files if there is one; otherwise write the file again "
+        "with the type of the others",
+        "file",
+    ),
+    _line(
+        r"\[COLUMN_ALREADY_EXISTS\] The column `(?P<name>[^\n]+?)` already exists",
+        "two columns have the name {name}, which for Spark has neither capital nor small letters",
+        "rename one of them",
+    ),
+    _line(
         r"FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET\w*)?[^\n]*? file " + _FILE,
         "{file} is damaged or incomplete",
         _DAMAGED,

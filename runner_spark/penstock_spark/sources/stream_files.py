@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.io.streams import StreamSource
 from penstock_spark.files.file_system import LocalFiles
-from penstock_spark.files.finding import Files, Namer, find_files, pattern_of
+from penstock_spark.files.finding import Files, Namer, changed_at, find_files, pattern_of
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.refusals import refusals
 
@@ -25,7 +25,8 @@ PLACE = (FILE, START, CHANGED)
 it, and when it has changed, in microseconds; the last one only of files that arrive as they are read."""
 
 SURVEYED_FILES = 100
-"""So many of the files that are there when a stream is opened tell what its columns are."""
+"""So many of the files that are there when a stream is opened tell what its columns are: half of them are the first
+ones, and half the last ones, which have the columns that a stream that is started again has to know."""
 
 _PARTS = re.compile(r"\*\*|[*?]|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _PLAIN_SET = re.compile(r"\[!?[\w. -]+\]", re.ASCII)
@@ -94,7 +95,15 @@ class StreamFiles:
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
             if not found and not LocalFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
-        return Files(self.pattern, found[:SURVEYED_FILES])
+        return Files(self.pattern, _surveyed(found))
+
+
+def _surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
+    if len(paths) <= SURVEYED_FILES:
+        return paths
+    half = SURVEYED_FILES // 2
+    by_age = paths if FileSystems.get_scheme(paths[0]) else sorted(paths, key=changed_at)
+    return tuple(sorted({*paths[:half], *by_age[-half:]}))
 
 
 def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:

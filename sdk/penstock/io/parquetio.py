@@ -117,6 +117,10 @@ class ReadFromParquet(_ReadParquet):
     ``datetime`` (in UTC if the file says that it is an instant), None for null. Their types come from the footers of
     the files when the transform is applied.
 
+    If a column has several types in the files, and these are on disks or object stores, all its values have the type
+    that holds them without loss, such as ``int64`` for ``int32`` and ``int64``. If there is none, as for ``int64`` and
+    ``double``, the column is refused. Nanoseconds are cut to the microseconds that Python has.
+
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
         min_bundle_size: Ignored; Spark decides.

@@ -25,13 +25,14 @@ from penstock_spark.files.found_file import open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords, in_micros
-from penstock_spark.formats.parquet.footers import merged, struct_of
+from penstock_spark.formats.parquet.footers import merged_as_they_are, struct_of
 from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.left_out import LeftOut
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
@@ -92,7 +93,8 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
 
     def make_decoder() -> ByFile:
-        decode = FileDecoder(records, source.as_rows, naming.namer)
+        left_out = LeftOut(columns or (), where) if source.columns is None else None
+        decode = FileDecoder(records, source.as_rows, naming.namer, left_out)
         careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, where)
         return ByFile(careful, naming)
 
@@ -149,7 +151,7 @@ def _survey(
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         found = list(threads.map(look, paths))
-    schema = reduce(merged, (schema for schema, _ in found), T.StructType())
+    schema = reduce(merged_as_they_are, (schema for schema, _ in found), T.StructType())
     return schema, [each for _, stripes in found for each in stripes]
 
 
@@ -188,6 +190,7 @@ class FileDecoder:
     records: OrcRecords
     as_rows: bool
     namer: Namer
+    left_out: LeftOut | None = None  # For a stream.
 
     def of_step(self, batch: pa.RecordBatch) -> list[Any]:
         """The elements of files; a damaged one is a failure of the step."""
@@ -201,7 +204,7 @@ class FileDecoder:
         return [
             element
             for file, content in rows
-            for records in self.records.all_of(io.BytesIO(content), self.namer(file))
+            for records in self.records.all_of(io.BytesIO(content), self.namer(file), self.left_out)
             for element in elements_of(records, self.as_rows)
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -55,6 +55,16 @@ _SIMPLE: dict[pa.DataType, T.DataType] = {
     pa.date64(): T.DateType(),
 }
 
+_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_WIDER: dict[frozenset[type[T.DataType]], T.DataType] = {
+    **{frozenset((small, large)): large() for at, large in enumerate(_WHOLE) for small in _WHOLE[:at]},
+    # A double has all numbers of 32 bits, but not all of 64.
+    **{frozenset((small, T.DoubleType)): T.DoubleType() for small in (*_WHOLE[:3], T.FloatType)},
+    **{frozenset((small, T.FloatType)): T.FloatType() for small in _WHOLE[:2]},
+    frozenset((T.IntegerType, T.FloatType)): T.DoubleType(),
+}
+"""The type of numbers that has all values of two types."""
+
 _CERTAIN = (
     *(
         T.BooleanType(),
@@ -91,8 +101,33 @@ def read_footers(paths: Sequence[str]) -> Footers | None:
 
 
 def merged_schema(paths: Sequence[str]) -> T.StructType:
-    """The columns of all files; a column with several types is `UNKNOWN`."""
+    """The columns of all files; a column whose types have none in common is `UNKNOWN`."""
     return reduce(merged, map(schema_of_footer, map(pq.read_metadata, paths)))
+
+
+def schema_for_spark(footers: Iterable[pq.FileMetaData]) -> T.StructType:
+    """The columns of all files with types in which Spark reads each of them; `UNKNOWN` for other columns."""
+    schema = T.StructType()
+    for footer in footers:
+        fields = footer.schema.to_arrow_schema()
+        readable = [
+            T.StructField(
+                field.name, UNKNOWN if "[ns" in str(fields.field(field.name).type) else field.dataType
+            )
+            for field in schema_of_footer(footer)
+        ]
+        schema = merged(schema, T.StructType(readable))
+    return schema
+
+
+def types_of_column(footers: Mapping[str, pq.FileMetaData], name: str) -> list[tuple[str, str]]:
+    """The types that a column has in some files, each with the first file that has it."""
+    found: dict[str, str] = {}
+    for path, footer in footers.items():
+        schema = footer.schema.to_arrow_schema()
+        if name in schema.names:
+            found.setdefault(str(schema.field(name).type), path)
+    return list(found.items())
 
 
 def schema_before_opening(source: ParquetSource) -> T.StructType | None:
@@ -137,9 +172,10 @@ def _range(name: str, footers: Sequence[pq.FileMetaData]) -> Range | None:
 def _certain_schema_of(footer: pq.FileMetaData) -> T.StructType | None:
     schema = schema_of_footer(footer)
     is_certain = all(field.dataType in _CERTAIN and not field.metadata for field in schema)
-    # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one.
+    # Spark reads some numbers without a sign as larger numbers, others as what their bits would be with one. It does
+    # not read nanoseconds.
     logical = [str(footer.schema.column(place).logical_type) for place in range(len(footer.schema))]
-    if not is_certain or any("isSigned=false" in each for each in logical):
+    if not is_certain or any("isSigned=false" in each or "nanoseconds" in each for each in logical):
         return None
     return T.StructType([T.StructField(field.name, field.dataType) for field in schema])
 
@@ -154,10 +190,24 @@ def schema_of_footer(footer: pq.FileMetaData) -> T.StructType:
     return parsed
 
 
+Common = Callable[[T.DataType, T.DataType], T.DataType]
+"""From two types of a column to the one that both have in common, or `UNKNOWN`."""
+
+
 def merged(one: T.StructType, other: T.StructType) -> T.StructType:
+    """The columns of both, with types that have all values of both; `UNKNOWN` where there is none."""
+    return _merged(one, other, _wider)
+
+
+def merged_as_they_are(one: T.StructType, other: T.StructType) -> T.StructType:
+    """The columns of both; `UNKNOWN` where they have different types."""
+    return _merged(one, other, _same)
+
+
+def _merged(one: T.StructType, other: T.StructType, common: Common) -> T.StructType:
     others = {field.name: field for field in other}
     fields = [
-        T.StructField(field.name, _common(field.dataType, others[field.name].dataType))
+        T.StructField(field.name, common(field.dataType, others[field.name].dataType))
         if field.name in others
         else field
         for field in one
@@ -165,10 +215,29 @@ def merged(one: T.StructType, other: T.StructType) -> T.StructType:
     return T.StructType([*fields, *(field for field in other if field.name not in one.names)])
 
 
-def _common(one: T.DataType, other: T.DataType) -> T.DataType:
+def _same(one: T.DataType, other: T.DataType) -> T.DataType:
     if isinstance(one, T.StructType) and isinstance(other, T.StructType):
-        return merged(one, other)
+        return merged_as_they_are(one, other)
     return one if one == other else UNKNOWN
+
+
+def _wider(one: T.DataType, other: T.DataType) -> T.DataType:
+    match one, other:
+        case T.StructType(), T.StructType():
+            return merged(one, other)
+        case T.ArrayType(elementType=item), T.ArrayType(elementType=other_item):
+            return T.ArrayType(_wider(item, other_item))
+        case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):
+            return T.MapType(_wider(key, other_key), _wider(value, other_value))
+        case T.NullType(), _:
+            return other
+        case _, T.NullType():
+            return one
+        case T.DecimalType(), T.DecimalType():
+            scale = max(one.scale, other.scale)
+            digits = max(one.precision - one.scale, other.precision - other.scale) + scale
+            return T.DecimalType(digits, scale) if digits <= _DIGITS_MAX else UNKNOWN
+    return one if one == other else _WIDER.get(frozenset((type(one), type(other))), UNKNOWN)
 
 
 def struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
@@ -188,7 +257,9 @@ def _type_of(kind: pa.DataType) -> T.DataType:
         return T.MapType(_type_of(kind.key_type), _type_of(kind.item_type))
     if pa.types.is_decimal(kind) and kind.precision <= _DIGITS_MAX:
         return T.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+    if pa.types.is_timestamp(kind):
         return T.TimestampNTZType() if kind.tz is None else T.TimestampType()
+    if pa.types.is_null(kind):
+        return T.NullType()
     # The file holds a length of time as a plain number.
     return T.LongType() if pa.types.is_duration(kind) else UNKNOWN

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -19,17 +21,21 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
-from penstock_spark.files.finding import find_files, local_paths
-from penstock_spark.formats.parquet.footers import Footers, merged_schema, read_footers
-from penstock_spark.formats.parquet.store import frame_of, read_stored
+from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
+from penstock_spark.formats.parquet.footers import Footers, merged_schema, read_footers, schema_for_spark
+from penstock_spark.formats.parquet.store import check_types, frame_of, read_stored
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile
+from penstock_spark.sources.left_out import LeftOut
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+
+_TYPES = re.compile("CANNOT_MERGE|Failed merging schemas|PARQUET_TYPE_|UNSUPPORTED_TIME_TYPE")
+"""What Spark says of types that it does not read, or not together."""
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
 """What makes elements of batches, by what an element is."""
@@ -56,16 +62,26 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     if not files.paths:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: decoder)
     values.check(files.paths)
-    if files.is_beyond_spark:
-        stored = read_stored(files.sizes, where)
+
+    def read_by_row_groups(sizes: Mapping[str, int]) -> Scan:
+        stored = read_stored(sizes, where)
         wanted = values.with_columns(stored.schema)
         if source.columns is not None:
             wanted = _pruned(wanted, source.columns, where)
         return Scan(frame_of(spark, stored, wanted, values), lambda: decoder)
-    footers = read_footers(files.paths) if FileSystems.get_scheme(files.pattern) is None else None
+
+    if files.is_beyond_spark:
+        return read_by_row_groups(files.sizes)
+    is_local = FileSystems.get_scheme(files.pattern) is None
+    footers = read_footers(files.paths) if is_local else None
     frame = None
     if footers is None:
-        frame = files.load(spark.read.option("mergeSchema", True), "parquet")
+        try:
+            frame = files.load(spark.read.option("mergeSchema", True), "parquet")
+        except Exception as error:  # PySpark has no class for some.
+            if not is_local or not _TYPES.search(str(error)):
+                raise
+            return read_by_row_groups(files.sizes_on_disk())
         footers = Footers(frame.schema, UNBOUNDED)
     whole = values.with_columns(footers.schema)
     schema = whole if source.columns is None else _pruned(whole, source.columns, where)
@@ -91,19 +107,48 @@ def open_parquet_stream(
         )
         raise no_schema("columns", files, hint)
     with refusals(source.describe(), where):
-        whole = values.with_columns(present.load(spark.read.option("mergeSchema", True), "parquet").schema)
+        found, footers = _schema_of_present(present, spark)
+    whole = values.with_columns(found)
     wanted = whole if source.columns is None else _pruned(whole, source.columns, where)
+    check_types(wanted, footers, where)
     in_files = values.without_columns(wanted)
     frame = files.load(spark.readStream.schema(in_files), "parquet")
     decode, naming = _DECODERS[source.elements], files.naming()
+    is_local = FileSystems.get_scheme(files.pattern) is None
+    folder = working_folder() if is_local and source.columns is None else None
 
-    def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
-        return decode(values.added(batch, file).select(wanted.names) if values.names else batch)
+    def make_decoder() -> ByFile:
+        left_out = LeftOut(whole.names, where)
 
-    return StreamScan(
-        frame.select(*map(_column, in_files.names), *place_columns(stream)),
-        lambda: ByFile(decode_part, naming),
-    )
+        def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
+            if folder is not None:
+                left_out.look(file, lambda: _columns_in(os.path.join(folder, file)))
+            return decode(values.added(batch, file).select(wanted.names) if values.names else batch)
+
+        return ByFile(decode_part, naming)
+
+    return StreamScan(frame.select(*map(_column, in_files.names), *place_columns(stream)), make_decoder)
+
+
+def _schema_of_present(
+    present: Files, spark: SparkSession
+) -> tuple[StructType, Mapping[str, pq.FileMetaData]]:
+    """The columns of files that a stream finds at its start, and the footers if Spark does not merge them."""
+    try:
+        return present.load(spark.read.option("mergeSchema", True), "parquet").schema, {}
+    except Exception as error:  # As above.
+        if FileSystems.get_scheme(present.pattern) is not None or not _TYPES.search(str(error)):
+            raise
+    footers = {path: pq.read_metadata(path) for path in present.paths}
+    return schema_for_spark(footers.values()), footers
+
+
+def _columns_in(path: str) -> list[str]:
+    """The columns of a file; [] if it cannot be read any more."""
+    try:
+        return list(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException):
+        return []
 
 
 def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:
