@@ -31,13 +31,21 @@ def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> t
 
 
 def unpickled(stored: bytes, what: str) -> Any:
-    """What is pickled; ValueError if it is damaged."""
+    r"""What is pickled; ValueError if it is damaged, or if a class in it has changed.
+
+    >>> unpickled(b"cbuiltins\nrange\n(tR.", "a window")
+    Traceback (most recent call last):
+    ValueError: a window cannot be read: range expected at least 1 argument, got 0
+      hint: give new fields of the class a default, or undo its change
+    """
     try:
         return pickle.loads(stored)
     except Exception as error:
         hint = "restore the checkpoint from a copy, or start again in another folder"
         if isinstance(error, ImportError | AttributeError):
             hint = "define the class again where it was, or start again in another folder"
+        elif isinstance(error, TypeError):
+            hint = "give new fields of the class a default, or undo its change"
         raise refusal(
             ValueError, f"{what} cannot be read: {str(error) or type(error).__name__}", hint=hint
         ) from error
