@@ -164,6 +164,24 @@ def test_tables_with_rules_that_files_of_tasks_might_break_are_refused(tmp_path:
         write([Score("a", -1)], tmp_path)
 
 
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_rule_that_a_table_gets_while_a_pipeline_runs_is_not_broken(tmp_path: Path, mode: str) -> None:
+    table = tmp_path / "table"
+    write(SCORES, table)
+
+    def with_rule(number: int) -> Score:
+        deltalake.DeltaTable(str(table)).alter.add_constraint({"small": "number < 3"})
+        return Score("z", number)
+
+    deltalake.DeltaTable(str(table)).delete("number >= 3")
+    pipeline = beam.Pipeline(mode=mode)
+    later = beam.Map(with_rule).with_output_types(Score)
+    _ = pipeline | beam.Create([9]) | later | "Add" >> WriteToDelta(table)
+    with pytest.raises(UnsupportedByRunner, match=r"has constraints\n.*'Add'.*\n  hint: write to a table"):
+        pipeline.run().wait_until_finish()
+    assert rows(table) == as_dicts(SCORES[:2])
+
+
 def test_secrets_of_the_store_are_never_shown(tmp_path: Path) -> None:
     options = {
         "aws_secret_access_key": "hush-hush",

@@ -152,6 +152,8 @@ class _Commit:
                 raise _exists(sink, where)
             if not written and (batch.stream or sink.mode != "overwrite"):
                 return False
+            # Somebody may have changed the table since the pipeline started.
+            check_writable(table, sink.place, bool(batch.stream), where)
             self._check_unchanged(table)
             properties = _properties(batch.stream, batch.number, where) if batch.stream else None
             try:
