@@ -194,6 +194,11 @@ class Step:
         """The middle part of an error about this step."""
         return at_step(self.label, self.location)
 
+    @property
+    def combine_fn(self) -> Any:
+        """The CombineFn of a `CombinePerKey`; None if the primitive is another one."""
+        return self.primitive.fn if isinstance(self.primitive, CombinePerKey) else None
+
 
 @dataclass(frozen=True, eq=False)
 class Graph:

@@ -135,7 +135,7 @@ def _stored(plan: StreamPlan, step: Step, combine: str, held: str) -> dict[str, 
 
 
 def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
-    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    combine = step.combine_fn
     contents = program_of(windowing_of(plan.graph, step.inputs[0]), combine, input_retracts).contents
     text = "none, but a group" if combine is None else combine_as_text(combine)
     return {**_stored(plan, step, text, _held(contents)), "key_coders": _key_coders(plan, step)}

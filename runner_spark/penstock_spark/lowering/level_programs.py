@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
-from penstock.graph import CombinePerKey, Graph, Read, Reshuffle, StatefulParDo, Step
+from penstock.graph import Graph, Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock_spark.lowering.adding import combining_early, writing_directly
@@ -102,7 +102,7 @@ def _messages(plan: StreamPlan, edge: int, step: Step, without: Set[str]) -> pro
     if isinstance(step.primitive, WaitingParDo):
         return program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     windowing = windowing_of(plan.graph, edge)
-    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    combine = step.combine_fn
     is_recorded = plan.clock is Clock.RECORDED
     spec = program.MessageWriterSpec(
         edge, step.label, step.where, plan.level_of[step.label], windowing, combine
@@ -130,7 +130,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> program.Groupin
         edge=main.edge,
         late_edge=others[0].edge if others and not is_stateful else None,
         windowing=windowing_of(plan.graph, step.inputs[0]),
-        combine=step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None,
+        combine=step.combine_fn,
         input_retracts=_input_retracts(plan, step),
         watermark_inputs=_feeds(plan, step, context),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],

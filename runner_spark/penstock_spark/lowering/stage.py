@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from penstock.error import refusal
 from penstock.functions.batches import BatchTypes, batch_types_of
 from penstock.graph import (
-    CombinePerKey,
     Flatten,
     Graph,
     ParDo,
@@ -201,7 +200,7 @@ def _group_root(tag: int, step: Step, strategy: Strategy | None, plan: Plan, wit
         return TotalsRoot(_edge(step), tag, windowing)
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
-    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
+    combine = step.combine_fn
     rows = (_edge(step), tag, windowing, combine, step.where, step.label)
     if strategy.by_machine:
         late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
@@ -269,9 +268,8 @@ def _grouping_writer(
     rows, strategy = (writing.edge, output.number, writing.tag, step.where, step.label), writing.strategy
     if strategy is not None and strategy.by_machine:
         return ElementWriterSpec(*rows, strategy.input_retracts)
-    combine = step.primitive.fn if isinstance(step.primitive, CombinePerKey) else None
     windowing = windowing_of(plan.graph, writing.edge)
-    spec = GroupWriterSpec(*rows, windowing, combine, as_numbers=strategy is None)
+    spec = GroupWriterSpec(*rows, windowing, step.combine_fn, as_numbers=strategy is None)
     return adding_up(spec, without)
 
 

@@ -10,7 +10,6 @@ from penstock.functions.expressions import Expression, Field
 from penstock.functions.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.graph import (
     AssignWindows,
-    CombinePerKey,
     Graph,
     Output,
     ParDo,
@@ -220,7 +219,7 @@ def _windowed(graph: Graph, step: Step, table: Table) -> Windowed:
 
 def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) -> Combined:
     combine = _only_reader(graph, step.outputs[0].edge)
-    fn = combine.primitive.fn if isinstance(combine.primitive, CombinePerKey) else None
+    fn = combine.combine_fn
     if type(fn) is not TupleCombineFn or len(combine.outputs) != 1:
         raise NotInColumns("the next step does not aggregate fields")
     last = _only_reader(graph, combine.outputs[0].edge)
