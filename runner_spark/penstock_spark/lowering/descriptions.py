@@ -66,16 +66,5 @@ def _labels_before(sources: tuple[batch_plan.OutputReference, ...], plan: batch_
 
 def _labels(stage: batch_plan.Stage, plan: batch_plan.Plan) -> list[str]:
     """The labels of a stage in order, after the labels of the stages that run with it."""
-    match stage.root:
-        case batch_plan.Inline(reads):
-            first = [read.label for read in reads]
-        case batch_plan.Scan(read) | batch_plan.Query(read) | batch_plan.Written(read):
-            first = [read.label]
-        case batch_plan.Exchange(groupings) | batch_plan.Aggregate(groupings):
-            first = [step.label for _, step in groupings]
-        case batch_plan.Spread(step):
-            first = [step.label]
-        case _:
-            first = []
     before = _labels_before(getattr(stage.root, "sources", ()), plan)
-    return [*before, *first, *(step.label for step in stage.steps)]
+    return [*before, *(step.label for step in (*stage.first_steps, *stage.steps))]

@@ -166,17 +166,13 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
-            return (
-                totals,
-                tuple(_group_root(tag, step, None, plan, context.without) for tag, step in groupings),
-                1,
-            )
+            return totals, tuple(_totals_root(tag, step, plan) for tag, step in enumerate(groupings)), 1
         case Exchange(groupings, sources, strategies):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = exchange(context.read_all(sources, columns), context.partitions)
             roots = tuple(
                 _group_root(tag, step, strategy, plan, context.without)
-                for (tag, step), strategy in zip(groupings, strategies, strict=True)
+                for tag, (step, strategy) in enumerate(zip(groupings, strategies, strict=True))
             )
             return frame, roots, 1
 
@@ -194,10 +190,12 @@ def _edge(step: Step) -> int:
     return step.outputs[0].edge
 
 
-def _group_root(tag: int, step: Step, strategy: Strategy | None, plan: Plan, without: Set[str]) -> Root:
+def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
+    return TotalsRoot(_edge(step), tag, windowing_of(plan.graph, step.inputs[0]))
+
+
+def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan, without: Set[str]) -> Root:
     windowing = windowing_of(plan.graph, step.inputs[0])
-    if strategy is None:
-        return TotalsRoot(_edge(step), tag, windowing)
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
     combine = step.combine_fn

@@ -51,6 +51,7 @@ class _Draft:
     number: int
     kind: str  # A key of `_REASONS`.
     units: list[Unit]  # The units that it runs, all of one level.
+    strategies: list[Strategy | None]  # How Python does the grouping of each unit; None if it does not.
     outputs: dict[str, list[Writing]] = field(default_factory=dict)  # Its outputs, by reader.
     # What it reads: numbers of stages, and its own name as their reader.
     sources: dict[tuple[int, str], None] = field(default_factory=dict)
@@ -77,7 +78,7 @@ def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy
     of_unit = {unit.number: draft for draft in drafts for unit in draft.units}
     for draft in drafts:
         for tag, unit in enumerate(draft.units):
-            _connect(draft, tag, unit, of_unit, makers, strategies)
+            _connect(draft, tag, unit, of_unit, makers)
     view_edges = dict.fromkeys(side.edge for step in graph.steps for side in step.side_inputs)
     for edge in view_edges:
         for draft in makers[edge]:
@@ -89,23 +90,23 @@ def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy
         )
         for edge in view_edges
     ]
-    return Plan(tuple(_ordered(graph, drafts, views, strategies)), graph)
+    return Plan(tuple(_ordered(graph, drafts, views)), graph)
 
 
 def _drafts(units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> list[_Draft]:
     """Units by the stage that they share, in an order in which each comes after the stages that it needs."""
     found: dict[object, _Draft] = {}
     for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
-        kind = _kind(unit, strategies)
+        strategy = strategies.get(unit.root.label) if isinstance(unit.root, Step) else None
+        kind = _kind(unit, strategy)
         key: object = (kind, unit.level) if kind in _SHARED else unit.number
-        if key in found:
-            found[key].units.append(unit)
-        else:
-            found[key] = _Draft(len(found), kind, [unit])
+        draft = found.setdefault(key, _Draft(len(found), kind, [], []))
+        draft.units.append(unit)
+        draft.strategies.append(strategy)
     return list(found.values())
 
 
-def _kind(unit: Unit, strategies: dict[str, Strategy]) -> str:
+def _kind(unit: Unit, strategy: Strategy | None) -> str:
     if isinstance(unit.root, DeferredInput):
         return "kept"
     match unit.root.primitive:
@@ -116,7 +117,7 @@ def _kind(unit: Unit, strategies: dict[str, Strategy]) -> str:
         case Read():
             return "scan"
         case grouping if isinstance(grouping, Grouping):
-            return "exchange" if unit.root.label in strategies else "aggregate"
+            return "aggregate" if strategy is None else "exchange"
         case Reshuffle():
             return "spread"
         case Write():
@@ -131,7 +132,6 @@ def _connect(
     unit: Unit,
     of_unit: dict[int, _Draft],
     makers: dict[int, list[_Draft]],
-    strategies: dict[str, Strategy],
 ) -> None:
     """Gives each stage that feeds a unit an output for it, or a share of one."""
     if isinstance(unit.root, DeferredInput):
@@ -139,9 +139,8 @@ def _connect(
     else:
         feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
     step = unit.root if isinstance(unit.root, Step) else None
-    strategy = None if step is None else strategies.get(step.label)
     for edge, draft in dict.fromkeys(feeds):
-        draft.outputs.setdefault(target.reader, []).append(Writing(edge, tag, step, strategy))
+        draft.outputs.setdefault(target.reader, []).append(Writing(edge, tag, step, target.strategies[tag]))
         target.sources[draft.number, target.reader] = None
 
 
@@ -155,9 +154,7 @@ def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[OutputReference, ...
     )
 
 
-def _ordered(
-    graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]], strategies: dict[str, Strategy]
-) -> Iterator[Node]:
+def _ordered(graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]]) -> Iterator[Node]:
     """The nodes level by level: views of earlier stages, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
     kept = _kept_writes(drafts)
@@ -170,7 +167,7 @@ def _ordered(
     for level in sorted({*views_at, *drafts_at}):
         yield from views_at.get(level, ())
         for draft in drafts_at.get(level, ()):
-            stage = _stage(draft, drafts, ranks, kept, strategies)
+            stage = _stage(draft, drafts, ranks, kept)
             if isinstance(stage.root, Written):
                 in_columns = any(_gives_columns(drafts[number]) for number, _ in draft.sources)
                 yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept, in_columns)
@@ -196,7 +193,6 @@ def _stage(
     drafts: list[_Draft],
     ranks: dict[str, int],
     kept: set[str],
-    strategies: dict[str, Strategy],
 ) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
     outputs = tuple(
@@ -208,9 +204,7 @@ def _stage(
         for number, (reader, writings) in enumerate(draft.outputs.items())
     )
     in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
-    return Stage(
-        draft.number, draft.level, _root(draft, drafts, strategies), in_order, outputs, _reason(draft)
-    )
+    return Stage(draft.number, draft.level, _root(draft, drafts), in_order, outputs, _reason(draft))
 
 
 def _reason(draft: _Draft) -> str:
@@ -229,7 +223,7 @@ def _gives_columns(draft: _Draft) -> bool:
     return source is not None and source.is_written
 
 
-def _root(draft: _Draft, drafts: list[_Draft], strategies: dict[str, Strategy]) -> StageRoot:
+def _root(draft: _Draft, drafts: list[_Draft]) -> StageRoot:
     sources = _sources(draft, drafts)
     first = draft.units[0].root
     if isinstance(first, DeferredInput):
@@ -243,9 +237,10 @@ def _root(draft: _Draft, drafts: list[_Draft], strategies: dict[str, Strategy]) 
         case "query":
             return Query(first)
         case "exchange":
-            return Exchange(tuple(enumerate(steps)), sources, tuple(strategies[step.label] for step in steps))
+            strategies = tuple(strategy for strategy in draft.strategies if strategy is not None)
+            return Exchange(steps, sources, strategies)
         case "aggregate":
-            return Aggregate(tuple(enumerate(steps)), sources)
+            return Aggregate(steps, sources)
         case "spread":
             return Spread(first, sources)
         case _:

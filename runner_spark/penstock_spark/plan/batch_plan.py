@@ -94,16 +94,16 @@ class Query:
 class Exchange:
     """Rows by key hash, sorted, read in one pass; several groupings share it."""
 
-    groupings: tuple[tuple[int, Step], ...]  # The tags of the rows, and the groupings that read them.
+    groupings: tuple[Step, ...]  # The tag of a row is the place of the grouping that reads it.
     sources: tuple[OutputReference, ...]
-    strategies: tuple[Strategy, ...]
+    strategies: tuple[Strategy, ...]  # How Python does each grouping.
 
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
     """Partial sums by key and window, which Spark's own aggregate adds up; several combines share it."""
 
-    groupings: tuple[tuple[int, Step], ...]
+    groupings: tuple[Step, ...]  # The tag of a row is the place of the combine that reads it.
     sources: tuple[OutputReference, ...]
 
 
@@ -143,13 +143,16 @@ class Stage:
     reason: str  # Why this root was chosen.
 
     @property
+    def first_steps(self) -> tuple[Step, ...]:
+        """The steps that its root stands for; of a query only the Read, since Spark does the other steps."""
+        return (self.root.read,) if isinstance(self.root, Query) else root_steps(self.root)
+
+    @property
     def made_edges(self) -> frozenset[int]:
         """The edges whose elements its Python pass makes, and no other stage; of a Flatten, a part of them."""
         if isinstance(self.root, Query) and self.root.source.is_written:
             return frozenset()
-        # A query's own steps are Spark's work: only what they come to reaches Python.
-        roots = (self.root.read,) if isinstance(self.root, Query) else root_steps(self.root)
-        return edges_of((*roots, *self.steps))
+        return edges_of((*self.first_steps, *self.steps))
 
     @property
     def scanned_edges(self) -> frozenset[int]:
@@ -238,10 +241,8 @@ def _show_root(root: StageRoot) -> str:
 def root_steps(root: StageRoot) -> tuple[Step, ...]:
     """The steps that a root stands for."""
     match root:
-        case Inline(reads):
-            return reads
-        case Exchange(groupings, _, _) | Aggregate(groupings, _):
-            return tuple(step for _, step in groupings)
+        case Inline(steps) | Exchange(steps) | Aggregate(steps):
+            return steps
         case Query(step):
             return step, *root.source.steps
         case Scan(step) | Spread(step, _) | Written(step):
