@@ -188,12 +188,7 @@ def _kept_writes(drafts: list[_Draft]) -> set[str]:
     }
 
 
-def _stage(
-    draft: _Draft,
-    drafts: list[_Draft],
-    ranks: dict[str, int],
-    kept: set[str],
-) -> Stage:
+def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str]) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
     outputs = tuple(
         Output(

@@ -80,9 +80,8 @@ class Running:
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._batch = -1
-        self._is_any_away = (
-            False  # Whether a source could not be reached when the last micro-batch was planned.
-        )
+        # Whether a source could not be reached when the last micro-batch was planned.
+        self._is_any_away = False
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
