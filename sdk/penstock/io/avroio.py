@@ -20,7 +20,7 @@ from penstock.io.partition_folders import (
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path
-from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.primitive import FileSinkTransform, SourceTransform
 from penstock.io.record_types import field_names, type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
@@ -162,7 +162,7 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
         return pbegin | self._match | self._read
 
 
-class WriteToAvro(SinkTransform[str]):
+class WriteToAvro(FileSinkTransform):
     """Writes records to Avro files, and returns the files' names (Beam's ``WriteToAvro``).
 
     Elements are dicts, or rows of a known type; with a schema that is not a record, they are other values. Install
@@ -225,8 +225,4 @@ class WriteToAvro(SinkTransform[str]):
             self.sink = replace(self.sink, schema=None, element_type=element_type)
         hint = "pass the schema of a record, {'type': 'record', ...}"
         check_columns_of_sink(self.sink.partition_by, self.sink.names(), self._where(), hint)
-        result: PCollection[str] = super().expand(pcoll)
-        return result
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str
+        return super().expand(pcoll)

@@ -152,8 +152,7 @@ class WriteColumns(SinkTransform[FileResult]):
         if written:
             check_partition_columns(parts, tuple(dict.fromkeys([*parts, *written])), self._where())
         self.sink = replace(self.sink, columns=names, element_type=element_type if parts else None)
-        result: PCollection[FileResult] = super().expand(pcoll)
-        return result
+        return super().expand(pcoll)
 
     def infer_output_type(self, input_type: Any) -> Any:
         return FileResult

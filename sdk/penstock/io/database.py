@@ -285,8 +285,7 @@ class WriteToDatabase(SinkTransform):
         names = field_names(record_type if self.sink.schema is None else self.sink.schema)
         self._check_names(names, record_type)
         self.sink = replace(self.sink, element_type=record_type, elements=elements)
-        result: PCollection[Any] = super().expand(pcoll)
-        return result
+        return super().expand(pcoll)
 
     def _check_names(self, names: tuple[str, ...] | None, record_type: Any) -> None:
         if self.sink.schema is None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.base.row import Row
 from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -23,7 +22,7 @@ from penstock.io.lake_tables import (
     without_user,
 )
 from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.io.record_types import type_of_records
+from penstock.io.record_types import hint_of_records, type_of_records
 from penstock.io.streams import Streamable
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
@@ -207,7 +206,7 @@ class ReadFromDelta(SourceTransform[Any]):
         return super(ReadFromDelta, read).as_stream(event_time, watermark, **arguments)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        return Row if self.source.elements == "row" else typehints.Dict[str, Any]
+        return hint_of_records(self.source.elements == "row")
 
 
 class ReadChangesFromDelta(SourceTransform[Any]):
@@ -265,7 +264,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
         super().__init__(source)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        row = Row if self.source.elements == "row" else typehints.Dict[str, Any]
+        row = hint_of_records(self.source.elements == "row")
         return typehints.Tuple[ValueKind, row]
 
 
@@ -341,8 +340,7 @@ class WriteToDelta(SinkTransform[Any]):
             element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
             self.sink = replace(self.sink, element_type=element_type)
             check_field_names(self.sink.partition_by, element_type, self._where())
-        result: PCollection[Any] = super().expand(pcoll)
-        return result
+        return super().expand(pcoll)
 
 
 def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:

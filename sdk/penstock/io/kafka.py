@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from penstock.base.where import here
 from penstock.error import refusal
 from penstock.graph import Sink
+from penstock.io.lake_tables import number_from_zero
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 
@@ -32,6 +33,7 @@ Serializer = Callable[[Any], bytes]
 
 _JAVA = "org.apache.kafka.common.serialization."
 _NUMBERS = {"Short": ">h", "Integer": ">i", "Long": ">q", "Float": ">f", "Double": ">d"}
+_NO_NUMBER = "leave it out if it has no meaning here"
 _POLICIES = ("ProcessingTime", "CreateTime", "LogAppendTime")
 
 
@@ -232,9 +234,9 @@ class ReadFromKafka(SourceTransform[Any]):
                 _deserializer("value_deserializer", value_deserializer),
                 start,
                 None if end_offsets is None else _offsets("end_offsets", end_offsets),
-                _count("start_read_time", start_read_time),
-                _count("end_read_time", end_read_time),
-                _count("max_num_records", max_num_records),
+                number_from_zero("start_read_time", start_read_time, _NO_NUMBER),
+                number_from_zero("end_read_time", end_read_time, _NO_NUMBER),
+                number_from_zero("max_num_records", max_num_records, _NO_NUMBER),
                 timestamp_policy,
                 with_metadata,
                 commit_offset_in_finalize,
@@ -379,13 +381,6 @@ def _offsets(argument: str, offsets: Any) -> Mapping[str, Mapping[int, int]]:
     raise refusal(
         TypeError, what, where=here(), hint=f'write {argument}={{"clicks": {{0: 17, 1: 4}}}}, for example'
     )
-
-
-def _count(argument: str, count: Any) -> int | None:
-    if count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0):
-        return count
-    what = f"{argument} must be a number from 0, but is {count!r}"
-    raise refusal(ValueError, what, where=here(), hint="leave it out if it has no meaning here")
 
 
 def _deserializer(argument: str, given: Any) -> Deserializer | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.base.row import Row
 from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -21,11 +20,10 @@ from penstock.io.partition_folders import (
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path
-from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.io.record_types import type_of_records
+from penstock.io.primitive import FileSinkTransform, SourceTransform
+from penstock.io.record_types import hint_of_records, type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
-from penstock.typehints import typehints
 
 __all__ = ["ReadAllFromOrc", "ReadFromOrc", "WriteToOrc"]
 
@@ -119,7 +117,7 @@ class ReadFromOrc(SourceTransform[Any]):
         super().__init__(OrcSource(pattern, validate, wanted, as_rows, parts, schema))
 
     def infer_output_type(self, input_type: Any) -> Any:
-        return Row if self.source.as_rows else typehints.Dict[str, Any]
+        return hint_of_records(self.source.as_rows)
 
 
 class ReadAllFromOrc(ReadAllFiles):
@@ -136,7 +134,7 @@ class ReadAllFromOrc(ReadAllFiles):
         super().__init__(label, ReadFiles("ORC", with_filename, columns=wanted))
 
 
-class WriteToOrc(SinkTransform[str]):
+class WriteToOrc(FileSinkTransform):
     """Writes dicts, or rows of a known type, to ORC files, and returns the files' names (penstock's own).
 
     Args:
@@ -201,8 +199,4 @@ class WriteToOrc(SinkTransform[str]):
             self.sink = replace(self.sink, element_type=element_type)
         names = names_of_columns(self.sink.schema, self.sink.element_type)
         check_columns_of_sink(self.sink.partition_by, names, self._where())
-        result: PCollection[str] = super().expand(pcoll)
-        return result
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str
+        return super().expand(pcoll)

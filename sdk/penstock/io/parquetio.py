@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.graph import Sink
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
@@ -18,11 +17,10 @@ from penstock.io.partition_folders import (
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path
-from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.io.record_types import type_of_records
+from penstock.io.primitive import FileSinkTransform, SourceTransform
+from penstock.io.record_types import hint_of_records, type_of_records
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
-from penstock.typehints import typehints
 
 __all__ = [
     "ReadAllFromParquet",
@@ -157,7 +155,7 @@ class ReadFromParquet(_ReadParquet):
         super().__init__(file_pattern, validate, columns, elements, partition_by, schema)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        return Row if self.source.elements == "row" else typehints.Dict[str, Any]
+        return hint_of_records(self.source.elements == "row")
 
 
 class ReadFromParquetBatched(_ReadParquet):
@@ -218,7 +216,16 @@ class ReadAllFromParquet(ReadAllFromParquetBatched):
         super().__init__(with_filename=with_filename, **kwargs)
 
 
-class WriteToParquet(SinkTransform[str]):
+class _WriteParquet(FileSinkTransform):
+    sink: ParquetSink
+
+    def expand(self, pcoll: Any) -> PCollection[str]:
+        names = names_of_columns(self.sink.schema, self.sink.element_type)
+        check_columns_of_sink(self.sink.partition_by, names, self._where())
+        return super().expand(pcoll)
+
+
+class WriteToParquet(_WriteParquet):
     """Writes dicts, or rows of a known type, to Parquet files, and returns the files' names (Beam's
     ``WriteToParquet``).
 
@@ -246,8 +253,6 @@ class WriteToParquet(SinkTransform[str]):
             or if no other column is left. When the pipeline starts: if such a column has another type. When it
             runs: for an empty text in such a column, which readers would take for None.
     """
-
-    sink: ParquetSink
 
     def __init__(
         self,
@@ -284,22 +289,14 @@ class WriteToParquet(SinkTransform[str]):
             what = "A schema is required to write non-schema'd data."
             element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
             self.sink = replace(self.sink, element_type=element_type)
-        names = names_of_columns(self.sink.schema, self.sink.element_type)
-        check_columns_of_sink(self.sink.partition_by, names, self._where())
-        result: PCollection[str] = super().expand(pcoll)
-        return result
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str
+        return super().expand(pcoll)
 
 
-class WriteToParquetBatched(SinkTransform[str]):
+class WriteToParquetBatched(_WriteParquet):
     """Writes ``pyarrow.Table`` values to Parquet files, and returns the files' names (Beam's name).
 
     The arguments are those of `WriteToParquet`, without the sizes of buffers.
     """
-
-    sink: ParquetSink
 
     def __init__(
         self,
@@ -327,12 +324,3 @@ class WriteToParquetBatched(SinkTransform[str]):
             partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
-
-    def expand(self, pcoll: Any) -> PCollection[str]:
-        names = names_of_columns(self.sink.schema, self.sink.element_type)
-        check_columns_of_sink(self.sink.partition_by, names, self._where())
-        result: PCollection[str] = super().expand(pcoll)
-        return result
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str

@@ -196,3 +196,10 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
         windowing = super().get_windowing(inputs)
         is_bounded = all(pcoll.is_bounded for pcoll in inputs if isinstance(pcoll, PCollection))
         return windowing_of_files(windowing, is_bounded, self.sink).after_grouping()
+
+
+class FileSinkTransform(SinkTransform[str]):
+    """A step that writes its input to files, and gives their names."""
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return str

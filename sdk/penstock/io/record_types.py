@@ -6,8 +6,10 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from typing import Any
 
+from penstock.base.row import Row
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
+from penstock.typehints import typehints
 
 
 def field_names(element_type: Any) -> tuple[str, ...] | None:
@@ -23,6 +25,11 @@ def field_names(element_type: Any) -> tuple[str, ...] | None:
     if not isinstance(fields, tuple | list):
         return None
     return tuple(each if isinstance(each, str) else each[0] for each in fields)
+
+
+def hint_of_records(as_rows: bool) -> Any:
+    """The type of records that are read: rows, or dicts by the names of columns."""
+    return Row if as_rows else typehints.Dict[str, Any]
 
 
 def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, schema: str) -> Any:

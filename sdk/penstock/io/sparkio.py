@@ -200,5 +200,4 @@ class WriteToSpark(SinkTransform):
             element_type = type_of_records(self, pcoll, what, "schema='name string, points int'")
             self.sink = replace(self.sink, element_type=element_type)
             check_field_names(self.sink.partition_by, element_type, self._where())
-        result: PCollection[Any] = super().expand(pcoll)
-        return result
+        return super().expand(pcoll)

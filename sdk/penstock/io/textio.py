@@ -17,7 +17,7 @@ from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
 from penstock.io.match_files import MatchContinuously, divided_arguments
 from penstock.io.paths import with_folder
-from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.primitive import FileSinkTransform, SourceTransform
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
 from penstock.transforms.pardo import ParDo
@@ -184,7 +184,7 @@ class ReadAllFromTextContinuously(ReadAllFromText):
         )
 
 
-class WriteToText(SinkTransform[str]):
+class WriteToText(FileSinkTransform):
     """Writes each element as a line of text, and returns the names of the files (Beam's ``WriteToText``).
 
     Bytes are written unchanged, any other element as its ``str``. A file gets its final name only when it is complete.
@@ -236,6 +236,3 @@ class WriteToText(SinkTransform[str]):
             triggering_frequency,
         )
         super().__init__(sink.check())
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str

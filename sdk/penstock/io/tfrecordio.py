@@ -11,7 +11,7 @@ from penstock.graph import Sink
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.file_readers import FindFiles, ReadFiles
 from penstock.io.paths import Path, check_path
-from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.primitive import FileSinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 from penstock.io.text_sink import Shards
 from penstock.io.text_source import type_hint_of
@@ -133,7 +133,7 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
         return files | "ReadAllFiles" >> ParDo(self._read).with_output_types(self._element_type)
 
 
-class WriteToTFRecord(SinkTransform[str]):
+class WriteToTFRecord(FileSinkTransform):
     """Writes elements to TFRecord files, and returns the files' names (Beam's ``WriteToTFRecord``).
 
     An element must be bytes, unless `coder` makes bytes of it. Install ``penstock[tfrecord]``.
@@ -166,6 +166,3 @@ class WriteToTFRecord(SinkTransform[str]):
         shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
         check_compression(compression_type)
         super().__init__(TFRecordSink(shards, _plain(coder), compression_type, triggering_frequency))
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str
