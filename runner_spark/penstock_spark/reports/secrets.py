@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from penstock.io.lake_tables import without_user
+from penstock.io.argument_checks import without_user
 
 _SECRET = re.compile("key|secret|token|password|sas|credential|account|oauth", re.IGNORECASE)
 

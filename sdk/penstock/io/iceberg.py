@@ -12,7 +12,7 @@ from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.lake_tables import (
+from penstock.io.argument_checks import (
     check_one_of,
     column_names,
     key_and_value,

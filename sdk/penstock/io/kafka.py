@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from penstock.base.where import here
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.lake_tables import number_from_zero
+from penstock.io.argument_checks import number_from_zero
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
 

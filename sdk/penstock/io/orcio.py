@@ -9,8 +9,8 @@ from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
+from penstock.io.argument_checks import column_names
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.lake_tables import column_names
 from penstock.io.partition_folders import (
     check_columns_of_sink,
     described,

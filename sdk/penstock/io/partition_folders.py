@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.base.where import here
 from penstock.error import refusal
-from penstock.io.lake_tables import column_names
+from penstock.io.argument_checks import column_names
 from penstock.io.record_types import field_names
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"

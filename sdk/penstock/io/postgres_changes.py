@@ -10,8 +10,8 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.base.where import here
 from penstock.error import refusal
+from penstock.io.argument_checks import column_names
 from penstock.io.database import Url, check_table, check_url, shown_url
-from penstock.io.lake_tables import column_names
 from penstock.io.primitive import SourceTransform
 from penstock.io.streams import Streamable
 from penstock.typehints import typehints

@@ -1,4 +1,4 @@
-"""What the tables of lakes share: the checks of names, moments and keys that users give."""
+"""Checks of arguments that several reads and writes take: names of columns, moments, numbers, keys and options."""
 
 from __future__ import annotations
 
