@@ -18,7 +18,16 @@ import pytest
 
 import penstock.io
 from penstock.coders import coders
-from penstock.io import fileio, filesystem, iobase, parquetio, range_trackers, restriction_trackers, textio
+from penstock.io import (
+    fileio,
+    filesystem,
+    iobase,
+    orcio,
+    parquetio,
+    range_trackers,
+    restriction_trackers,
+    textio,
+)
 from penstock.io.columnar import field_names
 from penstock.io.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes, LocalFileSystem
@@ -342,3 +351,11 @@ def test_a_pattern_is_looked_for_no_deeper_than_it_can_match(
     (result,) = FileSystems.match([pattern.format(tmp_path)])
     assert [str(Path(each.path).relative_to(tmp_path)) for each in result.metadata_list] == found
     assert len(seen) == looked_at
+
+
+@pytest.mark.parametrize(
+    "read", [parquetio.ReadFromParquet, parquetio.ReadFromParquetBatched, orcio.ReadFromOrc]
+)
+def test_a_name_alone_is_one_column(read: Any) -> None:
+    assert read("/a", validate=False, columns="name").source.columns == ("name",)
+    assert read("/a", validate=False, columns=["a", "b"]).source.columns == ("a", "b")

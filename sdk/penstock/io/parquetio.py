@@ -103,9 +103,15 @@ class _ReadParquet(SourceTransform):
     ) -> None:
         check_path(file_pattern, "file_pattern")
         parts = partitions_to_read(partition_by, schema)
-        wanted = None if columns is None else tuple(columns)
         pattern = pattern_of_table(file_pattern, parts)
-        super().__init__(ParquetSource(pattern, validate, wanted, elements, parts, schema))
+        super().__init__(ParquetSource(pattern, validate, _wanted(columns), elements, parts, schema))
+
+
+def _wanted(columns: Any) -> tuple[str, ...] | None:
+    """The columns to read; None reads all."""
+    if columns is None:
+        return None
+    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 class ReadFromParquet(_ReadParquet):
@@ -199,8 +205,7 @@ class ReadAllFromParquetBatched(ReadAllFiles):
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
-        wanted = None if columns is None else tuple(columns)
-        read = ReadFiles("Parquet", with_filename, columns=wanted, as_tables=self._as_tables)
+        read = ReadFiles("Parquet", with_filename, columns=_wanted(columns), as_tables=self._as_tables)
         super().__init__(label, read)
 
 
