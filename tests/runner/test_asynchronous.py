@@ -14,6 +14,7 @@ from plain_runner import Settings, collect, collect_timed, run_plain
 import penstock as beam
 from penstock.base.tagged_output import TaggedOutput
 from penstock.metrics import Metrics
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.pvalue import AsSingleton
 from penstock.transforms.window import FixedWindows, SlidingWindows, TimestampedValue
 from penstock.utils.windowed_value import WindowedValue
@@ -475,3 +476,38 @@ def test_a_failing_setup_names_its_step() -> None:
     failure = failure_of(pipeline)
     assert (failure.kind, failure.message, calls) == ("ConnectionError", "no service", [])
     assert failure.where.startswith("at step 'Ask'")
+
+
+CHECKED = pytest.mark.parametrize("option", ["--runtime_type_check", "--performance_runtime_type_check"])
+
+
+def checked_pipeline(option: str) -> beam.Pipeline:
+    return beam.Pipeline(options=PipelineOptions([option, "--no_pipeline_type_check"]))
+
+
+@CHECKED
+def test_a_type_check_leaves_calls_and_their_limit_as_they_are(option: str) -> None:
+    pipeline = checked_pipeline(option)
+    numbers = pipeline | beam.Create(list(range(200)))
+    limited = beam.Map(slowly).with_input_types(int).with_output_types(int).with_concurrency(20)
+    asked = collect(numbers | limited)
+    seen = collect(numbers | beam.ParDo(Slow()), "Slow")
+    run_plain(pipeline)
+    assert asked == [2 * each for each in range(200)]
+    assert [each for each in seen if isinstance(each, int)] == asked
+    assert most_under_way > 2
+    assert calls.count("torn down") >= 1
+    (dofn,) = [step.primitive.dofn for step in pipeline.to_graph().steps if step.label == "Map(slowly)"]
+    assert dofn._max_concurrency == 20
+
+
+@CHECKED
+@pytest.mark.parametrize("hints", [{"element": str}, {"output": str}])
+def test_what_a_call_takes_and_gives_is_checked(hints: dict[str, type], option: str) -> None:
+    step = beam.Map(slowly, seconds=0)
+    step = step.with_input_types(hints["element"]) if "element" in hints else step.with_output_types(str)
+    pipeline = checked_pipeline(option)
+    pipeline | beam.Create([1]) | "Ask" >> step
+    failure = failure_of(pipeline)
+    assert failure.kind == "TypeCheckError"
+    assert "Runtime type violation detected within ParDo(Ask)" in failure.message

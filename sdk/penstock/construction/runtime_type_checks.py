@@ -10,10 +10,11 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
+from penstock.functions.asynchronous import outputs_of
 from penstock.functions.combinefn import CombineFn, NoValue, delegate, described
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
-from penstock.functions.signature import MethodSignature, signature_of
+from penstock.functions.wrapping import WrappingDoFn
 from penstock.typehints import typehints
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, getcallargs_forhints
 from penstock.utils.windowed_value import WindowedValue
@@ -35,7 +36,8 @@ def with_checks(
         case graph.ParDo(dofn=DoFn() as dofn) | graph.StatefulParDo(dofn=DoFn() as dofn):
             if dofn._process_batch_defined or dofn._process_yields_batches:
                 return primitive
-            checked = CheckedDoFn(dofn, hints, label, every)
+            kind = AsyncCheckedDoFn if dofn._is_asynchronous else CheckedDoFn
+            checked = kind(dofn, hints, label, every)
             return replace(primitive, dofn=checked) if checked.checks_something else primitive
         case graph.CombinePerKey(fn=CombineFn() as fn):
             return replace(primitive, fn=CheckedCombineFn(fn, hints, label, every))
@@ -58,27 +60,17 @@ class _Sample:
         return taken
 
 
-class CheckedDoFn(DoFn):
-    """Wraps a DoFn, and checks the inputs and outputs of its ``process``."""
+class CheckedDoFn(WrappingDoFn):
+    """Wraps a DoFn, and checks the inputs and outputs of its ``process``; outputs of timers are not checked."""
 
     def __init__(self, dofn: DoFn, hints: IOTypeHints, label: str, every: int) -> None:
-        super().__init__()
-        self.dofn = dofn
-        self.takes_retractions = dofn.takes_retractions
-        self.gives_retractions = dofn.gives_retractions
+        super().__init__(dofn)
         self._label = label
         self._sample = _Sample(every)
         self._inputs = _input_checks(dofn._process_argspec_fn(), hints)
         output = hints.simple_output_type(label)
         declared = [(None, output), *hints.tagged_output_types().items()]
         self._outputs = {tag: hint for tag, hint in declared if not _is_any(hint)}
-        # The runner looks at the methods of this object: it must not have methods that do nothing in the DoFn inside.
-        signature = signature_of(dofn)
-        for name in ("setup", "start_bundle", "teardown"):
-            if getattr(signature, name):
-                setattr(self, name, getattr(dofn, name))
-        if signature.finish_bundle:
-            self.finish_bundle = dofn.finish_bundle  # type: ignore[method-assign]
 
     @property
     def checks_something(self) -> bool:
@@ -89,33 +81,19 @@ class CheckedDoFn(DoFn):
         """The name of the DoFn inside, for people."""
         return described(self.dofn)
 
-    def process_signature(self) -> MethodSignature:
-        return self.dofn.process_signature()
-
-    def timer_owner(self) -> Any:
-        """The DoFn inside, whose timers' outputs are not checked."""
-        return self.dofn.timer_owner()
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return self.dofn.infer_output_type(input_type)
-
-    def default_type_hints(self) -> Any:
-        return self.dofn.get_type_hints()
-
     def process(self, *args: Any, **kwargs: Any) -> Any:
         """The results of the DoFn inside; a TypeCheckError if a value does not fit its hint."""
         if not self._sample.takes():
             return self.dofn.process(*args, **kwargs)
+        self._check_arguments(args, kwargs)
+        return self._checked(self.dofn.process(*args, **kwargs))
+
+    def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for position, name, hint in self._inputs:
             if position < len(args):
                 self._check_argument(name, hint, args[position])
             elif name in kwargs:
                 self._check_argument(name, hint, kwargs[name])
-        results = self.dofn.process(*args, **kwargs)
-        # The runner refuses results that are not an iterable of elements.
-        if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
-            return results
-        return self._checked(results)
 
     def _check_argument(self, name: str, hint: Any, value: Any) -> None:
         reason = _violation(f"Type-hint for argument: {name!r} violated", hint, value)
@@ -123,7 +101,13 @@ class CheckedDoFn(DoFn):
             correct = f"the argument's hint {typehints.show_type(hint)}, or what comes in"
             raise _error(f"ParDo({self._label})", reason, correct)
 
-    def _checked(self, results: Iterable[Any]) -> Iterator[Any]:
+    def _checked(self, results: Any) -> Any:
+        # The runner refuses results that are not an iterable of elements.
+        if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
+            return results
+        return self._checked_outputs(results)
+
+    def _checked_outputs(self, results: Iterable[Any]) -> Iterator[Any]:
         for result in results:
             tag, value = None, result
             if isinstance(value, TaggedOutput):
@@ -141,6 +125,16 @@ class CheckedDoFn(DoFn):
         if reason is not None:
             correct = f"the output's hint {typehints.show_type(hint)}, or the code"
             raise _error(f"ParDo({self._label})", reason, correct)
+
+
+class AsyncCheckedDoFn(CheckedDoFn):
+    """The same for an asynchronous ``process``."""
+
+    async def process(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._sample.takes():
+            return await outputs_of(self.dofn.process(*args, **kwargs))
+        self._check_arguments(args, kwargs)
+        return self._checked(await outputs_of(self.dofn.process(*args, **kwargs)))
 
 
 class CheckedCombineFn(CombineFn):

@@ -119,10 +119,6 @@ class ConcurrentDoFn(WrappingDoFn):
             # Outside of the handler, so that the error can be freed while this waits.
             await asyncio.sleep(delay)
 
-    def teardown(self) -> Any:
-        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
-        return self.dofn.teardown()
-
 
 async def in_time(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
     """The outputs of an asynchronous call; TimeoutError if they take too long."""

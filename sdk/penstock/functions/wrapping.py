@@ -12,7 +12,7 @@ _AROUND_ELEMENTS = ("setup", "start_bundle", "finish_bundle")
 
 
 class WrappingDoFn(DoFn):
-    """The base of DoFns that call the ``process`` and the ``teardown`` of another one."""
+    """The base of DoFns that call the ``process`` of another one."""
 
     def __init__(self, dofn: DoFn) -> None:
         super().__init__()
@@ -22,6 +22,10 @@ class WrappingDoFn(DoFn):
         for name in _AROUND_ELEMENTS:
             if getattr(signature, name):
                 setattr(self, name, getattr(dofn, name))
+
+    def teardown(self) -> Any:
+        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
+        return self.dofn.teardown()
 
     @property
     def _max_concurrency(self) -> int:
