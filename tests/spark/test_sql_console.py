@@ -54,6 +54,22 @@ def test_a_view_may_name_its_columns(spark: Any, tmp_path: Path, capsys: Any) ->
     ]
 
 
+def test_a_query_reads_the_tables_that_it_or_its_views_name(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "goals.csv").write_text(GOALS)
+    statements = f"""
+    CREATE TABLE `the goals` (team STRING, points BIGINT, at TIMESTAMP, arrived TIMESTAMP)
+    WITH (format = 'csv', path = '{tmp_path}/goals.csv', header = 'true');
+    CREATE TABLE team (a BIGINT) WITH (format = 'csv', path = '{tmp_path}/absent/*.csv', event_time = 'a');
+    CREATE VIEW unread AS SELECT a FROM team;
+    CREATE VIEW points AS SELECT team, SUM(points) AS points FROM `The Goals` GROUP BY team;
+    CREATE VIEW blue AS SELECT points FROM points WHERE team = 'blue' AND 'unread' <> team;
+    SELECT * FROM Blue;
+    """
+    # Nothing reads the table that is named as a column is, and no file of it is there.
+    assert main(["sql", statements]) == 0
+    assert capsys.readouterr().out.splitlines()[-4:] == ["points", "------", "7", "(1 row)"]
+
+
 def test_a_wrong_statement_ends_the_console_with_its_place(capsys: Any) -> None:
     assert main(["sql", "SELECT x FROM nowhere"]) == 2
     assert "the query reads no table" in capsys.readouterr().err

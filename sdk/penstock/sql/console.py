@@ -125,13 +125,21 @@ class Console:
         self._catalog.create_view(name, query, replace=bool(tree.args.get("replace")))
         self._show(f"created view {name}")
 
+    def _names_read(self, tree: Any) -> set[str]:
+        """The names that a query may read, itself or through views."""
+        views = {name.lower(): text for name, text in self._catalog.views.items()}
+        found: set[str] = set()
+        waiting = _names_in(tree)
+        while waiting:
+            name = waiting.pop()
+            found.add(name)
+            if name in views:
+                waiting |= _names_in(parsed(views[name])) - found
+        return found
+
     def _select(self, statement: str, tree: Any) -> None:
-        words = {
-            word.lower()
-            for text in (statement, *self._catalog.views.values())
-            for word in re.findall(r"\w+", text)
-        }
-        tables = {name: table for name, table in self._tables.items() if name.lower() in words}
+        named = self._names_read(tree)
+        tables = {name: table for name, table in self._tables.items() if name.lower() in named}
         if not tables:
             raise sql_error("the query reads no table", statement, 0, "CREATE TABLE one, and name it in FROM")
         streams = any(table.event_time is not None for table in tables.values())
@@ -157,6 +165,17 @@ class Console:
 
         _ = result | "Show" >> ForEachBatch(show_changes)
         pipeline.run().wait_until_finish()
+
+
+def _names_in(tree: Any) -> set[str]:
+    """The names of the tables and views that a query may read, in lower case.
+
+    The arguments of window functions look like columns.
+    """
+    named = [*tree.find_all(exp.Table)]
+    for call in tree.find_all(exp.Anonymous):
+        named += call.find_all(exp.Column)
+    return {each.name.lower() for each in named}
 
 
 def _name_and_columns(tree: Any) -> tuple[str, list[Any]]:
