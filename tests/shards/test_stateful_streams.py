@@ -170,10 +170,9 @@ class GatherByClock(Gather):
     def flush(
         self,
         tag=beam.DoFn.DynamicTimerTagParam,
-        timestamp=beam.DoFn.TimestampParam,
         kept=beam.DoFn.StateParam(Gather.KEPT),
     ):
-        yield tag, float(timestamp), sorted(kept.read())
+        yield tag, sorted(kept.read())
 
 
 @CUTS
@@ -181,7 +180,12 @@ def test_timers_of_processing_time_hold_the_watermark_at_the_element_that_set_th
     stream = TestStream().add_elements([at(1, "x")]).advance_processing_time(2).add_elements([at(3, "y")])
     stream = stream.advance_watermark_to(15).advance_processing_time(4).advance_processing_time(1)
     pipeline = beam.Pipeline()
-    flushed = pipeline | stream | beam.ParDo(GatherByClock())
+    flushed = (
+        pipeline
+        | stream
+        | beam.ParDo(GatherByClock())
+        | beam.MapTuple(lambda tag, kept, time=beam.DoFn.TimestampParam: (tag, float(time), kept))
+    )
     counted = (
         flushed
         | beam.Map(lambda flush: ("all", flush[0]))

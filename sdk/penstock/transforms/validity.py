@@ -271,11 +271,12 @@ class ValidAtWatermarkFn(DoFn):
     def give(
         self,
         key: Any = DoFn.KeyParam,
-        at: Any = DoFn.TimestampParam,
+        micros: Any = DoFn.DynamicTimerTagParam,
         rows: Any = DoFn.StateParam(ROWS),
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterator[Any]:
         """The rows of one event time, with the value that is valid then."""
+        at = Timestamp(micros=int(micros))
         until = at + _INSTANT
         first, limit = _around(values, until)
         valid = validities(values.read_range(first, limit), limit)
