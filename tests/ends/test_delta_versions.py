@@ -118,6 +118,41 @@ def test_a_table_that_goes_or_comes_again_or_changes_its_columns_stops_the_strea
         added(path).last_position(start, None)
 
 
+@pytest.mark.parametrize("open_source", [added, changed])
+@pytest.mark.parametrize("later", [0, 1, 3])
+def test_a_table_that_comes_again_with_as_many_versions_stops_a_stream_that_runs(
+    tmp_path: Path, open_source: Any, later: int
+) -> None:
+    add(tmp_path, 1, configuration=FEED)
+    add(tmp_path, 2)
+    source = open_source(tmp_path)
+    end = source.last_position(source.first_position(), None)
+    assert source.last_position(end, None) == end
+    add(tmp_path, 3)
+    after = source.last_position(end, None)
+    assert len(between(source, end, after)) == 1
+    shutil.rmtree(tmp_path)
+    for number in range(3 + later):
+        add(tmp_path, number, configuration=FEED)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="is another one than before: it was deleted and made again"):
+            source.last_position(after, None)
+
+
+def test_a_log_whose_files_were_copied_or_cleaned_is_the_same(tmp_path: Path) -> None:
+    for number in range(3):
+        add(tmp_path, number)
+    source = added(tmp_path)
+    end = source.last_position(source.first_position(), None)
+    for file in (tmp_path / "_delta_log").iterdir():
+        file.touch()
+    assert source.last_position(end, None) == end
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    add(tmp_path, 3)
+    (tmp_path / "_delta_log" / f"{2:020d}.json").unlink()
+    assert numbers([between(source, end, source.last_position(end, None))]) == [[3]]
+
+
 def test_versions_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no Delta table"):
         added(tmp_path / "none")

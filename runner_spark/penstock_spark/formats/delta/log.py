@@ -93,6 +93,15 @@ def newest_in_log(files: fs.FileSystem) -> int | None:
     return max((int(each[1]) for each in found if each), default=None)
 
 
+def trace_in_log(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
+    """What tells the file of a version from another file of that name: its size, and when it was written."""
+    try:
+        info = files.get_file_info(f"{_FOLDER}/{version:020d}.json")
+    except OSError as error:
+        raise ConnectionError(f"the log cannot be read: {error}") from None
+    return info.size, info.mtime_ns
+
+
 def _file(
     kind: str, content: Mapping[str, Any], schema: pa.Schema, parts: tuple[str, ...], version: int
 ) -> LogFile:

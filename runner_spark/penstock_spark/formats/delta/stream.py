@@ -21,7 +21,7 @@ from penstock.io.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.streams import StreamSource
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.arrow.values import to_dicts, to_rows
-from penstock_spark.formats.delta.log import Commit, LogFile, newest_in_log, read_commit
+from penstock_spark.formats.delta.log import Commit, LogFile, newest_in_log, read_commit, trace_in_log
 from penstock_spark.formats.delta.scan import columns_to_read, no_version, table_at
 from penstock_spark.formats.delta.table import files_of, open_table, schema_of_table, told
 from penstock_spark.formats.ranges.batch import open_ranges
@@ -80,6 +80,7 @@ class _Versions(RangeSource[Any]):
         self._needs = protocol.min_reader_version, frozenset(protocol.reader_features or ())
         self._names: tuple[str, ...] = ()
         self._rows_at: tuple[int, tuple[LogFile, ...]] | None = None
+        self._traces: dict[int, tuple[int | None, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_rows_at": None}
@@ -122,6 +123,7 @@ class _Versions(RangeSource[Any]):
                     break
                 taken += count
             end = position
+        self._check_same(_read_version(start), _read_version(end))
         return end
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
@@ -140,8 +142,7 @@ class _Versions(RangeSource[Any]):
     def _after(self, start: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[LogFile, ...]]]:
         """All that follows a position: files, and the position after them."""
         if start["table"] != self._table_id:
-            what = f"the Delta table {self._place.shown} is another one than before: it was deleted and made again"
-            raise refusal(ValueError, what, hint="begin with a new checkpoint")
+            raise self._is_another()
         version, index = start["version"], start["index"]
         if start["is_whole"]:
             yield from self._steps(version, index, [(file,) for file in self._whole(version)], True)
@@ -202,6 +203,28 @@ class _Versions(RangeSource[Any]):
         hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to go on without it"
         return refusal(LookupError, what, hint=hint)
 
+    def _check_same(self, first: int, last: int) -> None:
+        """Refuses a table that was made again, because its versions do not follow the ones that were read.
+
+        Versions of a new table have files of their own in the log. So as long as the file of the version before the
+        ones that were just read is the same, these are versions of the same table. Only a file that is another one, or
+        gone, makes it worth opening the table.
+        """
+        files = files_of(self._place, self._where)
+        last_trace = trace_in_log(files, last)
+        first_trace = trace_in_log(files, first)
+        if self._traces.get(first) != first_trace:
+            metadata = open_table(self._place, self._where).metadata()
+            if str(metadata.id) != self._table_id:
+                raise self._is_another()
+        self._traces = {first: first_trace, last: last_trace}
+
+    def _is_another(self) -> Exception:
+        what = (
+            f"the Delta table {self._place.shown} is another one than before: it was deleted and made again"
+        )
+        return refusal(ValueError, what, hint="begin with a new checkpoint")
+
     def _check_layout(self, commit: Commit) -> None:
         """Refuses rows that look different from those that this run knows."""
         if commit.version <= self._opened:
@@ -237,6 +260,12 @@ class _Versions(RangeSource[Any]):
             what = f"the file {file.path} of the Delta table {self._place.shown} cannot be read"
             hint = "vacuum may have deleted it: keep files longer than a stream may stand still"
             raise refusal(OSError, what, hint=hint) from None
+
+
+def _read_version(position: Mapping[str, Any]) -> int:
+    """The last version that is read before a position, or read in part; 0 if there is none."""
+    version: int = position["version"]
+    return version if position["is_whole"] else max(0, version - 1)
 
 
 class AddedRows(_Versions):
