@@ -33,6 +33,15 @@ FOUND = [
     "SELECT COUNT(*) AS n, (SELECT MAX(v) FROM a) AS m FROM b",
     "SELECT k, COUNT(*) + (SELECT MAX(v) FROM a) AS n FROM b GROUP BY k HAVING EXISTS (SELECT k FROM a WHERE v > 2)",
     "SELECT k, SUM(w) AS n FROM b GROUP BY k HAVING SUM(w) >= (SELECT MIN(v) FROM a)",
+    # Newer parsers mark a LIKE as negated, and the mark was not read.
+    "SELECT k, s NOT LIKE 'x%' AS n FROM a",
+    "SELECT k FROM a WHERE s NOT LIKE 'y' AND k NOT IN (2)",
+    "SELECT k FROM a WHERE s NOT ILIKE 'Y'",
+    "SELECT k, s NOT LIKE '!%' ESCAPE '!' AS n FROM a",
+    # The tree has a class of its own for this comparison, and that was unknown.
+    "SELECT k, k IS DISTINCT FROM v AS n, k IS NOT DISTINCT FROM v AS m FROM a",
+    # A quote that is written twice was lost.
+    "SELECT s || 'it''s' AS n, '''' AS m, '''x''' AS o FROM a",
 ]
 
 

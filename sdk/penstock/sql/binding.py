@@ -60,6 +60,7 @@ from penstock.sql.scalars import (
 )
 from penstock.sql.scopes import Grouping, Scope, Visible, nearest
 from penstock.sql.types import BIGINT, TIMESTAMP, SqlType
+from penstock.sql.unread import refuse_unread
 
 SYSTEM = {"undo": "Undo", "emittime": "EmitTime", "emittiming": "EmitTiming", "emitindex": "EmitIndex"}
 _SET_KINDS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
@@ -110,6 +111,7 @@ class _Binder(Expressions):
         """The plan of the whole query, with its rendering."""
         if not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
             self.refuse(tree, f"this is {tree.key.upper()}, not a query", "write SELECT")
+        refuse_unread(tree, self._query)
         self._rendered = outermost_select(tree)
         rendering = rendering_of(self._rendered)
         if as_of := tree.args.get("as_of"):
@@ -344,6 +346,11 @@ class _Binder(Expressions):
         source = tree.args.get("from_")
         if source is None:
             return scope_of(Values(((),), ()), None)
+        if version := source.this.args.get("version"):
+            hint = "write it in a JOIN, with a time of the other table"
+            self.refuse(
+                source.this, f"{text_of(version.this) or 'SYSTEM_TIME'} AS OF is not supported here", hint
+            )
         scope = self._table(source.this, ctes)
         for join in tree.args.get("joins") or ():
             scope = self._join(join, scope, self._table(join.this, ctes), ctes)
@@ -385,6 +392,7 @@ class _Binder(Expressions):
                 self.refuse(node, f"the view {name!r} reads itself", "define it by other tables")
             text = self._tables.views[view]
             tree = parsed(text)
+            refuse_unread(tree, text)
             inner = _Binder(text, self._tables, tree, (*self._views, name.lower()))
             inner._until_micros = self._until_micros
             inner._arrival = inner._arrival or self._until_micros is not None

@@ -6,6 +6,7 @@ one token each: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -216,7 +217,9 @@ def statements(query: str) -> list[Any]:
         )
     dialect = PenstockDialect()
     try:
-        tokens = list(_marked(dialect.tokenize(query)))
+        tokens = _with_quotes(dialect.tokenize(query), query)
+        _refuse_clauses(tokens, query)
+        tokens = list(_marked(tokens))
         return [tree for tree in dialect.parser().parse(tokens, query) if tree is not None]
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
@@ -274,6 +277,42 @@ def _offset(query: str, error: dict[str, Any]) -> int | None:
         return None
     lines = query.splitlines(keepends=True)[: error["line"] - 1]
     return sum(map(len, lines)) + max(0, int(error["col"]) - len(error.get("highlight") or " "))
+
+
+def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
+    """The tokens, where a quote that is written twice inside a text stands for itself, as in standard SQL."""
+    found: list[Token] = []
+    for token in tokens:
+        before = found[-1] if found else None
+        quote = query[token.start : token.start + 1]
+        if (
+            before is not None
+            and before.token_type is token.token_type is TokenType.STRING
+            and before.end + 1 == token.start
+            and query[before.end : before.end + 1] == quote
+        ):
+            text = f"{before.text}{quote}{token.text}"
+            found[-1] = Token(
+                token.token_type, text, token.line, token.col, before.start, token.end, before.comments
+            )
+        else:
+            found.append(token)
+    return found
+
+
+def _refuse_clauses(tokens: list[Token], query: str) -> None:
+    """Refuses by name what Spark's grammar would take for the name of a table or of a column."""
+    for token, following in itertools.pairwise(tokens):
+        if token.token_type is TokenType.IDENTIFIER or token.token_type is TokenType.STRING:
+            continue
+        text, after = token.text.upper(), following.text.upper()
+        if text == "MATCH_RECOGNIZE" and after == "(":
+            hint = "write a stateful DoFn over the rows of each key"
+            raise sql_error("MATCH_RECOGNIZE is not supported", query, token.start, hint)
+        if text == "WINDOW" and after in ("(", "TUMBLING", "HOPPING", "SESSION"):
+            hint = "write TUMBLE(time, INTERVAL '10' MINUTES), HOP or SESSION in GROUP BY"
+            name = "the function WINDOW" if after == "(" else f"WINDOW {after}"
+            raise sql_error(f"{name} is not supported", query, token.start, hint)
 
 
 def _marked(tokens: list[Token]) -> Iterator[Token]:

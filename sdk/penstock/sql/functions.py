@@ -75,12 +75,25 @@ def call(name: str, arguments: Sequence[Scalar]) -> Scalar:
     """
     function = FUNCTIONS.get(name.upper())
     if function is None:
-        near = difflib.get_close_matches(name.upper(), FUNCTIONS, 1)
-        raise SqlTypeError(
-            f"unknown function {name}",
-            f"did you mean {near[0]}?" if near else "docs/sql.md lists the functions",
-        )
+        raise unknown(name) or SqlTypeError(f"unknown function {name}")
     return function.resolve(function, tuple(arguments))
+
+
+def unknown(name: str) -> SqlTypeError | None:
+    """The error of a call of a function that does not exist; None if it exists.
+
+    >>> error = unknown("UPER")
+    >>> (error.what, error.hint) if error else None
+    ('unknown function UPER', 'did you mean UPPER?')
+    """
+    if name.upper() in FUNCTIONS:
+        return None
+    names = [each for each in FUNCTIONS if each.isidentifier()]
+    near = difflib.get_close_matches(name.upper(), names, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return SqlTypeError(
+        f"unknown function {name}", hint.strip() or "write it in Python, with Catalog.create_function"
+    )
 
 
 def cast(scalar: Scalar, target: SqlType) -> Scalar:
