@@ -131,6 +131,19 @@ def test_no_java_at_all_is_an_error_that_tells_what_was_found_and_what_to_instal
         java.find_java()
 
 
+def test_a_folder_that_was_deleted_is_not_taken_for_a_missing_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(
+        RunnerError, match=r"(?s)current folder .* does not exist any more.*hint: change into"
+    ):
+        java.find_java()
+
+
 def test_a_java_that_is_too_new_for_an_older_spark_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,15 @@ def find_java() -> Java:
             "penstock cannot start a local Spark session on Windows",
             hint="run the program under WSL, or pass your own SparkSession",
         )
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        # No Java starts there, which would look as if there were none.
+        raise RunnerError(
+            "Spark cannot start: the current folder of this program does not exist any more",
+            where="os.getcwd() raises FileNotFoundError",
+            hint="change into a folder that exists, and start the program again",
+        ) from None
     return _find_java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"), newest_java())
 
 
