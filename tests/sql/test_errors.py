@@ -79,6 +79,7 @@ REFUSED = {
     "SELECT COUNT(*) AS n FROM goals GROUP BY WINDOW(at, '10 minutes')": "the function WINDOW is not supported",
     "SELECT team FROM goals WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY team": "WINDOW TUMBLING is not supported",
     "SELECT LATEST(points) AS x FROM goals GROUP BY team": "unknown function LATEST",
+    "EXPLAIN SELECT team FROM goals": "this is EXPLAIN, not a query",
     "SELECT STDDEV(points) AS x FROM goals": "unknown function STDDEV\n.*\n.*\n.*\n.*\n  hint: write it in Python",
     "SELECT CAST(points AS DECIMAL(10, 2)) AS x FROM goals": r"CAST to DECIMAL\(10, 2\) is not supported",
     "SELECT CAST(points AS DECIMAL(5)) AS x FROM goals": r"CAST to DECIMAL\(5\) is not supported",
@@ -107,6 +108,12 @@ def test_a_wrong_query_is_refused(query: str) -> None:
         apply(query)
     assert "hint: " in str(refused.value)
     assert "\n  at step " in str(refused.value)
+
+
+def test_the_parser_logs_nothing_of_a_command(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(SqlError, match="this is EXPLAIN"):
+        apply("EXPLAIN SELECT team FROM goals")
+    assert caplog.messages == []
 
 
 def test_the_place_in_the_query_has_a_caret() -> None:

@@ -301,7 +301,10 @@ def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _refuse_clauses(tokens: list[Token], query: str) -> None:
-    """Refuses by name what Spark's grammar would take for the name of a table or of a column."""
+    """Refuses by name what the parser would take for a name, or pass on as a command, with a line in the log."""
+    if tokens and tokens[0].token_type is TokenType.COMMAND:
+        what = f"this is {tokens[0].text.upper()}, not a query"
+        raise sql_error(what, query, tokens[0].start, "write SELECT")
     for token, following in itertools.pairwise(tokens):
         if token.token_type is TokenType.IDENTIFIER or token.token_type is TokenType.STRING:
             continue
