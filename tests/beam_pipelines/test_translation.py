@@ -11,10 +11,12 @@ import pytest
 
 pytest.importorskip("apache_beam")
 import apache_beam as beam
+from apache_beam import pipeline
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
 from apache_beam.options.pipeline_options import S3Options
 from apache_beam.options.value_provider import RuntimeValueProvider
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import trigger as beams_trigger
 from apache_beam.transforms import window as beams_window
 from apache_beam.utils import windowed_value as beams_windowed_value
@@ -418,3 +420,13 @@ def test_text_that_a_coder_of_the_users_makes_is_written_by_beam(tmp_path: Path)
     _ = lines | "Elsewhere" >> beam.io.WriteToText("gs://bucket/a")
     labels = steps_of(pipeline)
     assert not {"Coded/Write", "Elsewhere/Write"} & set(labels)
+
+
+def test_a_transform_of_plain_values_is_refused_where_it_cannot_give_its_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(UnsupportedByRunner, match=r"of plain values(.|\n)*at step (.|\n)*hint: apply the"):
+        _ = [1, 2] | beam.Map(str)
+    # Beam's own runner appends the results to a list of its process.
+    monkeypatch.setattr(pipeline, "create_runner", lambda name: FnApiRunner())
+    assert ([1, 2] | beam.Map(str)) == ["1", "2"]
