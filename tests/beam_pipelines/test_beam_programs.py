@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import os
 import sys
 from importlib import import_module
@@ -252,3 +253,13 @@ def test_a_timer_knows_when_it_was_due_as_on_beams_runner(runner: Any) -> None:
     with beam.Pipeline(runner=runner(), options=options) as pipeline:
         pairs = pipeline | events | beam.Map(lambda pair: pair).with_output_types(tuple[str, int])
         assert_that(pairs | beam.ParDo(Due()), equal_to([("clock", 4.0), ("watermark", 20.0)]))
+
+
+def test_files_are_found_from_the_programs_folder_wherever_the_workers_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lines.gz").write_bytes(gzip.compress(b"a\nb\n", mtime=0))
+    # The session has started in another folder.
+    monkeypatch.chdir(tmp_path)
+    with beam.Pipeline(runner=BeamRunner(shuffle_partitions=1)) as pipeline:
+        assert_that(pipeline | beam.io.ReadFromText("lines.gz"), equal_to(["a", "b"]))

@@ -46,7 +46,7 @@ from penstock_spark.beam.side_inputs import side_input_of
 from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
 from penstock_spark.beam.streams import recorded_stream
-from penstock_spark.beam.text_files import text_sink_of, text_source_of
+from penstock_spark.beam.text_files import from_anywhere, text_sink_of, text_source_of
 from penstock_spark.beam.types import element_type_of, refined
 from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
@@ -230,7 +230,7 @@ def _read(builder: _Builder, node: Any) -> None:
     if known is not None:
         builder.step(node, Read(known), inputs=())
         return
-    values = Read(InlineValues((node.transform.source,)))
+    values = Read(InlineValues((from_anywhere(node.transform.source),)))
     reader = "SDFBoundedSourceReader"
     source, pieces, spread = (builder.inner_edge(node) for _ in range(3))
     builder.step(node, values, part="Impulse", inputs=(), outputs=[source])

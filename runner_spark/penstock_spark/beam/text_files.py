@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 from apache_beam.coders.coders import StrUtf8Coder, ToBytesCoder
+from apache_beam.io.filebasedsource import FileBasedSource
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.io.textio import _TextSink, _TextSource
+from apache_beam.io.textio import _TextSink, _TextSource, _TextSourceWithFilename
+from apache_beam.options.value_provider import StaticValueProvider
 
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
@@ -29,6 +33,22 @@ def text_source_of(source: Any) -> TextSource | None:
     if not names or any(name.startswith(("_", ".")) or name.endswith(_COMPRESSED) for name in names):
         return None
     return TextSource(pattern, skip_header_lines=source._skip_header_lines)
+
+
+def from_anywhere(source: Any) -> Any:
+    """A source of files that workers find, too, whose working directory need not be the program's.
+
+    Beam gives no elements, and no error, for files that are missing where it splits a source. A source that gives the
+    names of its files keeps them as they are written.
+    """
+    if not isinstance(source, FileBasedSource) or isinstance(source, _TextSourceWithFilename):
+        return source
+    if not source._pattern.is_accessible() or "://" in source._pattern.get():
+        return source
+    found = copy(source)
+    found._pattern = StaticValueProvider(str, os.path.abspath(source._pattern.get()))
+    found._concat_source = None
+    return found
 
 
 _COMPRESSED = (".bz2", ".deflate", ".gz", ".lz4", ".lzma", ".snappy", ".xz", ".zip", ".zst", ".zstd")
