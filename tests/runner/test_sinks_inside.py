@@ -11,8 +11,7 @@ import penstock as beam
 from penstock.io import WriteToMemory, WriteToSpark, WriteToText
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
-from penstock_spark.lowering.sinks_inside import encoders_inside
-from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.lowering.stream_sink import stream_sinks
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.runner import SparkRunner
 
@@ -55,8 +54,7 @@ def inside(build: Callable[[Any], Any], *sinks: Any, without: tuple[str, ...] = 
     settings = PipelineOptions(["--mode=streaming"], without=[*without]).view_as(SparkOptions)
     plan = SparkRunner().compiled(pipeline.to_graph(), settings).plan
     assert isinstance(plan, StreamPlan)
-    made = [StreamSink(plan.level_of[step.label], step) for step in plan.sinks]
-    return set(encoders_inside(plan, made, settings.switched_off()))
+    return {sink.level for sink in stream_sinks(plan, settings.switched_off()) if sink.is_inside}
 
 
 @pytest.mark.parametrize("build", [lines, lambda pipeline: counted(lines(pipeline))], ids=["read", "grouped"])

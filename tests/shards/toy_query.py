@@ -22,8 +22,7 @@ from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
-from penstock_spark.lowering.sinks_inside import encoders_inside
-from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.lowering.stream_sink import stream_sinks
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runner import SparkRunner
@@ -82,14 +81,13 @@ class ToyQuery:
             recorded=recorded,
             watched=watched,
         )
-        sinks = [StreamSink(self.plan.level_of[step.label], step) for step in self.plan.sinks]
-        encoders = encoders_inside(self.plan, sinks, context.without)
-        self._inside = frozenset(encoders)
+        sinks = stream_sinks(self.plan, context.without)
+        self._inside = {sink.level for sink in sinks if sink.is_inside}
         timeline, recorded = recorded_input(self.plan, events_per_batch)
         self.timeline = timeline
 
         def program(part: Any, reading: Any = None) -> bytes:
-            made = level_program(self.plan, part, timeline, recorded, reading, context, encoders)
+            made = level_program(self.plan, part, timeline, recorded, reading, context, sinks)
             return cloudpickle.dumps(made)
 
         self._played = program(self.plan.played) if self.plan.played else None

@@ -18,9 +18,8 @@ from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import check_sink, prepare_sink
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, of_stream
-from penstock_spark.lowering.sinks_inside import rows_inside
 from penstock_spark.lowering.stage import sink_rows
-from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
@@ -50,15 +49,14 @@ class BatchWriter:
     Spark computes the rows anew for each job, with all levels of the query: it would read their state, and
     run user code, more than once. So there is one job, or the rows are persisted for the next ones.
 
-    Rows have the columns ``level``, ``shard`` and ``payload``. A payload is a page of elements, or for the
-    levels in `inside` a row of the sink. `app` names the checkpoint, after a restart too. `check` raises if
+    Rows have the columns ``level``, ``shard`` and ``payload``. A payload is a page of elements, or a row of the sink
+    if the part before the sink makes its rows. `app` names the checkpoint, after a restart too. `check` raises if
     another run holds it, and `claim` is the number by which this run holds it.
     """
 
     def __init__(
         self,
         sinks: Sequence[StreamSink],
-        inside: Collection[int],
         context: Context,
         app: str,
         check: Callable[[], None],
@@ -69,7 +67,6 @@ class BatchWriter:
         self._check = check
         self._claim = claim
         self._sinks = _in_order(sinks)
-        self._inside = frozenset(inside)
         self._context = context
         self._streams = _streams(self._sinks, app)
         self._location = location
@@ -132,14 +129,13 @@ class BatchWriter:
                 frame.write.format("noop").mode("overwrite").save()
             case (sink,) if self._is_one_job(sink.plan):
                 batch = self._batch(sink, batch_id, may_be_again, frame)
-                if sink.level in self._inside:
+                if sink.is_inside:
                     self._commit(sink, batch, rows_inside(frame, sink.plan))
-                    return
-                rows = _pages_in(frame)
-                if sink.plan.partitions is not None:
+                elif sink.plan.partitions is None:
+                    self._encode(sink, batch, _pages_in(frame))
+                else:
                     # With a shuffle: without one, the levels would run in so few tasks too.
-                    rows = rows.repartition(sink.plan.partitions)
-                self._encode(sink, batch, rows)
+                    self._encode(sink, batch, _pages_in(frame).repartition(sink.plan.partitions))
             case _:
                 kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
                 try:
@@ -156,8 +152,7 @@ class BatchWriter:
             rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
             batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
-                if sink.level in self._inside:
-                    # The part before it has made the sink's rows.
+                if sink.is_inside:
                     self._commit(sink, batch, rows_inside(kept, sink.plan))
                 elif size.tasks:
                     self._encode(sink, batch, rows.coalesce(sink.plan.partitions or size.tasks))

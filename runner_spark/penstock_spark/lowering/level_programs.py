@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from penstock.graph import Graph, Read, Reshuffle, StatefulParDo, Step
@@ -11,11 +11,11 @@ from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock_spark.lowering.adding import combining_early, writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.sinks.plan import Encoder
 from penstock_spark.stream import program
 from penstock_spark.stream.combining import may_combine_early
 from penstock_spark.worker.program import StageProgram, StepSpec
@@ -28,16 +28,17 @@ def level_program(
     recorded: tuple[program.RecordedSource, ...],
     reading: program.ReadingSpec | None,
     context: Context,
-    encoders: Mapping[int, Callable[[], Encoder]],
+    sinks: Sequence[StreamSink],
 ) -> program.LevelProgram:
-    """The program of one part; `encoders` has the sinks whose rows the part makes, by the sink's number."""
+    """The program of one part; `sinks` are all sinks of the plan."""
+    sink_of = {sink.step.label: sink for sink in sinks}
     writers = (
         *(_messages(plan, edge, step, context.without) for edge, step in part.writes),
         *(
             program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
             for edge, step, side in part.views
         ),
-        *(_sink_writer(edge, step, plan.level_of[step.label], encoders) for edge, step in part.sinks),
+        *(_sink_writer(edge, sink_of[step.label]) for edge, step in part.sinks),
     )
     steps = tuple(_step(step, plan.graph, context.without) for step in part.steps)
     return program.LevelProgram(
@@ -77,12 +78,11 @@ def level_program(
     )
 
 
-def _sink_writer(
-    edge: int, step: Step, level: int, encoders: Mapping[int, Callable[[], Encoder]]
-) -> program.SinkPagesSpec | program.SinkRowsSpec:
-    if level in encoders:
-        return program.SinkRowsSpec(edge, encoders[level], step.where, level)
-    return program.SinkPagesSpec(edge, step.where, level)
+def _sink_writer(edge: int, sink: StreamSink) -> program.SinkPagesSpec | program.SinkRowsSpec:
+    where = sink.step.where
+    if sink.is_inside:
+        return program.SinkRowsSpec(edge, sink.plan.make_encoder, where, sink.level)
+    return program.SinkPagesSpec(edge, where, sink.level)
 
 
 def _policy(step: Step) -> WatermarkPolicy:

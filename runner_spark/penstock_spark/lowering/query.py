@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -21,12 +21,12 @@ from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
 from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
-from penstock_spark.sinks.plan import Encoder
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
 from penstock_spark.stream.tasks import played_function, reading_function
@@ -60,7 +60,7 @@ def build_query(
     checkpoint: Checkpoint,
     events_per_batch: int | None,
     heartbeat: str,
-    encoders: Mapping[int, Callable[[], Encoder]],
+    sinks: Sequence[StreamSink],
 ) -> Query:
     """The query of a streaming plan; the checkpoint receives staged sources and commands.
 
@@ -77,7 +77,7 @@ def build_query(
     ]
 
     def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
-        program = level_program(plan, part, timeline, recorded, reading, context, encoders)
+        program = level_program(plan, part, timeline, recorded, reading, context, sinks)
         edges = {side.edge for step in part.steps for side in step.side_inputs}
         views = {edge: pages for edge, pages in context.views.items() if edge in edges}
         return make(context.dumps(program), keys, views, context.metrics, context.sys_path)

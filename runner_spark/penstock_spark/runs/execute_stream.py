@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,8 +21,7 @@ from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query, build_query, heartbeat_of
-from penstock_spark.lowering.sinks_inside import encoders_inside
-from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.lowering.stream_sink import StreamSink, stream_sinks
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.process.interrupts import put_off_signals
 from penstock_spark.reports.lineage import report_lineage
@@ -38,7 +37,6 @@ from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import checkpoint_file_manager
 from penstock_spark.session.workers_python import check_workers_python
-from penstock_spark.sinks.plan import Encoder
 from penstock_spark.worker.unwritable import unwritable
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -79,15 +77,12 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
     described = signature_of(plan, context.partitions, heartbeat, parallelism_of(context.spark))
     signature = {"spark": context.spark.version, **described}
-    sinks = tuple(StreamSink(plan.level_of[step.label], step) for step in plan.sinks)
-    encoders = encoders_inside(plan, sinks, context.without)
+    sinks = stream_sinks(plan, context.without)
     writers: list[BatchWriter] = []
 
     def prepare(opened: Checkpoint) -> None:
         app, location = opened.plan["id"], opened.place.location
-        writers.append(
-            BatchWriter(sinks, encoders, context, app, opened.check, location, plan.graph, opened.claim)
-        )
+        writers.append(BatchWriter(sinks, context, app, opened.check, location, plan.graph, opened.claim))
         writers[0].prepare(context.spark, opened.new_sinks)
 
     def is_in_sinks(latest: Signature, number: int) -> bool:
@@ -108,7 +103,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
     try:
         # Nothing new if the workers were asked before.
         check_workers_python(context.spark.sparkContext, is_local_session(context.spark))
-        return _running(plan, context, settings, checkpoint, heartbeat, encoders, writers[0], views)
+        return _running(plan, context, settings, checkpoint, heartbeat, sinks, writers[0], views)
     except BaseException:
         checkpoint.release()
         raise
@@ -120,13 +115,13 @@ def _running(
     settings: SparkOptions,
     checkpoint: Checkpoint,
     heartbeat: str,
-    encoders: Mapping[int, Callable[[], Encoder]],
+    sinks: Sequence[StreamSink],
     batch_writer: BatchWriter,
     views: Views,
 ) -> StreamResult:
     _configure(context, checkpoint)
     context.seed = checkpoint.plan["id"]
-    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, encoders)
+    query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, sinks)
     writer = query.frame.writeStream.queryName(_name(settings, context))
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     interval = settings.trigger_interval

@@ -37,7 +37,6 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
         ]
         return BatchWriter(
             [StreamSink(-number, step) for number, step in enumerate(steps, 1)],
-            (),
             Context(spark, "run", accumulator_of(spark.sparkContext), 1, cloudpickle.dumps),
             app,
             lambda: None,
