@@ -849,8 +849,7 @@ class _Binder(Expressions):
         width = len(relation.columns)
         number = Column(width, "row_number", BIGINT.or_null(False))
         columns = (*relation.columns, Named("row_number", number.type))
-        limit = _limit_of(qualify.this if qualify else None, aliases)
-        top: Relation = Top(relation, keys, orders, limit, 0, columns, numbered=True)
+        top: Relation = Top(relation, keys, orders, None, 0, columns, numbered=True)
         shown: list[tuple[str, Scalar | str | None]] = [
             (name, number if value is None else value) for name, value in items
         ]
@@ -865,7 +864,7 @@ class _Binder(Expressions):
             self._row_number = number
             condition = self._condition(qualify.this, Scope(top, names + others), {}, {}, "QUALIFY")
             self._row_number = None
-            top = Filter(top, condition)
+            top = pushed(Filter(top, condition))
         return top, shown
 
     def _projected(
@@ -1032,17 +1031,6 @@ _SYNONYMS = {
     **dict.fromkeys(("hopsize", "slide", "step"), "step"),
     "offset": "offset",
 }
-
-
-def _limit_of(node: Any, aliases: Mapping[str, Any]) -> int | None:
-    """How many rows of each partition a condition of QUALIFY keeps at most; None if that is not plain."""
-    if isinstance(node, (exp.LTE, exp.LT, exp.EQ)) and isinstance(node.expression, exp.Literal):
-        left = node.this
-        if isinstance(left, exp.Column) and isinstance(aliases.get(left.name.lower()), exp.Window):
-            left = aliases[left.name.lower()]
-        if isinstance(left, exp.Window) and node.expression.name.isdigit():
-            return int(node.expression.name) - isinstance(node, exp.LT)
-    return None
 
 
 def _columns_of(grouping: Grouping) -> Columns:

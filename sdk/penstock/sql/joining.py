@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from penstock.sql import functions
 from penstock.sql.expressions import moved
+from penstock.sql.limiting import limited
 from penstock.sql.origins import is_window, simplified
 from penstock.sql.relations import (
     Filter,
@@ -18,7 +19,7 @@ from penstock.sql.relations import (
     ValidityJoin,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Call, Column, Scalar, columns_of, replaced, shifted
+from penstock.sql.scalars import Call, Column, Scalar, columns_of, conjuncts, replaced, shifted
 
 Refuse = Callable[..., NoReturn]
 
@@ -76,10 +77,13 @@ def joined(
 
 
 def pushed(relation: Filter) -> Relation:
-    """A filter over an inner join, with its parts where they belong: in the keys, or below the join."""
+    """A filter whose parts also act below it.
+
+    Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered.
+    """
     join = relation.input
     if not (isinstance(join, Join) and join.kind == "inner" and join.condition is None):
-        return relation
+        return limited(relation)
     width = len(join.left.columns)
     left, right = join.left, join.right
     left_keys, right_keys, rest = join.left_keys, join.right_keys, []
@@ -101,15 +105,6 @@ def pushed(relation: Filter) -> Relation:
 
 def _filtered(relation: Relation, condition: Scalar | None) -> Relation:
     return relation if condition is None else Filter(relation, condition)
-
-
-def conjuncts(condition: Scalar | None) -> list[Scalar]:
-    """The parts of a condition that must all hold."""
-    if condition is None:
-        return []
-    if isinstance(condition, Call) and condition.name == "AND":
-        return [part for each in condition.arguments for part in conjuncts(each)]
-    return [condition]
 
 
 def _split(condition: Scalar | None, width: int) -> tuple[list[tuple[Scalar, Scalar]], list[Scalar]]:

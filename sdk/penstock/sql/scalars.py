@@ -133,6 +133,15 @@ def columns_of(scalar: Scalar) -> frozenset[int]:
     return frozenset(part.index for part in walk(scalar) if isinstance(part, Column))
 
 
+def conjuncts(condition: Scalar | None) -> list[Scalar]:
+    """The parts of a condition that must all hold."""
+    if condition is None:
+        return []
+    if isinstance(condition, Call) and condition.name == "AND":
+        return [part for each in condition.arguments for part in conjuncts(each)]
+    return [condition]
+
+
 def shifted(scalar: Scalar, mapping: Mapping[int, int]) -> Scalar:
     """The same expression over rows whose columns stand elsewhere.
 
