@@ -65,7 +65,24 @@ REFUSED = {
     "SELECT RANK() OVER (ORDER BY points) AS x FROM goals": r"RANK\(\) OVER is not supported",
     "SELECT team FROM goals GROUP BY ROLLUP (team)": "GROUP BY ROLLUP is not supported",
     "WITH RECURSIVE a AS (SELECT 1 AS x) SELECT x FROM a": "WITH RECURSIVE is not supported",
-    "SELECT team FROM goals g WHERE EXISTS (SELECT 1 FROM rates r WHERE r.team = g.team)": "there is no table 'g' here",
+    "SELECT team FROM goals g WHERE EXISTS (SELECT 1 FROM rates r WHERE r.team = g.team)": (
+        "the subquery reads g.team, a column of the query around it.*hint: write a join: LEFT SEMI JOIN"
+    ),
+    "SELECT g.team FROM goals g WHERE g.team IN (SELECT r.team FROM rates r WHERE r.points > g.points)": (
+        "the subquery reads g.points, a column of the query around it"
+    ),
+    "SELECT (SELECT MAX(r.points) FROM rates r WHERE r.team = g.team) AS x FROM goals g": "reads g.team, a column of",
+    "SELECT (SELECT COUNT(*) + goals.points FROM rates) AS x FROM goals": "reads goals.points, a column of",
+    "SELECT team FROM goals g WHERE 1 < (SELECT MAX(x) FROM (SELECT g.points + 1 AS x FROM rates) t)": (
+        "reads g.points, a column of the query around it"
+    ),
+    "SELECT goal FROM (SELECT team AS goal FROM goals) t WHERE EXISTS (SELECT 1 FROM rates WHERE team = goal)": (
+        "reads goal, a column of the query around it"
+    ),
+    "SELECT g.team FROM goals g JOIN (SELECT team FROM rates WHERE team = g.team) r ON g.team = r.team": (
+        "there is no table 'g' here"
+    ),
+    "SELECT team FROM goals g WHERE EXISTS (SELECT 1 FROM rates r) AND h.points > 1": "there is no table 'h' here",
     "SELECT * FROM SESSION(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MINUTE)": "sessions are only there in a grouping",
     "SELECT team FROM goals EMIT AFTER WATERMARK": "needs rows that have the end of a window",
     "SELECT TABLE team, Sys.Undo FROM goals": "columns of Sys tell of changes, and a TABLE shows none",

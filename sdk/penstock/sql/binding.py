@@ -620,7 +620,7 @@ class _Binder(Expressions):
             if isinstance(part, exp.In) and part.args.get("query") is not None:
                 # Of a condition that must be true, NULL and FALSE are the same: a join answers it.
                 value = self.scalar(part.this, scope, ctes)
-                inner = self._single_column(part.args["query"], ctes)
+                inner = self._single_column(part.args["query"], scope, ctes)
                 [other] = inner.star(None)
                 left, right = self._fitting(part, value, other.scalar)
                 scope.relation = Join(scope.relation, inner.relation, "semi", (left,), (right,))

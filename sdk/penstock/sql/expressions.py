@@ -139,6 +139,7 @@ class Expressions(ABC):
         self._query = query
         self._tables = tables
         self._row_number: Scalar | None = None
+        self._around: list[Scope] = []
 
     @abstractmethod
     def _query_of(self, tree: Any, ctes: Mapping[str, Scope], shown: Any) -> Scope:
@@ -278,13 +279,25 @@ class Expressions(ABC):
         if isinstance(env, Grouping):
             if qualifier is None and name.lower() in aliases:
                 return self.scalar(aliases[name.lower()], env, ctes)
-            scope.find(qualifier, name, self.at(node))
+            self._found(node, scope)
             what = f"the column {name!r} is neither a key of the grouping nor aggregated"
             self.refuse(node, what, f"add it to GROUP BY, or write MAX({name})")
         if aliases and qualifier is None and name.lower() in aliases:
             known = {each.name.lower() for each in scope.visible}
             if name.lower() not in known:
                 return self.scalar(aliases[name.lower()], env, ctes)
+        return self._found(node, scope)
+
+    def _found(self, node: Any, scope: Scope) -> Scalar:
+        """The value of a column by its name, which a query around this one may not give."""
+        qualifier, name = node.table or None, node.name
+        if not scope.has(qualifier, name) and any(each.has(qualifier, name) for each in self._around):
+            self.refuse(
+                node,
+                f"the subquery reads {node.sql()}, a column of the query around it, which is not supported",
+                "write a join: LEFT SEMI JOIN for EXISTS and IN, LEFT ANTI JOIN for NOT EXISTS, "
+                "LEFT JOIN with a grouped query for a value",
+            )
         return scope.find(qualifier, name, self.at(node))
 
     def _key_or_aggregate(self, node: Any, env: Grouping, ctes: Mapping[str, Scope]) -> Scalar | None:
@@ -523,8 +536,15 @@ class Expressions(ABC):
         except SqlTypeError as error:
             raise sql_error(error.what, self._query, position_of(node), error.hint) from None
 
-    def _single_column(self, tree: Any, ctes: Mapping[str, Scope]) -> Scope:
+    def _subquery(self, tree: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]) -> Scope:
+        """The query in an expression of another query."""
+        self._around.append(env.inner if isinstance(env, Grouping) else env)
         scope = self._query_of(tree, ctes, None)
+        self._around.pop()
+        return scope
+
+    def _single_column(self, tree: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]) -> Scope:
+        scope = self._subquery(tree, env, ctes)
         width = len(list(scope.star(None)))
         if width != 1:
             self.refuse(tree, f"a subquery in an expression gives {width} columns, not one", "select one")
@@ -539,14 +559,14 @@ class Expressions(ABC):
         return columns_as_scalars(relation.columns, first)
 
     def _scalar_subquery(self, node: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]) -> Scalar:
-        inner = self._single_column(node, ctes)
+        inner = self._single_column(node, env, ctes)
         [visible] = inner.star(None)
         call = AggregateCall("single", visible.scalar, visible.scalar.type.or_null())
         single = Aggregate(inner.relation, (), (call,), (Named("single", call.type),))
         return self._widened(env, single)[0]
 
     def _exists(self, node: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]) -> Scalar:
-        inner = self._query_of(node.this, ctes, None)
+        inner = self._subquery(node.this, env, ctes)
         count = AggregateCall("count", None, BIGINT.or_null(False))
         counted = Aggregate(inner.relation, (), (count,), (Named("count", count.type),))
         found = self._widened(env, counted)[0]
@@ -560,7 +580,7 @@ class Expressions(ABC):
             self.refuse(
                 node, "IN with a query is not supported after grouping", "write it in a query around this one"
             )
-        inner = self._single_column(node.args["query"], ctes)
+        inner = self._single_column(node.args["query"], env, ctes)
         [visible] = inner.star(None)
         value = self.scalar(node.this, env, ctes, aliases)
         mine, other = self._fitting(node, value, visible.scalar)

@@ -68,6 +68,13 @@ class Scope:
             refuse(f"there is no table {qualifier!r} here", nearest(qualifier, qualifiers))
         return refuse(f"there is no column {full!r}", nearest(name, (each.name for each in self.visible)))
 
+    def has(self, qualifier: str | None, name: str) -> bool:
+        """Whether a name stands for a column here."""
+        return any(
+            _same(each.name, name) and (qualifier is None or _same(each.qualifier, qualifier))
+            for each in self.visible
+        )
+
     def star(self, qualifier: str | None) -> Iterator[Visible]:
         """The columns that ``*`` stands for."""
         for each in self.visible:
