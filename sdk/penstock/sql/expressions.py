@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from penstock.sql import functions, types
-from penstock.sql.dialect import micros_of, position_of
+from penstock.sql.dialect import SPARK_FUNCTIONS, micros_of, position_of
 from penstock.sql.errors import sql_error
 from penstock.sql.functions import SqlTypeError
 from penstock.sql.origins import bound_of, origin_of, period
@@ -437,6 +437,8 @@ class Expressions(ABC):
                 return self.call(node, "CASE", [part(node.this), part(node.args["true"]), no])
             case exp.TryCast() | exp.Cast():
                 return self._cast(node, part(node.this))
+            case exp.StrToDate() | exp.StrToTime():
+                self.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
             case exp.Extract():
                 return self.call(node, node.this.name.upper(), [part(node.expression)])
             case exp.Trim():
@@ -470,7 +472,7 @@ class Expressions(ABC):
         if name in self._tables.functions or name in (*WINDOWS, *_BOUNDS):
             return
         if (unknown := functions.unknown(name)) is not None:
-            self.refuse(node, unknown.what, unknown.hint)
+            self.refuse(node, unknown.what, functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint)
 
     def _negated(self, node: Any, found: Scalar) -> Scalar:
         """A value, or its opposite: newer parsers give NOT LIKE as a LIKE with a mark, and not inside a NOT."""

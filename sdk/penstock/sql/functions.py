@@ -26,6 +26,15 @@ from penstock.sql.types import (
     common,
 )
 
+IN_PYTHON = "write it in Python, with Catalog.create_function"
+"""The hint for a function that penstock does not have."""
+_WORDS = frozenset(
+    ["AND", "BETWEEN", "CASE", "DIV", "ILIKE", "IN", "LIKE", "NEGATIVE", "NOT", "OR", "REGEXP", "RLIKE"]
+)
+"""What an expression is written with, and nobody means by the name of a function."""
+_LIKENESS = 0.8
+"""How like a wrong name the suggested one is: one letter in five may differ, since DATE_FORMAT is not DATE_ADD."""
+
 
 class SqlTypeError(TypeError):
     """A call of an SQL function whose types do not fit, or of an unknown function (penstock's own).
@@ -88,12 +97,9 @@ def unknown(name: str) -> SqlTypeError | None:
     """
     if name.upper() in FUNCTIONS:
         return None
-    names = [each for each in FUNCTIONS if each.isidentifier()]
-    near = difflib.get_close_matches(name.upper(), names, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return SqlTypeError(
-        f"unknown function {name}", hint.strip() or "write it in Python, with Catalog.create_function"
-    )
+    names = [each for each in FUNCTIONS if each.isidentifier() and each not in _WORDS]
+    near = difflib.get_close_matches(name.upper(), names, 1, _LIKENESS)
+    return SqlTypeError(f"unknown function {name}", f"did you mean {near[0]}?" if near else IN_PYTHON)
 
 
 def cast(scalar: Scalar, target: SqlType) -> Scalar:

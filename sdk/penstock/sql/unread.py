@@ -48,18 +48,22 @@ _READ: dict[type, frozenset[str]] = {
 _NAMES = {
     "by_name": "BY NAME",
     "expressions": "LIMIT ... BY",
+    "format": "CAST with FORMAT",
     "limit_options": "LIMIT with options",
     "locks": "FOR UPDATE",
     "percent": "PERCENT",
     "pivots": "PIVOT",
     "sample": "TABLESAMPLE",
     "unnest": "IN UNNEST",
+    "unpivots": "UNPIVOT",
     "with_ties": "WITH TIES",
 }
 _HINTS = {
     "by_name": "list the columns of both sides in the same order",
+    "format": "write it in Python, with Catalog.create_function",
     "into": "write the result with a sink",
     "pivots": "write a CASE in an aggregate for each column",
+    "unpivots": "write UNION ALL of a SELECT for each column",
     "with_ties": "write QUALIFY ROW_NUMBER() OVER (...) <= n",
 }
 
@@ -91,6 +95,8 @@ def refuse_unread(tree: Any, query: str) -> None:
             continue
         for key, value in node.args.items():
             if key not in read and value not in (None, False, [], ""):
+                if key == "pivots" and value[0].args.get("unpivot"):
+                    key = "unpivots"
                 name = _NAMES.get(key) or key.strip("_").replace("_", " ").upper()
                 hint = _HINTS.get(key, "see the page about SQL for what is")
                 raise sql_error(f"{name} is not supported", query, position_of(node), hint)
