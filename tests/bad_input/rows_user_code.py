@@ -67,6 +67,25 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "an object in a function that cannot be unpickled",
+            write="""
+                class Missing(Exception):
+                    def __init__(self, place, *, why):
+                        super().__init__(place)
+                        self.why = why
+
+                missing = Missing("Rome", why="closed")
+                p | beam.Create([1]) | "Look" >> beam.Map(lambda number: missing.why) | "Show" >> beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: the workers cannot unpickle what this step sends to them: TypeError: Missing.__init__() missing 1 required keyword-only argument: 'why'
+                  at step 'Look' (game.py:7)
+                  hint: make the object in DoFn.setup, or give its class a __reduce__ with all arguments of its __init__
+                """,
+            on_spark=True,
+        ),
+        Row(
             "a type that a hint has promised",
             write="""
                 checked = beam.Pipeline(runtime_type_check=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pyspark import StorageLevel
@@ -16,8 +17,10 @@ from penstock_spark.lowering.frames import select
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import Surroundings
+from penstock_spark.shipping.unreadable import unreadable_step
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
+from penstock_spark.worker.batch import dumps_with_code
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -62,7 +65,8 @@ class Context:
 
     def surroundings(self, graph: Graph) -> Surroundings:
         """What explains an error that Spark raises now."""
-        return Surroundings(self.reporting, graph, self.places, computed=self.computed)
+        unreadable = partial(unreadable_step, graph, dumps_with_code)
+        return Surroundings(self.reporting, graph, self.places, computed=self.computed, unreadable=unreadable)
 
     def sink(self, step: Step) -> SinkPlan:
         if step.label not in self.sinks:

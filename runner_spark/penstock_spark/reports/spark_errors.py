@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -52,6 +52,9 @@ class Surroundings:
     places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
     checkpoint: str | None = None  # The folder of a stream's state.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the form of `places`.
+    unreadable: Callable[[str], str | None] = lambda said: (
+        None
+    )  # The step that a worker could not read, by its error.
 
 
 @functools.cache
@@ -142,9 +145,17 @@ def _death(died: Died, known: Surroundings) -> RunnerError:
 
 def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
     """An error that a worker raised outside of any step: it could not read the program, or an import failed."""
-    what = f"a Python worker failed: {_plain(raised['said'])}"
-    hint = "see the worker's traceback below; make sure that the workers can import what the program imports"
-    error = RunnerError(what, where=_places(known), hint=hint)
+    if (where := known.unreadable(raised["said"])) is not None:
+        what = f"the workers cannot unpickle what this step sends to them: {_plain(raised['said'])}"
+        hint = (
+            "make the object in DoFn.setup, or give its class a __reduce__ with all arguments of its __init__"
+        )
+    else:
+        what, where = f"a Python worker failed: {_plain(raised['said'])}", _places(known)
+        hint = (
+            "see the worker's traceback below; make sure that the workers can import what the program imports"
+        )
+    error = RunnerError(what, where=where, hint=hint)
     error.add_note(f"In the worker:\n{raised['stack']}")
     return error
 
