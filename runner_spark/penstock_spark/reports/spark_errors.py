@@ -52,9 +52,8 @@ class Surroundings:
     places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
     checkpoint: str | None = None  # The folder of a stream's state.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the form of `places`.
-    unreadable: Callable[[str], str | None] = lambda said: (
-        None
-    )  # The step that a worker could not read, by its error.
+    # The place of the step that a worker could not read, by the worker's error.
+    unreadable: Callable[[str], str | None] = lambda said: None
 
 
 @functools.cache
