@@ -263,3 +263,19 @@ def test_files_are_found_from_the_programs_folder_wherever_the_workers_are(
     monkeypatch.chdir(tmp_path)
     with beam.Pipeline(runner=BeamRunner(shuffle_partitions=1)) as pipeline:
         assert_that(pipeline | beam.io.ReadFromText("lines.gz"), equal_to(["a", "b"]))
+
+
+def test_user_code_and_sinks_work_in_the_programs_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The session has started in another folder.
+    (tmp_path / "factor").write_text("7")
+    monkeypatch.chdir(tmp_path)
+    with beam.Pipeline(runner=BeamRunner(shuffle_partitions=1)) as pipeline:
+        products = pipeline | beam.Create([1, 2]) | beam.Map(lambda n: n * int(Path("factor").read_text()))
+        assert_that(products, equal_to([7, 14]))
+        _ = products | beam.Map(str) | beam.Map(str.encode) | beam.io.WriteToTFRecord("products")
+    [written] = tmp_path.glob("products-*")
+    assert written.read_bytes()
+    with beam.Pipeline(runner=BeamRunner(shuffle_partitions=1)) as pipeline:
+        assert_that(pipeline | beam.io.ReadFromTFRecord(written.name), equal_to([b"7", b"14"]))

@@ -27,7 +27,7 @@ from penstock_spark.runs.result import SparkResult
 from penstock_spark.runs.watching import NO_VIEWS, Views, Watch
 from penstock_spark.session.job_tags import cancelled_by_signals, tag_of
 from penstock_spark.session.session import is_local_session
-from penstock_spark.shipping.import_paths import driver_sys_path, ship_packages
+from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, ship_packages, work_in
 from penstock_spark.shipping.registrations import (
     WithRegistrations,
     pickled_registrations,
@@ -95,6 +95,8 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
     allow_pickled_keys(pickles_keys)
     prepare = preparations()
+    if local and (folder := driver_folder()) is not None:
+        prepare = ((work_in, folder), *prepare)
 
     def dumps(value: Any) -> bytes:
         # A worker may have run a program with another setting before.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -80,3 +81,22 @@ def import_like_driver(sys_path: tuple[str, ...]) -> None:
     A worker does this before it unpickles the user's objects.
     """
     sys.path.extend(folder for folder in sys_path if folder not in sys.path)
+
+
+def driver_folder() -> tuple[str, int] | None:
+    """The program's current folder and its process; None if the folder was deleted."""
+    try:
+        return os.getcwd(), os.getpid()
+    except FileNotFoundError:
+        return None
+
+
+def work_in(folder: str, driver: int) -> None:
+    """Makes the program's folder that of a worker on the same machine, so that relative paths mean the same in both.
+
+    Workers start in the folder where Spark was started, which the program may have left since, as in a notebook. The
+    program may read its own parts, too, and then stays where it is.
+    """
+    if os.getpid() != driver:
+        with contextlib.suppress(OSError):
+            os.chdir(folder)
