@@ -20,6 +20,7 @@ _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _NAMED_AS_ATTRIBUTES = {
     "penstock.coders": ("coder_impl",),
     "penstock.options": ("pipeline_options_validator",),
+    "penstock.runners": (),
     "penstock.transforms": (
         "display",
         "ptransform",
@@ -32,7 +33,8 @@ _NAMED_AS_ATTRIBUTES = {
     "penstock.typehints": ("batch", "schema_registry", "schemas"),
     "penstock.utils": ("histogram", "shared"),
 }
-"""The modules that Beam loads at once, so that ``beam.transforms.util`` needs no import. Here they load when named."""
+"""The modules that Beam loads at once, so that ``beam.transforms.util`` needs no import. Here they load when named.
+A name that such a package does not have is refused with a hint."""
 
 
 class AbsentModules:

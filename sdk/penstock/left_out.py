@@ -89,6 +89,12 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ("version", "`penstock.__version__`"),
 )
 
+_NAMES_IN_RUNNERS = {
+    "runners.dataflow": "DataflowRunner TestDataflowRunner",
+    "runners.direct": "TestDirectRunner",
+}
+"""The names in Beam's ``runners`` from such modules."""
+
 _NAMES_IN_IO = {
     "io.filebasedsink": "FileBasedSink",
     "io.mongodbio": "ReadFromMongoDB WriteToMongoDB",
@@ -103,13 +109,14 @@ INSTEAD = {f"penstock.{name}": text for names, text in _MODULES for name in name
 """What to use instead of each module, by the name that it would have in penstock."""
 
 INSTEAD_OF_NAMES = {
-    f"penstock.io.{name}": INSTEAD[f"penstock.{module}"]
-    for module, names in _NAMES_IN_IO.items()
+    f"penstock.{package}.{name}": INSTEAD[f"penstock.{module}"]
+    for package, modules in (("io", _NAMES_IN_IO), ("runners", _NAMES_IN_RUNNERS))
+    for module, names in modules.items()
     for name in names.split()
 }
-"""Likewise, for the names in Beam's ``io`` from such modules."""
+"""Likewise, for the names in Beam's ``io`` and ``runners`` from such modules."""
 
 
 def instead_of(name: str) -> str | None:
-    """What to use instead of a module, or of a name in Beam's ``io``, that is left out; None for any other."""
+    """What to use instead of a module, or a name in Beam's ``io`` or ``runners``, that is left out; None for others."""
     return INSTEAD.get(name) or INSTEAD_OF_NAMES.get(name)

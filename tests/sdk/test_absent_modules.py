@@ -43,6 +43,10 @@ def test_every_way_to_import_has_the_hint():
         from penstock.io import ReadFromPubSub  # noqa: F401
     with pytest.raises(AttributeError, match=r"(?s)no attribute 'ReadFromPubSub'.*hint: .*sparkio"):
         _ = penstock.io.ReadFromPubSub
+    with pytest.raises(ImportError, match=r"(?s)cannot import name 'DataflowRunner'.*hint: .*SparkRunner"):
+        from penstock.runners import DataflowRunner  # noqa: F401
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'DataflowRunner'.*hint: .*SparkRunner"):
+        _ = penstock.runners.DataflowRunner
     with pytest.raises(AttributeError, match=r"(?s)no attribute 'dataframe'.*hint: .*pandas"):
         _ = penstock.dataframe
 
