@@ -82,6 +82,9 @@ def test_errors_of_services_are_told_by_their_status(status, server, or_timeout,
     monkeypatch.setitem(sys.modules, module.__name__, module)
     assert retry.retry_on_server_errors_filter(GoogleAPICallError()) is server
     assert retry.retry_on_server_errors_and_timeout_filter(GoogleAPICallError()) is or_timeout
+    if_valid = retry.retry_if_valid_input_but_server_error_and_timeout_filter
+    assert if_valid(GoogleAPICallError()) is or_timeout
+    assert not if_valid(ValueError())
 
 
 def test_patched_retries_do_not_wait_until_the_test_ends(tmp_path, monkeypatch):

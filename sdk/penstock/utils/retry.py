@@ -18,6 +18,7 @@ __all__ = [
     "FuzzedExponentialIntervals",
     "PermanentException",
     "no_retries",
+    "retry_if_valid_input_but_server_error_and_timeout_filter",
     "retry_on_server_errors_and_timeout_filter",
     "retry_on_server_errors_filter",
     "with_exponential_backoff",
@@ -108,6 +109,15 @@ def retry_on_server_errors_filter(exception: BaseException) -> bool:
 def retry_on_server_errors_and_timeout_filter(exception: BaseException) -> bool:
     """As `retry_on_server_errors_filter`, and after a service's 408, a timeout (Beam's name)."""
     return _status_of(exception) == _TIMEOUT or retry_on_server_errors_filter(exception)
+
+
+def retry_if_valid_input_but_server_error_and_timeout_filter(exception: BaseException) -> bool:
+    """As `retry_on_server_errors_and_timeout_filter`, but not after a ValueError, which comes again (Beam's name).
+
+    >>> retry_if_valid_input_but_server_error_and_timeout_filter(ValueError())
+    False
+    """
+    return not isinstance(exception, ValueError) and retry_on_server_errors_and_timeout_filter(exception)
 
 
 def _status_of(exception: BaseException) -> int | None:
