@@ -245,7 +245,7 @@ class _Writing:
                 system.remove(f"{folder}/{_below(inside, name)}")
             if stale:
                 _LOGGER.warning(
-                    "%s: deleted %d files of an earlier run, such as %s",
+                    "%s: deleted the files of an earlier run, %d in all, such as %s",
                     naming_in("").folder,
                     len(stale),
                     _below(*stale[0]),
