@@ -17,6 +17,7 @@ from penstock.options import given
 from penstock.options.base import OptionsParser, all_classes, parser_of
 from penstock.options.given import check_given
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.testing.test_stream import TestStream
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,6 +104,16 @@ def test_a_pipeline_with_an_option_without_effect_says_so(
     with caplog.at_level(logging.WARNING):
         pipeline.explain()
     assert f"the option {name} has no effect" in caplog.text
+
+
+def test_an_option_that_asks_for_what_is_done_anyway_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    given._warn_of_no_effect.cache_clear()
+    options = PipelineOptions(["--streaming", "--save_main_session"])
+    pipeline = beam.Pipeline(options=options)
+    _ = pipeline | TestStream().add_elements([1]).advance_watermark_to_infinity()
+    with caplog.at_level(logging.WARNING):
+        pipeline.explain()
+    assert caplog.text == ""
 
 
 def test_a_pipeline_without_options_warns_of_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -32,7 +32,6 @@ REFUSED: Mapping[str, str] = {
 """What to do instead of each option: a program that relies on one would fail later, or pass without its check."""
 
 NO_EFFECT: Mapping[str, str] = {
-    "save_main_session": "functions of the main program are always sent by value",
     "streaming": "a pipeline with unbounded input is a stream, and --mode says how it runs",
 }
 """Why each option changes nothing: a program means the same without it. A run with one logs a warning, as
@@ -53,10 +52,10 @@ def refusals(given: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def warn_of_no_effect(given: Mapping[str, Any]) -> None:
-    """Logs a warning for each option that changes nothing."""
+def warn_of_no_effect(given: Mapping[str, Any], is_stream: bool) -> None:
+    """Logs a warning for each option that changes nothing, except one that asks a stream to be a stream."""
     for name in given:
-        if name in NO_EFFECT:
+        if name in NO_EFFECT and not (name == "streaming" and is_stream):
             _LOGGER.warning("the option %s has no effect: %s", name, NO_EFFECT[name])
 
 
