@@ -38,7 +38,7 @@ from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.reporting import report_with, reporting_now
 from penstock_spark.reports.spark_errors import translated
 from penstock_spark.session.session import runner_session
-from penstock_spark.sources import left_out
+from penstock_spark.sources import later_columns
 from penstock_spark.sources.scan import Rejected, StreamScan
 from penstock_spark.sources.stream_files import CHANGED, FILE, START, SURVEYED_FILES
 
@@ -343,7 +343,7 @@ def test_columns_that_only_later_files_have_are_left_out_with_a_warning(
     read: Any,
     write: Any,
 ) -> None:
-    monkeypatch.setattr(left_out, "_told", set())
+    monkeypatch.setattr(later_columns, "_told", set())
     (tmp_path / "in").mkdir()
     write(pa.table({"a": [1]}), f"{tmp_path}/in/1")
     whole = streams.open(read(f"{tmp_path}/in/*"))

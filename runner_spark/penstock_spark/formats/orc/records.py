@@ -15,7 +15,7 @@ from pyarrow import orc
 
 from penstock.error import refusal
 from penstock_spark.files.kept_errors import FileToRead
-from penstock_spark.sources.left_out import LeftOut
+from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import PartitionValues
 
 _BATCH_ROWS = 10_000
@@ -45,11 +45,13 @@ class OrcRecords:
         kept = FileToRead(file)
         return OrcFile(kept, self._tried(kept, name, lambda: orc.ORCFile(kept)), name)
 
-    def all_of(self, file: BinaryIO, name: str, left_out: LeftOut | None = None) -> Iterator[pa.RecordBatch]:
+    def all_of(
+        self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The records of a file, many at a time."""
         opened = self.open(file, name)
-        if left_out is not None:
-            left_out.look(name, lambda: opened.footer.schema.names)
+        if later_columns is not None:
+            later_columns.look(name, lambda: opened.footer.schema.names)
         for number in range(opened.footer.nstripes):
             yield from self.stripe(opened, number)
 

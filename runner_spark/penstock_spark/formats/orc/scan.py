@@ -32,7 +32,7 @@ from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile, Careful
-from penstock_spark.sources.left_out import LeftOut
+from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
@@ -93,8 +93,8 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
 
     def make_decoder() -> ByFile:
-        left_out = LeftOut(columns or (), where) if source.columns is None else None
-        decode = FileDecoder(records, source.as_rows, naming.namer, left_out)
+        later_columns = LaterColumns(columns or (), where) if source.columns is None else None
+        decode = FileDecoder(records, source.as_rows, naming.namer, later_columns)
         careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, where)
         return ByFile(careful, naming)
 
@@ -190,7 +190,7 @@ class FileDecoder:
     records: OrcRecords
     as_rows: bool
     namer: Namer
-    left_out: LeftOut | None = None  # For a stream.
+    later_columns: LaterColumns | None = None  # For a stream.
 
     def of_step(self, batch: pa.RecordBatch) -> list[Any]:
         """The elements of files; a damaged one is a failure of the step."""
@@ -204,7 +204,7 @@ class FileDecoder:
         return [
             element
             for file, content in rows
-            for records in self.records.all_of(io.BytesIO(content), self.namer(file), self.left_out)
+            for records in self.records.all_of(io.BytesIO(content), self.namer(file), self.later_columns)
             for element in elements_of(records, self.as_rows)
         ]
 

@@ -28,7 +28,7 @@ from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile
-from penstock_spark.sources.left_out import LeftOut
+from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan
@@ -118,11 +118,11 @@ def open_parquet_stream(
     folder = working_folder() if is_local and source.columns is None else None
 
     def make_decoder() -> ByFile:
-        left_out = LeftOut(whole.names, where)
+        later_columns = LaterColumns(whole.names, where)
 
         def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
             if folder is not None:
-                left_out.look(file, lambda: _columns_in(os.path.join(folder, file)))
+                later_columns.look(file, lambda: _columns_in(os.path.join(folder, file)))
             return decode(values.added(batch, file).select(wanted.names) if values.names else batch)
 
         return ByFile(decode_part, naming)

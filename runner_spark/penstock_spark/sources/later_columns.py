@@ -1,4 +1,4 @@
-"""Says which columns of later files a stream leaves out: its columns are those of the files that it began with."""
+"""Says which columns of later files a stream leaves out, because no file had them when it began."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _told: set[tuple[str, str]] = set()
 
 
 @dataclass
-class LeftOut:
+class LaterColumns:
     """Logs a warning when a file has columns that its stream did not find at the start.
 
-    >>> left_out = LeftOut(("a", "B"), "at step 'Read' (game.py:41)")
-    >>> left_out.look("/in/2.parquet", lambda: ("A", "b"))
+    >>> later_columns = LaterColumns(("a", "B"), "at step 'Read' (game.py:41)")
+    >>> later_columns.look("/in/2.parquet", lambda: ("A", "b"))
     """
 
     known: Collection[str]  # The columns of the files that the stream began with.
