@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from numbered_files import Files, add, wait_for
 
 import penstock as beam
 from penstock.io import ReadFromSource, WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.upserts import Upsert
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -42,6 +44,10 @@ def writer(kind: str, folder: Path) -> Any:
     pytest.importorskip("deltalake")
     from penstock.io.delta import WriteToDelta
 
+    if kind == "changes":
+        schema = pa.schema([("name", pa.string()), ("again", pa.string())])
+        upserts = beam.Map(lambda row: Upsert(row.name, row.name))
+        return upserts | WriteToDelta(f"{folder}/out", schema=schema, key="name", value="again")
     return WriteToDelta(f"{folder}/out")
 
 
@@ -56,7 +62,7 @@ def names(count: int) -> list[str]:
     return [f"{number * 2654435761 % 2**32:x}" * 4 for number in range(count)]
 
 
-@pytest.mark.parametrize("kind", ["text", "parquet", "orc", "delta"])
+@pytest.mark.parametrize("kind", ["text", "parquet", "orc", "delta", "changes"])
 def test_a_full_disk_under_a_batch(full: Path, kind: str) -> None:
     def run(count: int) -> None:
         with beam.Pipeline() as pipeline:

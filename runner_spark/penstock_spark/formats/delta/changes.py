@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.io.delta import DeltaSink
-from penstock_spark.formats.delta.data_files import DataFile, rows_of
+from penstock_spark.formats.delta.data_files import DataFile, nothing_left_behind, rows_of
 from penstock_spark.formats.delta.table import files_of
 from penstock_spark.sinks import table_changes
 from penstock_spark.sinks.plan import Encoder
@@ -30,13 +31,16 @@ class ChangeFiles(Encoder):
         return rows_of(())
 
     def finish(self) -> pa.RecordBatch | None:
-        file: DataFile | None = None
-        for batch in self._changes.batches():
-            if file is None:
-                files = files_of(self._sink.place, self._where)
-                file = DataFile(files, change_schema(self._sink, self._columns), "changes")
-            file.write(batch)
-        return rows_of(() if file is None else [file.close()])
+        batches = self._changes.batches()
+        first = next(batches, None)
+        if first is None:
+            return rows_of(())
+        files = files_of(self._sink.place, self._where)
+        file = DataFile(files, change_schema(self._sink, self._columns), "changes")
+        with nothing_left_behind([file]):
+            for batch in chain([first], batches):
+                file.write(batch)
+            return rows_of([file.close()])
 
 
 def check_keys(sink: DeltaSink, paths: Sequence[str], where: str) -> None:

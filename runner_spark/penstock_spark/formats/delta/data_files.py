@@ -7,7 +7,7 @@ Names are unique, so an attempt never overwrites the file of another; what no co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -47,27 +47,16 @@ class DataFiles(Encoder):
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         if values:
             batch = to_batch(values, self._columns, self._where)
-            with self._nothing_left_behind():
+            with nothing_left_behind(self._open.values()):
                 for key, rows in self._apart(batch):
                     self._file(key).write(rows)
         return rows_of(())
 
     def finish(self) -> pa.RecordBatch | None:
-        with self._nothing_left_behind():
+        with nothing_left_behind(self._open.values()):
             for key in [*self._open]:
                 self._close(key)
         return rows_of(self._written)
-
-    @contextmanager
-    def _nothing_left_behind(self) -> Iterator[None]:
-        """If the disk is full, half a file on it would keep the next try from writing."""
-        try:
-            yield
-        except OSError:
-            for file in self._open.values():
-                file.discard()
-            self._open.clear()
-            raise
 
     def _apart(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
         if not self._parts:
@@ -172,6 +161,17 @@ class DataFile:
         if self._batches:
             self._writer.write_table(pa.Table.from_batches(self._batches))
             self._batches, self._rows, self._bytes = [], 0, 0
+
+
+@contextmanager
+def nothing_left_behind(files: Collection[DataFile]) -> Iterator[None]:
+    """If the disk is full, half a file on it would keep the next try from writing."""
+    try:
+        yield
+    except OSError:
+        for file in files:
+            file.discard()
+        raise
 
 
 def _statistics(footer: pq.FileMetaData, columns: pa.Schema) -> dict[str, Any]:
