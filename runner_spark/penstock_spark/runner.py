@@ -65,7 +65,8 @@ class SparkRunner(PipelineRunner):
         """The plan of a graph, for one pass over bounded input or for a streaming query."""
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
-        warn_of_no_effect(settings.get_all_options(drop_default=True), is_stream=mode != "batch")
+        if mode == "batch":
+            warn_of_no_effect(settings.get_all_options(drop_default=True))
         warn_of_hints(graph.steps)
         return compiled(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
 

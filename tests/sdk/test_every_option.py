@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.construction.without_effect import NO_EFFECT, REFUSED
+from penstock.construction.without_effect import NO_EFFECT_IN_BATCH, REFUSED
 from penstock.options import given
 from penstock.options.base import OptionsParser, all_classes, parser_of
 from penstock.options.given import check_given
@@ -63,15 +63,15 @@ def names_that_are_read() -> set[str]:
 def test_every_option_is_read_or_refused_or_said_to_have_no_effect() -> None:
     options, read = every_option(), names_that_are_read()
     assert len(options) > 40
-    said = {*REFUSED, *NO_EFFECT, *(action.dest for action in without_effect())}
+    said = {*REFUSED, *NO_EFFECT_IN_BATCH, *(action.dest for action in without_effect())}
     assert [name for name in options if name not in read and name not in said] == []
 
 
 def test_what_is_refused_or_has_no_effect_is_an_option_that_nothing_reads() -> None:
     read = names_that_are_read()
-    assert not REFUSED.keys() & NO_EFFECT.keys()
-    assert REFUSED.keys() | NO_EFFECT.keys() <= every_option().keys()
-    assert [name for name in (*REFUSED, *NO_EFFECT) if name in read] == []
+    assert not REFUSED.keys() & NO_EFFECT_IN_BATCH.keys()
+    assert REFUSED.keys() | NO_EFFECT_IN_BATCH.keys() <= every_option().keys()
+    assert [name for name in (*REFUSED, *NO_EFFECT_IN_BATCH) if name in read] == []
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -94,7 +94,7 @@ def test_a_given_option_that_the_parser_knows_to_have_no_effect_is_named_once(
     assert action.option_strings[-1] in record.getMessage()
 
 
-@pytest.mark.parametrize("name", NO_EFFECT)
+@pytest.mark.parametrize("name", NO_EFFECT_IN_BATCH)
 def test_a_pipeline_with_an_option_without_effect_says_so(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

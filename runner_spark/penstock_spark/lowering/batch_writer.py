@@ -21,12 +21,11 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, of_stream
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
+from penstock_spark.lowering.unreadable import unreadable_step
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
-from penstock_spark.shipping.unreadable import unreadable_step
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
-from penstock_spark.worker.batch import dumps_with_code
 from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
@@ -212,12 +211,11 @@ class BatchWriter:
         where = places[0] if places else "in a stream without a sink"
         if isinstance(error, OSError):
             step_failed(unwritable(error, where), where)
-        unreadable = partial(unreadable_step, self._graph, dumps_with_code)
         known = Surroundings(
             graph=self._graph,
             places=places or (where,),
             checkpoint=self._location,
-            unreadable=unreadable,
+            unreadable=partial(unreadable_step, self._graph),
         )
         step_failed(translated(error, known), where)
 

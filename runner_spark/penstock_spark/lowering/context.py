@@ -14,13 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.graph import Graph, Step, Write
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.frames import select
+from penstock_spark.lowering.unreadable import unreadable_step
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import Surroundings
-from penstock_spark.shipping.unreadable import unreadable_step
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
-from penstock_spark.worker.batch import dumps_with_code
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ class Context:
 
     def surroundings(self, graph: Graph) -> Surroundings:
         """What explains an error that Spark raises now."""
-        unreadable = partial(unreadable_step, graph, dumps_with_code)
+        unreadable = partial(unreadable_step, graph)
         return Surroundings(self.reporting, graph, self.places, computed=self.computed, unreadable=unreadable)
 
     def sink(self, step: Step) -> SinkPlan:

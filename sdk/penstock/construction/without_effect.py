@@ -31,10 +31,10 @@ REFUSED: Mapping[str, str] = {
 }
 """What to do instead of each option: a program that relies on one would fail later, or pass without its check."""
 
-NO_EFFECT: Mapping[str, str] = {
+NO_EFFECT_IN_BATCH: Mapping[str, str] = {
     "streaming": "a pipeline with unbounded input is a stream, and --mode says how it runs",
 }
-"""Why each option changes nothing: a program means the same without it. A run with one logs a warning, as
+"""Why each option changes nothing in a batch: a program means the same without it. A run with one logs a warning, as
 `penstock.options.given` does for options that the parser knows to have no effect."""
 
 
@@ -52,11 +52,11 @@ def refusals(given: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def warn_of_no_effect(given: Mapping[str, Any], is_stream: bool) -> None:
-    """Logs a warning for each option that changes nothing, except one that asks a stream to be a stream."""
+def warn_of_no_effect(given: Mapping[str, Any]) -> None:
+    """Logs a warning for each option of a batch that changes nothing."""
     for name in given:
-        if name in NO_EFFECT and not (name == "streaming" and is_stream):
-            _LOGGER.warning("the option %s has no effect: %s", name, NO_EFFECT[name])
+        if name in NO_EFFECT_IN_BATCH:
+            _LOGGER.warning("the option %s has no effect: %s", name, NO_EFFECT_IN_BATCH[name])
 
 
 def warn_of_hints(steps: Iterable[Step]) -> None:

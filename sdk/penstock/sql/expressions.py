@@ -469,9 +469,8 @@ class Expressions(ABC):
     def _check_known(self, node: Any) -> None:
         """Refuses an unknown function before its arguments, which may be right in an aggregate only."""
         name = node.name.upper()
-        if name in self._tables.functions or name in (*WINDOWS, *_BOUNDS):
-            return
-        if (unknown := functions.unknown(name)) is not None:
+        if name not in self._tables.functions and name not in (*WINDOWS, *_BOUNDS, *functions.FUNCTIONS):
+            unknown = functions.unknown(name)
             self.refuse(node, unknown.what, functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint)
 
     def _negated(self, node: Any, found: Scalar) -> Scalar:

@@ -84,19 +84,17 @@ def call(name: str, arguments: Sequence[Scalar]) -> Scalar:
     """
     function = FUNCTIONS.get(name.upper())
     if function is None:
-        raise unknown(name) or SqlTypeError(f"unknown function {name}")
+        raise unknown(name)
     return function.resolve(function, tuple(arguments))
 
 
-def unknown(name: str) -> SqlTypeError | None:
-    """The error of a call of a function that does not exist; None if it exists.
+def unknown(name: str) -> SqlTypeError:
+    """The error of a call of a function that does not exist.
 
     >>> error = unknown("UPER")
-    >>> (error.what, error.hint) if error else None
+    >>> error.what, error.hint
     ('unknown function UPER', 'did you mean UPPER?')
     """
-    if name.upper() in FUNCTIONS:
-        return None
     names = [each for each in FUNCTIONS if each.isidentifier() and each not in _WORDS]
     near = difflib.get_close_matches(name.upper(), names, 1, _LIKENESS)
     return SqlTypeError(f"unknown function {name}", f"did you mean {near[0]}?" if near else IN_PYTHON)

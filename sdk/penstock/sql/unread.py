@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from penstock.sql.dialect import position_of
 from penstock.sql.errors import sql_error
+from penstock.sql.functions import IN_PYTHON
 
 _SET_OPERATION = frozenset(
     ["this", "expression", "distinct", "with_", "order", "limit", "offset", "emit", "as_of"]
 )
-# The arguments that the binder reads, or refuses by itself, by the class of a part.
+# The arguments that the binder reads, or refuses on its own, by the class of a part.
 _READ: dict[type, frozenset[str]] = {
     exp.Select: frozenset(
         [
@@ -60,7 +61,7 @@ _NAMES = {
 }
 _HINTS = {
     "by_name": "list the columns of both sides in the same order",
-    "format": "write it in Python, with Catalog.create_function",
+    "format": IN_PYTHON,
     "into": "write the result with a sink",
     "pivots": "write a CASE in an aggregate for each column",
     "unpivots": "write UNION ALL of a SELECT for each column",

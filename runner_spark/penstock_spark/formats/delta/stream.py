@@ -211,13 +211,13 @@ class _Versions(RangeSource[Any]):
         gone, makes it worth opening the table.
         """
         files = files_of(self._place, self._where)
-        last_trace = trace_in_log(files, last)
-        first_trace = trace_in_log(files, first)
-        if self._traces.get(first) != first_trace:
+        # Mostly nothing is new, and both are one version.
+        traces = {version: trace_in_log(files, version) for version in dict.fromkeys((last, first))}
+        if self._traces.get(first) != traces[first]:
             metadata = open_table(self._place, self._where).metadata()
             if str(metadata.id) != self._table_id:
                 raise self._is_another()
-        self._traces = {first: first_trace, last: last_trace}
+        self._traces = traces
 
     def _is_another(self) -> Exception:
         what = (

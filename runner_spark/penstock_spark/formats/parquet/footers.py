@@ -112,12 +112,21 @@ def schema_for_spark(footers: Iterable[pq.FileMetaData]) -> T.StructType:
         fields = footer.schema.to_arrow_schema()
         readable = [
             T.StructField(
-                field.name, UNKNOWN if "[ns" in str(fields.field(field.name).type) else field.dataType
+                field.name, UNKNOWN if has_nanoseconds(fields.field(field.name).type) else field.dataType
             )
             for field in schema_of_footer(footer)
         ]
         schema = merged(schema, T.StructType(readable))
     return schema
+
+
+def has_nanoseconds(kind: pa.DataType) -> bool:
+    """Whether times with nanoseconds are in values of a type, at any depth.
+
+    >>> has_nanoseconds(pa.list_(pa.timestamp("ns"))), has_nanoseconds(pa.timestamp("us", "UTC"))
+    (True, False)
+    """
+    return "[ns" in str(kind)
 
 
 def types_of_column(footers: Mapping[str, pq.FileMetaData], name: str) -> list[tuple[str, str]]:

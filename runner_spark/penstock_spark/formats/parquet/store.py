@@ -23,6 +23,7 @@ from penstock_spark.files.found_file import open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import (
     UnknownType,
+    has_nanoseconds,
     merged,
     schema_of_footer,
     types_of_column,
@@ -174,7 +175,7 @@ class _ReadGroups(ReadParts):
 
 def _as(kind: pa.DataType, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The values in a type that has all of them, except that Python's times have no nanoseconds."""
-    return column.cast(kind, safe="[ns" not in str(column.type))
+    return column.cast(kind, safe=not has_nanoseconds(column.type))
 
 
 def _changed(path: str, where: str) -> OSError:

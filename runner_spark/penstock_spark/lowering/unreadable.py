@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable
-from typing import Any
 
 from penstock.graph import Graph
+from penstock_spark.worker.batch import dumps_with_code
 
 
-def unreadable_step(graph: Graph | None, dumps: Callable[[Any], bytes], said: str) -> str | None:
+def unreadable_step(graph: Graph | None, said: str) -> str | None:
     """The place of the first step that cannot be read again, for the same reason as in the worker.
 
     A worker reads a whole stage, so it does not know the step. Each step is written and read here, one by one, which
@@ -18,12 +17,11 @@ def unreadable_step(graph: Graph | None, dumps: Callable[[Any], bytes], said: st
 
     Args:
         graph: The pipeline, if it is known.
-        dumps: Writes a value for the workers.
         said: The last line of the worker's traceback.
     """
     for step in graph.steps if graph else ():
         try:
-            pickle.loads(dumps(step.primitive))
+            pickle.loads(dumps_with_code(step.primitive))
         except Exception as error:
             if traceback.format_exception_only(error)[0].strip() == said.strip():
                 return step.where
