@@ -97,7 +97,7 @@ def _is_pysparks(error: BaseException) -> bool:
 
 
 def is_java_dead() -> bool:
-    """Whether Java is gone; waits a moment for a Java that is about to end."""
+    """Whether Java is gone; waits a little for a Java that is about to end."""
     from pyspark import SparkContext
 
     return SparkContext._gateway is None or _ended(_MOMENT_SECONDS) is not None

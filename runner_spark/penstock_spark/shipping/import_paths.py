@@ -92,7 +92,7 @@ def driver_folder() -> tuple[str, int] | None:
 
 
 def work_in(folder: str, driver: int) -> None:
-    """Makes the program's folder that of a worker on the same machine, so that relative paths mean the same in both.
+    """Lets a worker on the same machine work in the program's folder, so that relative paths mean the same in both.
 
     Workers start in the folder where Spark was started, which the program may have left since, as in a notebook. The
     program may read its own parts, too, and then stays where it is.

@@ -146,7 +146,7 @@ class DoFnStep(Node):
         return placeholder
 
     def _bound(self, signature: MethodSignature) -> Arguments:
-        """With which arguments a method is called, given those of the transform."""
+        """The arguments of a call of a method: what the transform was given, in the order of the signature."""
         primitive: Any = self.spec.primitive
         call = bind(signature, primitive.args, dict(primitive.kwargs))
         return self._arguments(call.args, call.kwargs)

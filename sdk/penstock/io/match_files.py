@@ -225,7 +225,7 @@ class MatchContinuously(PTransform[Any, Any]):
 
 
 def divided_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments of `MatchContinuously` among those of a transform that also reads the files, and the others.
+    """Divides the arguments of a transform that also reads the files: first what `MatchContinuously` takes.
 
     >>> divided_arguments({"interval": 60, "with_filename": True})
     ({'interval': 60}, {'with_filename': True})

@@ -45,7 +45,7 @@ _PLAIN_FUNCTIONS = frozenset(
     ]
 )
 SPARK_FUNCTIONS = frozenset(SparkParser.FUNCTIONS) | _PLAIN_FUNCTIONS
-"""Names that are no slip of the pen, whether penstock has them or not."""
+"""Names that nobody writes by mistake, whether penstock has them or not."""
 _NO_OPERAND = frozenset(
     [TokenType.COMMA, TokenType.FROM, TokenType.DOT, TokenType.ALIAS, TokenType.R_PAREN, TokenType.SEMICOLON]
 )
