@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock_spark.checkpoints.field_orders import moved_fields
 from penstock_spark.checkpoints.key_coders import changed_key_coders
 from penstock_spark.session.spark_versions import version_of
 
@@ -190,6 +191,13 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
             coders = (each.get("key_coders", {}) for each in (grouping, after[label][1]))
             for kind, was, now in changed_key_coders(*coders):
                 yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
+            orders = (each.get("fields", {}) for each in (grouping, after[label][1]))
+            for name, *fields in moved_fields(*orders):
+                sentence = (
+                    f"'{label}' has stored values of {name} by the position of their fields: "
+                    "keep the order of the fields, and add new ones at the end"
+                )
+                yield _changed(sentence, *map(", ".join, fields))
 
 
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:

@@ -7,10 +7,9 @@ from typing import Any
 
 from penstock.coders.deterministic import class_encoder, library_encoder
 from penstock.coders.typecoders import registry
-from penstock.typehints.constraints import AnyTypeConstraint
-from penstock.typehints.row_type import RowTypeConstraint
-from penstock.typehints.typehints import Any as AnyHint
-from penstock.typehints.typehints import TupleConstraint, visit_inner_types
+from penstock.typehints.constraints import Any as AnyHint
+from penstock.typehints.typehints import TupleConstraint
+from penstock_spark.checkpoints.classes import classes_in
 
 KeyCoders = dict[str, dict[str, Any]]
 """By the name of a type: the name of its ``coder``, and whether the type can be a key without it (``own_form``)."""
@@ -25,14 +24,17 @@ def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders
     custom = dict(registry.get_custom_type_coder_tuples())
     if not custom:
         return {}
-    key = element_type.tuple_types[0] if isinstance(element_type, TupleConstraint) else AnyHint
-    leaves: list[Any] = []
-    _leaves(key, leaves)
-    used = [kind for kind in custom if any(_may_be(kind, leaf) for leaf in leaves)]
+    found = classes_in(key_type(element_type))
+    used = [kind for kind in custom if any(_may_be(kind, each) for each in found)]
     described = {
         name_of(kind): {"coder": name_of(custom[kind]), "own_form": _has_own_form(kind)} for kind in used
     }
     return dict(sorted(described.items()))
+
+
+def key_type(element_type: Any) -> Any:
+    """The type of the keys of pairs; Any if it is unknown."""
+    return element_type.tuple_types[0] if isinstance(element_type, TupleConstraint) else AnyHint
 
 
 def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, str]]:
@@ -52,22 +54,9 @@ def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, s
     return changes
 
 
-def _leaves(hint: Any, into: list[Any]) -> None:
-    row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
-    if row is not None:
-        into.append(row.user_type)
-        for _, field in row.fields:
-            _leaves(field, into)
-    else:
-        parts: list[Any] = []
-        visit_inner_types(hint, lambda part, _: parts.append(part), None)
-        # A hint that consists of others adds nothing to them.
-        into += [part for part in parts if isinstance(part, type | AnyTypeConstraint)]
-
-
-def _may_be(kind: Any, leaf: Any) -> bool:
+def _may_be(kind: Any, found: Any) -> bool:
     """Whether a key of a hint may have a registered type: as an instance of a class, or as anything."""
-    return isinstance(kind, type) and (not isinstance(leaf, type) or issubclass(kind, leaf))
+    return isinstance(kind, type) and (not isinstance(found, type) or issubclass(kind, found))
 
 
 def _has_own_form(kind: Any) -> bool:

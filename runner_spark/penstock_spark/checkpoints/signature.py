@@ -10,8 +10,10 @@ from types import MethodType
 from typing import Any
 
 import penstock
+from penstock.coders.base import Coder
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.signature import signature_of as dofn_signature_of
+from penstock.functions.userstate import StateSpec
 from penstock.graph import CombinePerKey, GroupByKey, Read, Source, StatefulParDo, Step, Write
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
@@ -20,11 +22,16 @@ from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout,
 from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values
 from penstock.machines.pieces import Separable
 from penstock.machines.program import program_of
+from penstock.typehints.constraints import Any as AnyHint
+from penstock.typehints.constraints import normalize
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import TimestampCombiner, WindowFn
 from penstock.windows.windowing import Windowing
-from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of
+from penstock_spark.aggregates.kernels import Kernel, kernel_of
+from penstock_spark.checkpoints.classes import classes_in
+from penstock_spark.checkpoints.field_orders import FieldOrders, field_orders_of
+from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of, key_type
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
@@ -124,12 +131,17 @@ def _policy(policy: WatermarkPolicy) -> str:
     return name_of(type(policy))
 
 
-def _stored(plan: StreamPlan, step: Step, combine: str, held: str) -> dict[str, Any]:
-    """What the state of a step depends on."""
+def _stored(
+    plan: StreamPlan, step: Step, combine: str, held: str, fields: FieldOrders | None = None
+) -> dict[str, Any]:
+    """What the state of a step depends on; without `fields`, it may have whole elements."""
+    if fields is None:
+        fields = field_orders_of([_element_type(plan, step)], (), name_of)
     return {
         **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
         "combine": combine,
         "held": held,
+        "fields": fields,
         "feeds": [watermark_input.label for watermark_input in plan.watermark_inputs[step.label]],
     }
 
@@ -138,11 +150,18 @@ def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, A
     combine = step.combine_fn
     contents = program_of(windowing_of(plan.graph, step.inputs[0]), combine, input_retracts).contents
     text = "none, but a group" if combine is None else combine_as_text(combine)
-    return {**_stored(plan, step, text, _held(contents)), "key_coders": _key_coders(plan, step)}
+    fields = None
+    if isinstance(contents, Accumulator) and kernel_of(combine) is Kernel.named("count"):
+        fields = field_orders_of([key_type(_element_type(plan, step))], (), name_of)
+    return {**_stored(plan, step, text, _held(contents), fields), "key_coders": _key_coders(plan, step)}
+
+
+def _element_type(plan: StreamPlan, step: Step) -> Any:
+    return plan.graph.edge(step.inputs[0]).element_type
 
 
 def _key_coders(plan: StreamPlan, step: Step) -> KeyCoders:
-    return key_coders_of(plan.graph.edge(step.inputs[0]).element_type, name_of)
+    return key_coders_of(_element_type(plan, step), name_of)
 
 
 def _held(contents: Contents) -> str:
@@ -153,11 +172,30 @@ def _held(contents: Contents) -> str:
 
 def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
     asked = dofn_signature_of(step.primitive.dofn)  # type: ignore[union-attr]
-    cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in asked.state_specs}
+    specs = asked.state_specs
+    cells = {spec.name: f"{name_of(type(spec))} of {name_of(type(spec.coder))}" for spec in specs}
     timers = {timer.name: timer.time_domain for timer, _ in asked.timers}
     kinds = sorted([*cells.items(), *timers.items(), *_sides(plan, step).items()])
     held = ", ".join(f"{name}: {kind}" for name, kind in kinds)
-    return {**_stored(plan, step, "none, but state", held), "key_coders": _key_coders(plan, step)}
+    fields = _fields_of_cells(plan, step, specs)
+    return {**_stored(plan, step, "none, but state", held, fields), "key_coders": _key_coders(plan, step)}
+
+
+def _fields_of_cells(plan: StreamPlan, step: Step, specs: Iterable[StateSpec]) -> FieldOrders:
+    """A coder that does not say what it writes may write elements."""
+    hints = [
+        _hint_of(coder) for spec in specs for coder in (getattr(spec, "key_coder", None), spec.coder) if coder
+    ]
+    elements = _element_type(plan, step)
+    pickled = elements if AnyHint in classes_in(*hints) else key_type(elements)
+    return field_orders_of([pickled], hints, name_of)
+
+
+def _hint_of(coder: Coder) -> Any:
+    try:
+        return normalize(coder.to_type_hint())
+    except NotImplementedError:
+        return AnyHint
 
 
 def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
