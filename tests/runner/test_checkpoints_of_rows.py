@@ -15,6 +15,11 @@ from penstock.coders import Coder, ListCoder, PickleCoder, RowCoder, VarIntCoder
 from penstock.transforms.userstate import BagStateSpec, MapStateSpec, StateSpec
 from penstock_spark.checkpoints.compare import compare
 
+
+class Node(NamedTuple):
+    parent: Node | None
+
+
 Kind = Callable[..., Any]
 
 
@@ -118,9 +123,6 @@ def test_a_cell_keeps_what_its_coders_write(kind: Kind, coders: Callable[[Any], 
 
 
 def test_a_class_that_refers_to_itself_is_described() -> None:
-    class Node(NamedTuple):
-        parent: Node | None  # type: ignore[name-defined]
-
     assert not refusals(over(pairs(Node), GROUP), over(pairs(Node), GROUP))
 
 
