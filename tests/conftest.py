@@ -98,6 +98,41 @@ def _no_java_without_the_mark(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+ARCHIVE = "PENSTOCK_CLASS_ARCHIVE"
+
+MANY_TESTS = 100
+"""From so many tests with Spark on, an archive of Java's classes saves more than it costs to write it."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _classes_are_archived(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Has a program write the archive of Java's classes while the first tests run, unless there is one.
+
+    Otherwise, a program of the tests would write it, and the first ones are killed before they can. Then no program has
+    an archive for an hour, and each takes half as many processor seconds again.
+    """
+    tests = sum(item.get_closest_marker("spark") is not None for item in request.session.items)
+    if tests < MANY_TESTS or os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" or _has_archive():
+        yield
+        return
+    command = [sys.executable, Path(__file__).with_name("first_program.py"), tmp_path_factory.mktemp("first")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {ARCHIVE: "1"}):
+        yield
+
+
+def _has_archive() -> bool:
+    from pyspark.find_spark_home import _find_spark_home
+
+    from penstock_spark.process.environment import environment
+    from penstock_spark.session.class_archive import archive_arguments
+    from penstock_spark.session.java import find_java
+
+    with environment({ARCHIVE: "read"}):
+        return archive_arguments(find_java(), Path(_find_spark_home(), "jars")) != ()
+
+
 LOCAL_FILES = """
 package penstock;
 
@@ -168,7 +203,6 @@ def _forked_pythons() -> Iterator[dict[str, str]]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
     from penstock_spark.process.environment import environment
-    from penstock_spark.session.class_archive import SWITCH
     from penstock_spark.session.session import SessionOptions, session_for
 
     # Spark makes a warehouse folder where the process runs as soon as its catalog is asked for anything.
@@ -181,7 +215,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     with _forked_pythons() as variables:
         # The second start writes the archive of classes when it ends. The programs that tests start end sooner.
-        with environment({SWITCH: "read", **variables}):
+        with environment({ARCHIVE: "read", **variables}):
             session = session_for(options)
         _set_permissions_without_processes(session)
         yield session
