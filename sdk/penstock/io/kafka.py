@@ -19,6 +19,7 @@ from penstock.graph import Sink
 from penstock.io.argument_checks import number_from_zero
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.streams import Streamable
+from penstock.typehints import typehints
 
 __all__ = [
     "AvroDeserializer",
@@ -247,7 +248,7 @@ class ReadFromKafka(SourceTransform[Any]):
 
     def infer_output_type(self, input_type: Any) -> Any:
         assert isinstance(self.source, KafkaSource)
-        return KafkaRecord if self.source.with_metadata else tuple[Any, Any]
+        return KafkaRecord if self.source.with_metadata else typehints.Tuple[Any, Any]
 
 
 class WriteToKafka(SinkTransform[Any]):
