@@ -197,7 +197,9 @@ class HadoopFiles:
     def open(self, path: str) -> tuple[Any, int]:
         """Java's stream of a file's bytes, and their number."""
         where = self._path(path)
-        return self._system.open(where), int(self._system.getFileStatus(where).getLen())
+        # The stream comes last, since nobody would close it if the size could not be read.
+        size = int(self._system.getFileStatus(where).getLen())
+        return self._system.open(where), size
 
     def write(self, path: str, content: bytes, replaces: bool = True) -> None:
         stream = self._system.create(self._path(path), replaces)
