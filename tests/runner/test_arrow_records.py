@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -66,3 +67,14 @@ def test_what_does_not_fit_is_the_same_error_in_every_form(form: Any) -> None:
             to_batch([form(Score("a", 1)), form(Score("a", points))], SCHEMA, WHERE)
         assert WHERE in str(misfit.value)
     assert "make the field nullable" in str(missing.value)
+
+
+@pytest.mark.parametrize(("kind", "beyond"), [(pa.float32(), 3.5e38), (pa.float16(), 65536)])
+def test_a_number_too_large_for_a_narrow_column_is_refused_and_does_not_become_infinite(
+    kind: pa.DataType, beyond: float
+) -> None:
+    fit = [0.5, -65504.0, math.inf, -math.inf, None]
+    assert to_batch([{"x": each} for each in fit], pa.schema([("x", kind)]), WHERE)["x"].to_pylist() == fit
+    for value, column in [(beyond, kind), (-beyond, kind), ([beyond], pa.list_(kind))]:
+        with pytest.raises(TypeError, match="a value of the field x does not fit the type"):
+            to_batch([{"x": value}], pa.schema([("x", column)]), WHERE)

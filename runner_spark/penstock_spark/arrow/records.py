@@ -6,6 +6,7 @@ import collections.abc
 import dataclasses
 import datetime
 import decimal
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _PLAIN: dict[Any, pa.DataType] = {
     LOCAL_DATETIME: pa.timestamp("us"),
     type(None): pa.null(),
 }
+_LARGEST = {pa.float16(): 65504.0, pa.float32(): 3.4028234663852886e38}
 _DIGITS_MAX = 38
 _SIMPLE = frozenset(
     {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
@@ -280,6 +282,11 @@ def _are_exact(values: Sequence[Any], column: pa.DataType) -> bool:
     if isinstance(column, pa.StructType):
         dicts = [value for value in values if isinstance(value, dict)]
         return all(_are_exact([each.get(part.name) for each in dicts], part.type) for part in column)
+    largest = _LARGEST.get(column)
+    if largest is not None and any(
+        isinstance(value, int | float) and largest < abs(value) != math.inf for value in values
+    ):
+        return False  # Arrow would make it infinite.
     return all(_is_exact(kind, column) for kind in set(map(type, values)))
 
 
