@@ -194,6 +194,9 @@ def test_triggers_are_translated_and_unknown_ones_are_refused_by_name() -> None:
     early = beams_trigger.AfterWatermark(early=beams_trigger.AfterCount(2))
     assert trigger_of(early, "") == AfterWatermark(early=AfterCount(2))
     assert trigger_of(beams_trigger.Repeatedly(beams_trigger.AfterCount(2)), "") == Repeatedly(AfterCount(2))
+    # Beam's tutorial writes both: something false for no early trigger, and all of no late triggers.
+    tutorials = beams_trigger.AfterWatermark(early=False, late=beams_trigger.AfterAll())
+    assert trigger_of(tutorials, "") == AfterWatermark(late=AfterCount(1))
 
     class Own(beams_trigger.AfterCount):
         pass

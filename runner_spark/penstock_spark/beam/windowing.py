@@ -108,14 +108,19 @@ _Translate = Callable[[Any, str], triggers.TriggerFn]
 
 
 def _after_watermark(trigger: Any, where: str) -> triggers.TriggerFn:
-    # Beam keeps the triggers of early and late panes in `Repeatedly`.
+    # Beam keeps the triggers of early and late panes in `Repeatedly`, and takes False for none as well.
     parts = (trigger.early, trigger.late)
-    early, late = (None if part is None else trigger_of(part.underlying, where) for part in parts)
+    early, late = (trigger_of(part.underlying, where) if part else None for part in parts)
     return triggers.AfterWatermark(early, late)
 
 
 def _all_of(kind: Callable[..., triggers.TriggerFn]) -> _Translate:
     return lambda trigger, where: kind(*(trigger_of(part, where) for part in trigger.triggers))
+
+
+def _after_all(trigger: Any, where: str) -> triggers.TriggerFn:
+    # In Beam, all of no triggers are always ready. Its tutorial says so for late panes.
+    return _all_of(triggers.AfterAll)(trigger, where) if trigger.triggers else triggers.AfterCount(1)
 
 
 _TRIGGERS: Mapping[type, _Translate] = {
@@ -130,7 +135,7 @@ _TRIGGERS: Mapping[type, _Translate] = {
         trigger_of(trigger.underlying, where)
     ),
     beam_trigger.AfterAny: _all_of(triggers.AfterAny),
-    beam_trigger.AfterAll: _all_of(triggers.AfterAll),
+    beam_trigger.AfterAll: _after_all,
     beam_trigger.AfterEach: _all_of(triggers.AfterEach),
     beam_trigger.OrFinally: _all_of(triggers.OrFinally),
 }
