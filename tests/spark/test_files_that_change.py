@@ -1,10 +1,13 @@
-"""A stream fails when a file that it reads becomes shorter, or goes, before all of it is read, and names the file."""
+"""A stream fails when a file that it reads becomes shorter, or goes, before all of it is read, or has a name by which
+Spark would read something else; it names the file.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from readable import assert_readable, failure_of
 
@@ -122,3 +125,31 @@ def test_files_that_grow_or_come_and_those_that_go_when_they_are_read_are_no_err
     streamed(beam.io.ReadFromText, tmp_path / "*.txt")(pipeline)
     assert pipeline.run().wait_until_finish() == "DONE"
     assert out
+
+
+@pytest.mark.parametrize("name", ["text", "csv", "json"])
+def test_a_file_that_spark_would_unpack_in_a_form_of_hadoops_is_refused_before_it_is_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, read = READS[name]
+    lines(tmp_path / f"1.{kind}", 10)
+    # The frame of a file by the usual program for LZ4: Hadoop takes it for gigabytes, or for nothing.
+    later = tmp_path / f"2.{kind}.lz4"
+    frame = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(frame, "lz4") as stream:
+        stream.write(b'{"a": 1}\n' * 10)
+    prepare = BatchWriter.prepare
+    content = frame.getvalue().to_pybytes()
+
+    def prepared(self: BatchWriter, *args: Any) -> None:
+        prepare(self, *args)
+        later.write_bytes(content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchWriter, "prepare", prepared)
+        error = failure_of(streamed(read, tmp_path / "*"))
+    assert isinstance(error, ValueError)
+    assert_readable(error, f"Spark would unpack {later} as LZ4", "at step 'Read", "give it another ending")
+    if name != "text":  # In a batch, tasks read lines as they are.
+        batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
+        assert_readable(batch, f"Spark would unpack {later} as LZ4", "at step 'Read")

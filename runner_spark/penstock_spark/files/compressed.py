@@ -16,6 +16,25 @@ from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, compress, inflate, open_compressed
 
 _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
+_ENDINGS_OF_HADOOP = (".lz4", ".snappy")
+
+
+def has_ending_of_hadoop(path: str) -> bool:
+    """Whether Spark's readers of text would unpack a file in a form that only Hadoop writes.
+
+    They take other files with these endings for empty ones, or for ones of many gigabytes, which ends Java.
+
+    >>> has_ending_of_hadoop("/logs/a.txt.LZ4"), has_ending_of_hadoop("/logs/a.txt.gz")
+    (True, False)
+    """
+    return path.lower().endswith(_ENDINGS_OF_HADOOP)
+
+
+def ending_of_hadoop(path: str, where: str) -> ValueError:
+    """The error for a file of which `has_ending_of_hadoop` is true."""
+    what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"
+    hint = "unpack the file and give it another ending; read what Spark itself has written with ReadFromSpark"
+    return refusal(ValueError, what, where=where, hint=hint)
 
 
 def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:

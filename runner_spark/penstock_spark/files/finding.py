@@ -17,6 +17,7 @@ from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.object_stores import check_url, placed, store_of
 from penstock.io.paths import known_path
+from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
 from penstock_spark.files.splits import SHORTER, leaves_files_out
 from penstock_spark.files.store_frames import frame_of_store, unreadable_part
@@ -46,6 +47,9 @@ class Files:
         """
         if self.is_beyond_spark:
             return frame_of_store(reader._spark, self.sizes, format, self.where)
+        if format in ("text", "csv"):
+            for path in filter(has_ending_of_hadoop, self.paths):
+                raise ending_of_hadoop(path, self.where)
         if table is None:
             reader = reader.option("recursiveFileLookup", True)
         else:

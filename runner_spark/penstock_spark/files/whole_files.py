@@ -1,4 +1,6 @@
-"""Whether a micro-batch has read its files as a whole: Spark takes a shorter file for one with fewer lines."""
+"""Whether a micro-batch reads its files as they are: Spark takes a shorter file for one with fewer lines, and goes by
+names.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
 from penstock_spark.files.finding import unreadable
 from penstock_spark.files.splits import SHORTER
 from penstock_spark.reports.failure import step_failed
@@ -17,6 +20,8 @@ _QUERY = "sql.streaming.queryId"
 _IGNORED = "spark.sql.files.ignoreMissingFiles"
 _FILES, _NOTHING_NEW = "LogicalRelation", "LocalRelation"
 _SCHEME = "file:"
+_UNPACKING = ("TextFileFormat", "CSVFileFormat")
+"""Spark's readers that undo compressions, by the endings of names."""
 
 
 class WholeFiles:
@@ -39,6 +44,20 @@ class WholeFiles:
         """Raises a step's marked failure if a file of a micro-batch that was read has become shorter or
         disappeared.
         """
+        for leaf, where in self._leaves(frame):
+            for error, path in _missing_parts(leaf.relation().location(), self._ignores_missing(leaf)):
+                step_failed(unreadable(error, path, where), where)
+
+    def check_names(self, frame: DataFrame) -> None:
+        """Raises a step's marked failure before a file is read that Spark would unpack as Hadoop's own form."""
+        for leaf, where in self._leaves(frame):
+            relation = leaf.relation()
+            if relation.fileFormat().getClass().getSimpleName() in _UNPACKING:
+                for path in filter(has_ending_of_hadoop, _paths_of(relation.location())):
+                    step_failed(ending_of_hadoop(_shown(path), where), where)
+
+    def _leaves(self, frame: DataFrame) -> Iterator[tuple[Any, str]]:
+        """The relations of the files that a micro-batch reads, each with its step."""
         if not self._places:
             return
         number = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
@@ -49,8 +68,7 @@ class WholeFiles:
             leaf = leaves.apply(source)
             kind = leaf.getClass().getSimpleName()
             if kind == _FILES:
-                for error, path in _missing_parts(leaf.relation().location(), self._ignores_missing(leaf)):
-                    step_failed(unreadable(error, path, where), where)
+                yield leaf, where
             elif kind != _NOTHING_NEW:
                 # It reads no files, and never will.
                 del self._places[source]
@@ -63,7 +81,7 @@ class WholeFiles:
 
 
 def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
-    asked = [path for path in found.rootPaths().mkString("\0").split("\0") if path.startswith(_SCHEME)]
+    asked = [path for path in _paths_of(found) if path.startswith(_SCHEME)]
     if not asked:
         return
     files = found.allFiles()
@@ -77,12 +95,21 @@ def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError,
             yield OSError(errno.EIO, SHORTER), _local(path)
 
 
+def _paths_of(found: Any) -> list[str]:
+    """The files that a micro-batch reads, as Spark writes them."""
+    return str(found.rootPaths().mkString("\0")).split("\0")
+
+
 def _size(path: str) -> int:
     """The present size of a file; -1 if it has disappeared since it was read, which Spark reports itself."""
     try:
         return os.path.getsize(_local(path))
     except OSError:
         return -1
+
+
+def _shown(path: str) -> str:
+    return _local(path) if path.startswith(_SCHEME) else path
 
 
 def _local(path: str) -> str:

@@ -117,6 +117,8 @@ class BatchWriter:
         # Spark calls from a thread of its own.
         with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
+                if self.files is not None:
+                    self.files.check_names(frame)
                 self._write(frame, batch_id, may_be_again)
                 # Not every sink has asked.
                 self._check_files(frame)

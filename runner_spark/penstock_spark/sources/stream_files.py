@@ -95,7 +95,7 @@ class StreamFiles:
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
             if not found and not LocalFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
-        return Files(self.pattern, _surveyed(found))
+        return Files(self.pattern, _surveyed(found), where=self.where)
 
 
 def _surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.filesystems import FileSystems
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
-from penstock_spark.files.compressed import decompress
+from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
 from penstock_spark.reports.failure import step_failed
@@ -159,7 +159,9 @@ def _is_text(delimiter: bytes) -> bool:
 def spark_unpacks(source: TextSource, path: str) -> bool:
     by_name = CompressionTypes.detect_compression_type(path)
     # Hadoop has no codec for the longer of the two endings of Zstandard.
-    known = by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd")
+    known = (
+        by_name in _READ_BY_SPARK and not path.lower().endswith(".zstd") and not has_ending_of_hadoop(path)
+    )
     if by_name == CompressionTypes.ZSTD:
         known = known and unpacks_zstandard()
     return known and resolve_compression(path, source.compression_type) == by_name
