@@ -30,7 +30,6 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
 from penstock_spark.formats.kafka import sink as kafka_sink
-from penstock_spark.formats.kafka.client import in_thread
 from penstock_spark.formats.kafka.producers import Clients, Failed, Producer
 from penstock_spark.formats.kafka.sink import (
     Parts,
@@ -44,6 +43,7 @@ from penstock_spark.formats.kafka.sink import (
 from penstock_spark.formats.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.lowering.batch_writer import BatchWriter
+from penstock_spark.process.threads import in_thread
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch
 from penstock_spark.worker.batch import dumps
@@ -460,7 +460,7 @@ def test_a_stopped_run_begins_no_transaction_once_the_brokers_are_back(tansu: Ta
     stopped = Clients()
     os.kill(tansu._process.pid, signal.SIGSTOP)
     try:
-        outcomes = in_thread(lambda: _write_part(writing, stopped, 0, pages))
+        outcomes = in_thread(lambda: _write_part(writing, stopped, 0, pages), "writes")
         with pytest.raises(Empty):
             outcomes.get(timeout=0.5)
         stopped.close()

@@ -6,15 +6,18 @@ import importlib
 import importlib.util
 import logging
 from collections.abc import Callable, Mapping
-from queue import Empty, SimpleQueue
+from queue import Empty
 from threading import Thread
 from typing import Any, TypeVar
 
 from penstock.base import clock
 from penstock.error import RunnerError, refusal
+from penstock_spark.process.threads import in_thread
 
 _LOGGER = logging.getLogger("penstock_spark.kafka")
 _Answer = TypeVar("_Answer")
+
+THREAD = "penstock kafka"
 
 REQUEST_SECONDS = 10.0
 """How long the driver waits for an answer."""
@@ -72,20 +75,6 @@ class StandsStill(ConnectionError):
     """A client waits for much longer than it was asked to, and will not be asked again."""
 
 
-def in_thread(call: Callable[[], _Answer]) -> SimpleQueue[tuple[_Answer | None, BaseException | None]]:
-    """Begins a call in a thread; the queue gets what the call gives, and what it raises."""
-    outcomes: SimpleQueue[tuple[_Answer | None, BaseException | None]] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            outcomes.put((call(), None))
-        except BaseException as error:
-            outcomes.put((None, error))
-
-    Thread(target=run, name="penstock kafka", daemon=True).start()
-    return outcomes
-
-
 def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
     """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
 
@@ -93,7 +82,7 @@ def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
     longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
     """
     try:
-        found, error = in_thread(call).get(timeout=seconds + _LATE_SECONDS)
+        found, error = in_thread(call, THREAD).get(timeout=seconds + _LATE_SECONDS)
     except Empty:
         what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
         hint = "another client takes its place; check whether this machine's clock has been set back"
@@ -105,7 +94,7 @@ def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
 
 def leave(*clients: Any) -> None:
     """Gives clients up. Whoever holds one last waits for the end of its threads, which may take long (`in_time`)."""
-    Thread(target=_hold, args=(clients,), name="penstock kafka", daemon=True).start()
+    Thread(target=_hold, args=(clients,), name=THREAD, daemon=True).start()
 
 
 def _hold(clients: Any) -> None:

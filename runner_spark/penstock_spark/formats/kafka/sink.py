@@ -25,14 +25,15 @@ from penstock.error import refusal
 from penstock.io.kafka import KafkaSink
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,
+    THREAD,
     StandsStill,
     asked,
     client,
-    in_thread,
     in_time,
     make,
 )
 from penstock_spark.formats.kafka.producers import TRANSACTION_SECONDS, Clients, Failed, Producer, Record
+from penstock_spark.process.threads import in_thread
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.spark_versions import repartition_by_number
@@ -223,7 +224,7 @@ def _write_here(writing: _Writing, clients: Clients, frame: DataFrame, batch: Mi
     """
     rows = frame.toArrow().to_batches()
     batch.check()
-    outcomes = in_thread(partial(write_parts, writing, clients, iter(rows)))
+    outcomes = in_thread(partial(write_parts, writing, clients, iter(rows)), THREAD)
     while True:
         try:
             _, failure = outcomes.get(timeout=_STOP_SECONDS)
