@@ -336,7 +336,7 @@ def test_rows_that_delete_files_name_are_left_out(lake: Path) -> None:
     pq.write_table(positions, path.removeprefix("file://"))
     from penstock_spark.formats.iceberg import scan
 
-    plan = scan._files
+    plan = scan.planned_files
 
     def with_deletes(*arguments: Any) -> list[Any]:
         files = plan(*arguments)
@@ -349,7 +349,7 @@ def test_rows_that_delete_files_name_are_left_out(lake: Path) -> None:
         return files
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "_files", with_deletes)
+        patch.setattr(scan, "planned_files", with_deletes)
         with beam.Pipeline() as pipeline:
             count = pipeline | ReadFromIceberg(TABLE, properties(lake)) | beam.combiners.Count.Globally()
             assert_that(count, equal_to([gone - 1]))
@@ -603,7 +603,7 @@ def test_an_answer_that_is_lost_after_the_commit_adds_nothing_twice(
         raise ConnectionError("no answer from postgresql://me:pass@db")
 
     monkeypatch.setattr(SqlCatalog, "commit_table", down)
-    with pytest.raises(RuntimeError, match="does not take a commit: no answer from postgresql://db"):
+    with pytest.raises(RuntimeError, match="may have it: no answer from postgresql://db"):
         write(SCORES, lake)
     assert rows_of(lake) == as_dicts(SCORES)
 

@@ -103,7 +103,7 @@ def _fits(given: pa.DataType, own: pa.DataType) -> bool:
     if pa.types.is_string(given) or pa.types.is_large_string(given):
         return bool(pa.types.is_string(own))
     if pa.types.is_binary(given) or pa.types.is_large_binary(given) or pa.types.is_fixed_size_binary(given):
-        return bool(pa.types.is_binary(own))
+        return bool(pa.types.is_binary(own) or pa.types.is_fixed_size_binary(own))
     if pa.types.is_timestamp(given):
         return bool(pa.types.is_timestamp(own)) and (given.tz is None) == (own.tz is None)
     if pa.types.is_struct(given):
@@ -123,7 +123,8 @@ def _fits(given: pa.DataType, own: pa.DataType) -> bool:
 def _check_keys(sink: TableSink, columns: pa.Schema, where: str) -> None:
     for name in sink.key:
         kind = columns.field(name).type
-        if pa.types.is_nested(kind) or pa.types.is_floating(kind):
+        # Arrow neither counts nor joins values of extension types, such as UUIDs.
+        if pa.types.is_nested(kind) or pa.types.is_floating(kind) or isinstance(kind, pa.BaseExtensionType):
             what = f"the column {name} of type {kind} cannot be a key"
             raise refusal(
                 ValueError, what, where=where, hint="use columns of text, integers, dates or instants"

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.io.iceberg import IcebergSink
 from penstock_spark.formats.iceberg.data_files import files_of_rows
-from penstock_spark.formats.iceberg.scan import batches_of
+from penstock_spark.formats.iceberg.scan import batches_of, planned_files
 from penstock_spark.formats.iceberg.table import Target, module
 from penstock_spark.sinks.table_changes import DELETED
 
@@ -36,7 +36,7 @@ def merged(
     # The numbers of changes, and the rows that they replace, whose other columns may stay.
     old_rows: list[tuple[pa.Array, pa.Table]] = []
     for file in _files(table, sink, changes, where):
-        rows = _rows(file, table, target, where)
+        rows = _rows(file, table, sink, target, where)
         matches = _matches(rows, changes, sink.key)
         if not matches.num_rows:
             continue
@@ -71,12 +71,12 @@ def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iter
                 (ends["max"], expressions.LessThanOrEqual),
             ):
                 may_match = expressions.And(may_match, bound(name, end))
-    yield from table.scan(may_match).plan_files()
+    yield from planned_files(table.scan(may_match), sink.place, where)
 
 
-def _rows(file: Any, table: Any, target: Target, where: str) -> pa.Table:
+def _rows(file: Any, table: Any, sink: IcebergSink, target: Target, where: str) -> pa.Table:
     always = module("expressions", where).AlwaysTrue()
-    batches = [*batches_of(file, table.metadata, table.io, table.schema(), always, where)]
+    batches = [*batches_of(file, sink.place, table.metadata, table.io, table.schema(), always, where)]
     return pa.Table.from_batches(batches, target.columns)
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.io.iceberg import IcebergSource
+from penstock.io.iceberg import CatalogTable, IcebergSource
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.files.packing import packed
 from penstock_spark.formats.iceberg.table import (
@@ -38,7 +38,7 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
     with catalog_of(source.place, where) as catalog:
         table = open_table(catalog, source.place, where)
         scan = _scan(table, source, where)
-        files = _files(scan, source, where)
+        files = planned_files(scan, source.place, where)
     if not files:
         return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
     tasks = packed(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
@@ -114,16 +114,16 @@ def _snapshot(table: Any, source: IcebergSource, where: str) -> int | None:
     return int(found.snapshot_id)
 
 
-def _files(scan: Any, source: IcebergSource, where: str) -> list[Any]:
-    with told(source.place, "cannot be read", where):
+def planned_files(scan: Any, place: CatalogTable, where: str) -> list[Any]:
+    """The files that may have rows of a scan, each with its delete files."""
+    with told(place, "cannot be read", where):
         try:
             return list(scan.plan_files())
         except ValueError as error:
             if "equality deletes" not in str(error):
                 raise
     raise UnsupportedByRunner(
-        f"the Iceberg table {source.place.shown} has delete files that name rows by values, which pyiceberg "
-        "does not read",
+        f"the Iceberg table {place.shown} has delete files that name rows by values, which pyiceberg does not read",
         where=where,
         hint="compact the table first, or read it with ReadFromSpark('iceberg', table) and Iceberg's own jar",
     )
@@ -150,22 +150,34 @@ class FilesReader:
 
     def _batches(self, file: Any) -> Iterator[pa.RecordBatch]:
         try:
-            yield from batches_of(file, self.metadata, self.io, self.projection, self.row_filter, self.where)
-        except OSError:
-            name = file.file.file_path.rpartition("/")[2]
-            what = f"the file {name} of the Iceberg table {self.source.place.shown} cannot be read"
-            hint = "read a newer snapshot: the files of expired snapshots are deleted"
-            step_failed(refusal(OSError, what, where=self.where, hint=hint), self.where)
+            yield from batches_of(
+                file, self.source.place, self.metadata, self.io, self.projection, self.row_filter, self.where
+            )
+        except OSError as error:
+            step_failed(error, self.where)
 
 
 def batches_of(
-    file: Any, metadata: Any, io: Any, projection: Any, row_filter: Any, where: str
+    file: Any, place: CatalogTable, metadata: Any, io: Any, projection: Any, row_filter: Any, where: str
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a data file without those that are deleted, with the columns of the projection."""
+    """The rows of a data file without those that are deleted, with the columns of the projection.
+
+    OSError if it cannot be read; Arrow's own message may show values.
+    """
     arrow = module("io.pyarrow", where)
     columns = arrow_columns(projection, where)
-    scan = arrow.ArrowScan(metadata, io, projection, row_filter)
-    deleted = arrow._read_all_delete_files(io, [file])
-    # The public method would keep a whole file in memory.
-    for batch in scan._record_batches_from_scan_tasks_and_deletes([file], deleted):
-        yield batch if batch.schema.equals(columns) else batch.cast(columns)
+    try:
+        scan = arrow.ArrowScan(metadata, io, projection, row_filter)
+        deleted = arrow._read_all_delete_files(io, [file])
+        # The public method would keep a whole file in memory.
+        for batch in scan._record_batches_from_scan_tasks_and_deletes([file], deleted):
+            yield batch if batch.schema.equals(columns) else batch.cast(columns)
+    except Exception as error:
+        name = file.file.file_path.rpartition("/")[2]
+        what = f"the file {name} of the Iceberg table {place.shown} cannot be read"
+        if isinstance(error, OSError):
+            hint = "read a newer snapshot: the files of expired snapshots are deleted"
+        else:
+            what += f" ({type(error).__name__})"
+            hint = "it is damaged, or pyiceberg cannot read it: restore it, or read it with Iceberg's own jar"
+        raise refusal(OSError, what, where=where, hint=hint) from None

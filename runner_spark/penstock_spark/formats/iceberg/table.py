@@ -6,20 +6,29 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from queue import Empty
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.error import UnsupportedByRunner, refusal, three_parts
+from penstock.error import RunnerError, UnsupportedByRunner, refusal, three_parts
 from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
+from penstock_spark.process.threads import in_thread
 from penstock_spark.reports.secrets import without_secrets
 from penstock_spark.sinks.table_columns import columns_of, no_type
 
 _NEWEST_FORMAT = 2
 """The newest version of the format that pyiceberg writes."""
+
+ANSWER_SECONDS = 120.0
+"""How long a catalog may take for an answer: pyiceberg waits for some of them without an end."""
+
+_NOT_COMPUTABLE = {("identity", "float"), ("identity", "double"), ("identity", "uuid"), ("bucket", "time")}
+"""Transforms and types of columns."""
 
 _NO_RETRY = {"commit.retry.num-retries": "0"}
 """We try again ourselves: before each try, we have to look at what is in the table."""
@@ -40,9 +49,20 @@ def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
     """The catalog, which is closed in the end."""
     load = module("catalog", where).load_catalog
     with told(place, "cannot be opened: its catalog does not answer", where):
-        catalog = load(place.catalog, **dict(place.properties))
+        catalog = answered(partial(load, place.catalog, **dict(place.properties)))
     with closing(catalog):
         yield catalog
+
+
+def answered(call: Callable[[], Any]) -> Any:
+    """What a call of a catalog gives; TimeoutError if it does not answer, though it may still do what it was asked."""
+    try:
+        found, error = in_thread(call, "penstock iceberg").get(timeout=ANSWER_SECONDS)
+    except Empty:
+        raise TimeoutError(f"no answer within {ANSWER_SECONDS:g} seconds") from None
+    if error is not None:
+        raise error
+    return found
 
 
 @contextmanager
@@ -50,6 +70,8 @@ def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
     """Turns errors of the package into errors in three parts, without the properties of the catalog."""
     try:
         yield
+    except RunnerError:
+        raise
     except refused_commits(where):
         raise
     except Exception as error:
@@ -72,7 +94,7 @@ def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
     """The current state of a table; None if there is no table."""
     with told(place, "cannot be opened", where):
         try:
-            table = catalog.load_table(place.name)
+            table = answered(partial(catalog.load_table, place.name))
         except module("exceptions", where).NoSuchTableError:
             return None
     table.metadata.properties.update(_NO_RETRY)
@@ -119,10 +141,11 @@ def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target
     """What to write, and where; ValueError if the elements do not fit, or nothing says what columns there are."""
     place = sink.place
     if table is not None:
-        _check_writable(table, place, where)
+        check_writable(table, place, where)
         own = arrow_columns(table.schema(), where)
         columns = columns_of(sink, own, _sources(sink), lambda wanted: wanted, where)
         _check_partitions(sink, table.metadata, where)
+        _check_computable(table.metadata, place, where)
         return Target(columns, without_history(table.metadata), table.io)
     staged: list[Any] = []
 
@@ -133,12 +156,14 @@ def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target
         return arrow_columns(staged[0].table_metadata.schema(), where)
 
     with told(place, "cannot be made", where):
-        has_namespace = catalog.namespace_exists(tuple(place.name.split(".")[:-1]))
+        namespace = tuple(place.name.split(".")[:-1])
+        has_namespace = answered(partial(catalog.namespace_exists, namespace))
     if not has_namespace:
         what = f"the catalog has no namespace for the table {place.shown}"
         hint = "check the name, or make it with load_catalog(...).create_namespace(...)"
         raise refusal(LookupError, what, where=where, hint=hint)
     columns = columns_of(sink, None, _sources(sink), for_new_table, where)
+    _check_computable(staged[0].table_metadata, place, where)
     with told(place, "cannot be made", where):
         return Target(columns, without_history(staged[0].table_metadata), staged[0]._table.io)
 
@@ -149,7 +174,6 @@ def new_table(
     columns: Any,
     where: str,
     location: str | None = None,
-    properties: Mapping[str, str] | None = None,
 ) -> Any:
     """A transaction that makes the table; as long as it is not committed, there is none.
 
@@ -157,9 +181,7 @@ def new_table(
     """
     parse = module("transforms", where).parse_transform
     with told(sink.place, "cannot be made", where):
-        transaction = catalog.create_table_transaction(
-            sink.place.name, columns, location, properties=dict(properties or {})
-        )
+        transaction = answered(partial(catalog.create_table_transaction, sink.place.name, columns, location))
         if sink.partition_by:
             with transaction.update_spec() as spec:
                 for part in sink.partition_by:
@@ -204,7 +226,7 @@ def _sources(sink: IcebergSink) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.column for part in sink.partition_by))
 
 
-def _check_writable(table: Any, place: CatalogTable, where: str) -> None:
+def check_writable(table: Any, place: CatalogTable, where: str) -> None:
     if table.format_version > _NEWEST_FORMAT:
         raise UnsupportedByRunner(
             f"the Iceberg table {place.shown} has the format {table.format_version}, and pyiceberg writes "
@@ -231,3 +253,26 @@ def _check_partitions(sink: IcebergSink, metadata: Any, where: str) -> None:
         given = ", ".join(map(str, sink.partition_by))
         what = f"the table {sink.place.shown} {are}, but partition_by has {given}"
         raise refusal(ValueError, what, where=where, hint="leave partition_by out")
+
+
+def _check_computable(metadata: Any, place: CatalogTable, where: str) -> None:
+    """Refuses partitions of which pyiceberg loses or doubles rows, such as 0.0 and -0.0, or which it cannot write."""
+    schema, fields = metadata.schema(), metadata.spec().fields
+    sources = [field.source_id for field in fields]
+    for field in fields:
+        column = schema.find_column_name(field.source_id)
+        if column is None or sources.count(field.source_id) > 1:
+            why = "several partition fields of one column" if column else "a partition field without a column"
+            raise UnsupportedByRunner(
+                f"the Iceberg table {place.shown} has {why}, which pyiceberg does not write",
+                where=where,
+                hint="change its partitions, or use WriteToSpark('iceberg', table) with Iceberg's own jar",
+            )
+        part = PartitionPart(column, str(field.transform))
+        kind = str(schema.find_type(field.source_id))
+        if (part.transform.partition("[")[0], kind) in _NOT_COMPUTABLE:
+            shown = f"{part}, which is {kind}"
+            what = (
+                f"the Iceberg table {place.shown} is partitioned by {shown}: pyiceberg does not do that right"
+            )
+            raise refusal(ValueError, what, where=where, hint="partition it by another column, or not at all")

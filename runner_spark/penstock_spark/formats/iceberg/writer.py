@@ -4,7 +4,8 @@ The tasks write files, and the driver commits them in one transaction, together 
 number of the micro-batch, under a name for the stream. A try begins with the current state of the table. If that has
 the number, or a later one, the micro-batch is in the table. The catalog takes the commit only if the table has had no
 other one since; otherwise the driver looks again. (A property stays when snapshots expire, and cannot be overtaken by
-a second driver, since it changes together with the snapshot that the commit depends on.)
+a second driver, since it changes together with the snapshot that the commit depends on.) A stream sets its property
+when it starts for the first time. If a table has none later, it is another table, and nobody knows what it has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import contextlib
 import hashlib
 import pickle
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,9 @@ from penstock_spark.formats.iceberg.data_files import ROWS_SCHEMA, ChangeRows, D
 from penstock_spark.formats.iceberg.merge import merged
 from penstock_spark.formats.iceberg.table import (
     Target,
+    answered,
     catalog_of,
+    check_writable,
     find_table,
     new_table,
     open_table,
@@ -66,18 +69,28 @@ def plan_iceberg(sink: IcebergSink, is_stream: bool, where: str) -> SinkPlan:
 
 
 def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: str) -> None:
-    """Makes the table for a stream that starts for the first time."""
+    """Makes the table known to a stream that starts for the first time, and makes it if there is none."""
+    mark = {property_of(stream): str(_BEFORE_ALL)}
     with catalog_of(sink.place, where) as catalog:
-        table = find_table(catalog, sink.place, where)
-        target = target_of(sink, catalog, table, where)
-        if table is None:
-            mark = {property_of(stream): str(_BEFORE_ALL)}
-            with told(sink.place, "cannot be made", where), contextlib.suppress(*refused_commits(where)):
-                _made(sink, catalog, target, where, mark).commit_transaction()
-        elif _last(table, stream) > _BEFORE_ALL:
-            what = f"the Iceberg table {sink.place.shown} has micro-batches of this stream, whose checkpoint is gone"
-            hint = "write to another table, or use another checkpoint"
-            raise refusal(ValueError, what, where=where, hint=hint)
+        for attempt in range(_ATTEMPTS):
+            _pause(attempt)
+            table = find_table(catalog, sink.place, where)
+            target = target_of(sink, catalog, table, where)
+            last = None if table is None else _last(table, stream)
+            if last == _BEFORE_ALL:
+                return
+            if last is not None:
+                shown = sink.place.shown
+                what = f"the Iceberg table {shown} has micro-batches of this stream, whose checkpoint is gone"
+                hint = "write to another table, or use another checkpoint"
+                raise refusal(ValueError, what, where=where, hint=hint)
+            does_not = "cannot be made" if table is None else "cannot be changed"
+            with told(sink.place, does_not, where), contextlib.suppress(*refused_commits(where)):
+                transaction = _made(sink, catalog, target, where) if table is None else table.transaction()
+                transaction.set_properties(mark)
+                answered(transaction.commit_transaction)
+                return
+    raise _not_committed(sink, "others change it all the time", where)
 
 
 def property_of(stream: str) -> str:
@@ -89,16 +102,20 @@ def property_of(stream: str) -> str:
     return f"penstock.stream-{hashlib.sha256(stream.encode()).hexdigest()[:24]}"
 
 
-def _made(
-    sink: IcebergSink, catalog: Any, target: Target, where: str, properties: Mapping[str, str] | None = None
-) -> Any:
+def _made(sink: IcebergSink, catalog: Any, target: Target, where: str) -> Any:
     """A transaction that makes the table as it was planned."""
-    planned = target.metadata
-    return new_table(sink, catalog, planned.schema(), where, planned.location, properties)
+    return new_table(sink, catalog, target.metadata.schema(), where, target.metadata.location)
 
 
-def _last(table: Any, stream: str) -> int:
-    return int(table.properties.get(property_of(stream), _BEFORE_ALL))
+def _last(table: Any, stream: str) -> int | None:
+    """The number of the last micro-batch in the table; None if it does not know the stream."""
+    number = table.properties.get(property_of(stream))
+    return None if number is None else int(number)
+
+
+def _pause(attempt: int) -> None:
+    if attempt:
+        clock.sleep(_FIRST_PAUSE_SECONDS * 2 ** min(attempt, 5) * random.random())
 
 
 class _Commit:
@@ -130,7 +147,8 @@ class _Commit:
         """Whether the table has a commit of the micro-batch, or of a later one."""
         with catalog_of(self._sink.place, self._where) as catalog:
             table = find_table(catalog, self._sink.place, self._where)
-            return table is not None and _last(table, batch.stream) >= batch.number
+            last = None if table is None else _last(table, batch.stream)
+            return last is not None and last >= batch.number
 
     def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""
@@ -138,22 +156,31 @@ class _Commit:
         mark = identifier()
         reason, lost = "", 0
         for attempt in range(_ATTEMPTS):
-            if attempt:
-                clock.sleep(_FIRST_PAUSE_SECONDS * 2 ** min(attempt, 5) * random.random())
-            table = find_table(catalog, sink.place, where)
+            _pause(attempt)
+            try:
+                table = find_table(catalog, sink.place, where)
+            except RuntimeError:
+                if lost:
+                    break
+                raise
             if batch.stream:
                 if table is None:
                     table = open_table(catalog, sink.place, where)
-                if _last(table, batch.stream) >= batch.number:
+                last = _last(table, batch.stream)
+                if last is None:
+                    raise self._forgotten(batch.stream)
+                if last >= batch.number:
                     # A commit that seemed to fail may have succeeded.
                     return attempt > 0
             if table is not None and (not written or _has_commit(table, mark)):
                 return True
+            if lost == _LOST_ANSWERS:
+                break
             transaction, added = self._transaction(catalog, table, written, batch, mark)
             if transaction is None:
                 return True
             try:
-                transaction.commit_transaction()
+                answered(transaction.commit_transaction)
                 return True
             except refused_commits(where) as error:
                 reason = str(error)
@@ -161,9 +188,9 @@ class _Commit:
             except Exception as error:
                 # It may be in the table, or come late. The next try depends on the same snapshot, or finds it.
                 reason, lost = str(error), lost + 1
-                if lost == _LOST_ANSWERS:
-                    break
-        raise self._not_committed(reason)
+        if lost and not batch.stream:
+            raise self._unknown(reason, mark)
+        raise _not_committed(sink, reason, where)
 
     def _transaction(
         self, catalog: Any, table: Any, written: Sequence[bytes], batch: MicroBatch, mark: str
@@ -172,6 +199,9 @@ class _Commit:
         sink, target, where = self._sink, self._target, self._where
         made = None if table is not None else _made(sink, catalog, target, where)
         transaction = made or table.transaction()
+        if table is not None:
+            # Somebody may have changed the table since the pipeline started.
+            check_writable(table, sink.place, where)
         if not target.has_layout_of(transaction.table_metadata):
             what = (
                 f"the columns of the Iceberg table {sink.place.shown} have changed since the pipeline started"
@@ -196,10 +226,19 @@ class _Commit:
             transaction.set_properties({property_of(batch.stream): str(batch.number)})
         return transaction, added
 
-    def _not_committed(self, reason: str) -> Exception:
+    def _forgotten(self, stream: str) -> Exception:
+        what = (
+            f"the Iceberg table {self._sink.place.shown} does not know this stream any more: it was made again, or its "
+            f"property {property_of(stream)} was removed, so it may lack what the stream has written"
+        )
+        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
+        return refusal(LookupError, what, where=self._where, hint=hint)
+
+    def _unknown(self, reason: str, mark: str) -> Exception:
         place = self._sink.place
-        what = f"the Iceberg table {place.shown} does not take a commit: {without_secrets(reason, place.properties)}"
-        hint = "start the pipeline again; other programs may be changing the table"
+        shown = without_secrets(reason, place.properties)
+        what = f"the catalog gives no answer to a commit of the Iceberg table {place.shown}, which may have it: {shown}"
+        hint = f"run the pipeline again only if no summary in table.snapshots() has {_COMMIT} = {mark}"
         return refusal(RuntimeError, what, where=self._where, hint=hint)
 
     def _delete(self, files: Iterable[Any]) -> None:
@@ -207,6 +246,13 @@ class _Commit:
         with contextlib.suppress(Exception):
             for each in files:
                 self._target.io.delete(each.file_path)
+
+
+def _not_committed(sink: IcebergSink, reason: str, where: str) -> Exception:
+    shown = without_secrets(reason, sink.place.properties)
+    what = f"the Iceberg table {sink.place.shown} does not take a commit: {shown}"
+    hint = "start the pipeline again; other programs may be changing the table"
+    return refusal(RuntimeError, what, where=where, hint=hint)
 
 
 def _has_commit(table: Any, mark: str) -> bool:
