@@ -39,6 +39,11 @@ class Files:
     def is_beyond_spark(self) -> bool:
         return bool(self.sizes)
 
+    @property
+    def is_open_to_tasks(self) -> bool:
+        """Whether tasks can open the files by themselves."""
+        return self.is_beyond_spark or FileSystems.get_scheme(self.pattern) is None
+
     def load(self, reader: DataFrameReader, format: str, table: str | None = None) -> DataFrame:
         """The files through one of Spark's readers; there must be at least one.
 

@@ -31,7 +31,7 @@ StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]
 """From an Arrow batch to its elements; it may keep state between batches."""
 
 
-def _nothing_to_check() -> None:
+def nothing_to_check() -> None:
     """What is read cannot shrink unnoticed."""
 
 
@@ -45,7 +45,7 @@ class Scan:
     in_parts: bool = False
     # Called when all is read; raises OSError if a file has shrunk, because Spark takes it for a file with
     # fewer lines.
-    check: Callable[[], None] = _nothing_to_check
+    check: Callable[[], None] = nothing_to_check
     # The number of rows, and the range of numbers in columns, as far as files show them.
     bounds: Bounds = UNBOUNDED
 

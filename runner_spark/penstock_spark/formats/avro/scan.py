@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.io.avroio import AvroSource
 from penstock.io.file_readers import provide_reader
-from penstock.io.filesystems import FileSystems
 from penstock.io.streams import StreamSource
 from penstock_spark.files.avro_parts import NotAvro, open_part
-from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.finding import find_files, unreadable
 from penstock_spark.files.splits import Split, leaves_files_out, splits_of
 from penstock_spark.formats.avro.package import fastavro
-from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.session.session import empty_frame
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan, StreamScan
-from penstock_spark.sources.stream_files import place_columns, stream_files
+from penstock_spark.sources.stream_files import stream_files
 
 _BATCH_RECORDS = 2_000
 
@@ -50,22 +46,18 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: lambda batch: [])
+        return no_elements(spark)
     values.check(files.paths)
     records = AvroRecords(source.as_rows, values, where)
-    is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
-    if is_reached and not leaves_files_out(spark):
+    if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = splits_of(spark, files.paths, b"\n", sizes=files.sizes)
         read = {split.name for part in parts for split in part}
         for name in files.paths:
             if name not in read:
                 # An empty file, which has no header, and no split either.
                 raise _damaged(name, where)
-        reader = SplitReader(records, tuple(parts))
-        return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
-    namer = files.namer()
-    frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: FileDecoder(records, namer), check=files.unchanged(where))
+        return scan_of_parts(spark, SplitReader(records, parts))
+    return scan_of_contents(files, spark, records.of_content, where)
 
 
 def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -74,29 +66,15 @@ def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSessi
     values = partition_values(source.partition_by, source.schema, where)
     records = AvroRecords(source.as_rows, values, where)
     files = stream_files(stream, source.file_pattern, where)
-    naming, has_rejects = files.naming(), stream.has_rejects
-    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
-
-    def make_decoder() -> ByFile:
-        decode = FileDecoder(records, naming.namer)
-        return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
-
-    return StreamScan(frame.select(*content_columns(), *place_columns(stream)), make_decoder)
+    return stream_of_contents(files, stream, spark, records.of_content)
 
 
 @dataclass(frozen=True)
-class SplitReader:
-    """Reads the splits of the tasks whose numbers are in a batch."""
-
+class SplitReader(PartsReader):
     records: AvroRecords
-    parts: tuple[tuple[Split, ...], ...]  # The splits of each task.
+    parts: Sequence[Sequence[Split]]
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        for number in batch.column(0).to_pylist():
-            for split in self.parts[number]:
-                yield from self._records(split)
-
-    def _records(self, split: Split) -> Iterator[list[Any]]:
+    def read(self, split: Split) -> Iterator[list[Any]]:
         where = self.records.where
         try:
             with open_part(split) as file:
@@ -105,25 +83,6 @@ class SplitReader:
             step_failed(_damaged(split.name, where), where)
         except OSError as error:
             step_failed(unreadable(error, split.name, where), where)
-        except ValueError as error:
-            step_failed(error, where)
-
-
-@dataclass(frozen=True)
-class FileDecoder:
-    """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
-
-    records: AvroRecords
-    namer: Namer
-
-    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
-        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
-        return [
-            record
-            for file, content in rows
-            for records in self.records.all_of(io.BytesIO(content), self.namer(file))
-            for record in records
-        ]
 
 
 @dataclass(frozen=True)
@@ -133,6 +92,10 @@ class AvroRecords:
     as_rows: bool
     values: PartitionValues  # The columns that are in the names of folders.
     where: str
+
+    def of_content(self, content: bytes, name: str) -> Iterator[Any]:
+        """The records in the bytes of a file."""
+        return chain.from_iterable(self.all_of(io.BytesIO(content), name))
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
         """The records of a file, many at a time; ValueError if it is damaged, without what is in it."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.base.row import row_class
@@ -28,7 +27,8 @@ from penstock_spark.formats.database.errors import masked
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import reporting_now
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.sources.scan import Scan
+from penstock_spark.sources.parts import PartsReader, scan_of_parts
+from penstock_spark.sources.scan import Scan, nothing_to_check
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -82,10 +82,9 @@ def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Sc
         parts = _parts(connection, source, found, address, parallelism_of(spark))
     snapshot = Snapshot.of(address, source) if address.is_postgres and len(parts) > 1 else None
     name = None if snapshot is None else snapshot.name
-    reader = RowsReader(source, address, _chosen(source, found), parts, name)
-    scan = Scan(spark.range(0, len(parts), 1, len(parts)), lambda: reader, in_parts=True)
+    reader = RowsReader(source, address, _chosen(source, found), [[part] for part in parts], name)
     # The scan lives as long as the run, and with it the snapshot.
-    return scan if snapshot is None else replace(scan, check=snapshot.close)
+    return scan_of_parts(spark, reader, nothing_to_check if snapshot is None else snapshot.close)
 
 
 def type_of_database(source: DatabaseSource, spark: SparkSession | None, where: str) -> Any:
@@ -368,13 +367,11 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class RowsReader:
-    """Reads the parts of the tasks whose numbers are in a batch; a `Reader`."""
-
+class RowsReader(PartsReader):
     source: DatabaseSource
     address: Address
     columns: tuple[Column, ...]
-    parts: tuple[Part, ...]
+    parts: Sequence[Sequence[Part]]
     snapshot: str | None
 
     def __reduce__(self) -> Any:
@@ -382,14 +379,13 @@ class RowsReader:
         source = replace(self.source, url="")
         return RowsReader, (source, self.address, self.columns, self.parts, self.snapshot)
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        for number in batch.column(0).to_pylist():
-            try:
-                yield from self._rows(self.parts[number])
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                step_failed(self._explained(error), self.address.where)
+    def read(self, part: Part) -> Iterator[list[Any]]:
+        try:
+            yield from self._rows(part)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            step_failed(self._explained(error), self.address.where)
 
     def _rows(self, part: Part) -> Iterator[list[Any]]:
         engine = self.address.engine()

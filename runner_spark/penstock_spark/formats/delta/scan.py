@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -20,9 +22,9 @@ from penstock_spark.files.packing import SHARE_BYTES, packed
 from penstock_spark.formats.delta.table import deltalake, files_of, open_table, schema_of_table, told
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 _BATCH_ROWS = 16_384
@@ -45,10 +47,10 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     schema = _columns(source, table, where)
     shares = _shares(table, source, where)
     if not shares:
-        return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
+        return no_elements(spark)
     tasks = packed(shares, lambda share: share.bytes, parallelism_of(spark))
     reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
-    return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True)
+    return scan_of_parts(spark, reader)
 
 
 def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> Any:
@@ -130,34 +132,31 @@ def _shares(table: Any, source: DeltaSource, where: str) -> list[Share]:
 
 
 @dataclass(frozen=True)
-class _Reader:
-    """Reads the shares of the tasks whose numbers are in a batch."""
-
+class _Reader(PartsReader):
     source: DeltaSource
     schema: pa.Schema  # All columns of the table.
     names: tuple[str, ...]
-    tasks: tuple[tuple[Share, ...], ...]
+    parts: Sequence[Sequence[Share]]
     where: str
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        to_elements = to_dicts if self.source.elements == "dict" else to_rows
-        files = files_of(self.source.place, self.where)
-        for number in batch.column(0).to_pylist():
-            for share in self.tasks[number]:
-                for rows in self._batches(share, files):
-                    yield to_elements(rows)
+    @cached_property
+    def _files(self) -> fs.FileSystem:
+        return files_of(self.source.place, self.where)
 
-    def _batches(self, share: Share, files: Any) -> Iterator[pa.RecordBatch]:
+    def read(self, share: Share) -> Iterator[list[Any]]:
+        return map(to_dicts if self.source.elements == "dict" else to_rows, self._batches(share))
+
+    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
         try:
             format = ds.ParquetFileFormat()
-            fragment = format.make_fragment(share.path, files, share.guarantee)
+            fragment = format.make_fragment(share.path, self._files, share.guarantee)
             groups = len(fragment.row_groups)
             first, last = (groups * place // share.count for place in (share.number, share.number + 1))
             if first == last:
                 return
             if share.count > 1:
                 ids = list(range(first, last))
-                fragment = format.make_fragment(share.path, files, share.guarantee, row_groups=ids)
+                fragment = format.make_fragment(share.path, self._files, share.guarantee, row_groups=ids)
             yield from fragment.scanner(
                 self.schema, columns=list(self.names), batch_size=_BATCH_ROWS
             ).to_batches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,9 @@ from penstock_spark.formats.iceberg.table import (
 )
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 
@@ -40,12 +40,12 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
         scan = _scan(table, source, where)
         files = planned_files(scan, source.place, where)
     if not files:
-        return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
+        return no_elements(spark)
     tasks = packed(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
     reader = FilesReader(
         source, without_history(table.metadata), table.io, scan.projection(), scan.row_filter, tasks, where
     )
-    return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True)
+    return scan_of_parts(spark, reader)
 
 
 def type_of_iceberg(source: IcebergSource, spark: SparkSession | None, where: str) -> Any:
@@ -130,23 +130,17 @@ def planned_files(scan: Any, place: CatalogTable, where: str) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class FilesReader:
-    """Reads the files of the tasks whose numbers are in a batch."""
-
+class FilesReader(PartsReader):
     source: IcebergSource
     metadata: Any
     io: Any
     projection: Any
     row_filter: Any
-    tasks: tuple[tuple[Any, ...], ...]
+    parts: Sequence[Sequence[Any]]
     where: str
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        to_elements = to_dicts if self.source.elements == "dict" else to_rows
-        for number in batch.column(0).to_pylist():
-            for file in self.tasks[number]:
-                for rows in self._batches(file):
-                    yield to_elements(rows)
+    def read(self, file: Any) -> Iterator[list[Any]]:
+        return map(to_dicts if self.source.elements == "dict" else to_rows, self._batches(file))
 
     def _batches(self, file: Any) -> Iterator[pa.RecordBatch]:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -20,22 +20,21 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows
-from penstock_spark.files.finding import Namer, find_files, local_paths, unreadable
+from penstock_spark.files.finding import find_files, local_paths, unreadable
 from penstock_spark.files.found_file import open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords, in_micros
 from penstock_spark.formats.parquet.footers import merged_as_they_are, struct_of
-from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan, StreamScan
-from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+from penstock_spark.sources.stream_files import no_schema, stream_files
 
 _AT_ONCE = 16
 """So many footers are read at a time, because each may wait for a network."""
@@ -62,18 +61,14 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: lambda batch: [])
+        return no_elements(spark)
     values.check(files.paths)
-    is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
-    schema, stripes = _survey(files.paths, where, None if is_reached else spark)
+    schema, stripes = _survey(files.paths, where, None if files.is_open_to_tasks else spark)
     records = OrcRecords(_wanted(values.with_columns(schema), source, where), values, where)
-    if is_reached and not leaves_files_out(spark):
+    if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = packed(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
-        reader = StripeReader(records, parts, source.as_rows)
-        return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
-    decode = FileDecoder(records, source.as_rows, files.namer())
-    frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: decode.of_step, check=files.unchanged(where))
+        return scan_of_parts(spark, StripeReader(records, parts, source.as_rows))
+    return scan_of_contents(files, spark, ContentReader(records, source.as_rows), where)
 
 
 def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -89,16 +84,9 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
         hint = "put a file there before the pipeline starts, or name the columns: columns=[...]"
         raise no_schema("columns", files, hint)
     columns = _wanted(values.with_columns(schema), source, where) if schema else source.columns
-    records, naming = OrcRecords(columns, values, where), files.naming()
-    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
-
-    def make_decoder() -> ByFile:
-        later_columns = LaterColumns(columns or (), where) if source.columns is None else None
-        decode = FileDecoder(records, source.as_rows, naming.namer, later_columns)
-        careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, where)
-        return ByFile(careful, naming)
-
-    return StreamScan(frame.select(*content_columns(), *place_columns(stream)), make_decoder)
+    later_columns = LaterColumns(columns or (), where) if source.columns is None else None
+    read = ContentReader(OrcRecords(columns, values, where), source.as_rows, later_columns)
+    return stream_of_contents(files, stream, spark, read)
 
 
 def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> Any:
@@ -156,19 +144,12 @@ def _survey(
 
 
 @dataclass(frozen=True)
-class StripeReader:
-    """Reads the stripes of the tasks whose numbers are in a batch."""
-
+class StripeReader(PartsReader):
     records: OrcRecords
-    parts: tuple[tuple[Stripe, ...], ...]  # The stripes of each task.
+    parts: Sequence[Sequence[Stripe]]
     as_rows: bool
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        for number in batch.column(0).to_pylist():
-            for stripe in self.parts[number]:
-                yield from self._elements(stripe)
-
-    def _elements(self, stripe: Stripe) -> Iterator[list[Any]]:
+    def read(self, stripe: Stripe) -> Iterator[list[Any]]:
         where = self.records.where
         try:
             with open_found(stripe.path) as file:
@@ -179,34 +160,19 @@ class StripeReader:
                     yield elements_of(batch, self.as_rows)
         except OSError as error:
             step_failed(unreadable(error, stripe.path, where), where)
-        except ValueError as error:
-            step_failed(error, where)
 
 
 @dataclass(frozen=True)
-class FileDecoder:
-    """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
+class ContentReader:
+    """Reads the bytes of a file."""
 
     records: OrcRecords
     as_rows: bool
-    namer: Namer
     later_columns: LaterColumns | None = None  # For a stream.
 
-    def of_step(self, batch: pa.RecordBatch) -> list[Any]:
-        """The elements of files; a damaged one is a failure of the step."""
-        try:
-            return self(batch)
-        except ValueError as error:
-            step_failed(error, self.records.where)
-
-    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
-        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
-        return [
-            element
-            for file, content in rows
-            for records in self.records.all_of(io.BytesIO(content), self.namer(file), self.later_columns)
-            for element in elements_of(records, self.as_rows)
-        ]
+    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
+        for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
+            yield from elements_of(batch, self.as_rows)
 
 
 def elements_of(batch: pa.RecordBatch, as_rows: bool) -> list[Any]:

@@ -10,6 +10,7 @@ from penstock.io.ranges import RangesOfSource
 from penstock_spark.formats.ranges.positions import asked, ranges_between
 from penstock_spark.formats.ranges.reading import BatchReader, shared_out
 from penstock_spark.session.parallelism import parallelism_of
+from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 _TASKS_MAX = 1_000
@@ -27,5 +28,4 @@ def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) ->
     finally:
         asked(source.close, where)
     tasks = shared_out(ranges, _TASKS_MAX)
-    reader = BatchReader(source, tasks, where)
-    return Scan(spark.range(0, len(tasks), 1, max(1, len(tasks))), lambda: reader, in_parts=True)
+    return scan_of_parts(spark, BatchReader(source, tasks, where))

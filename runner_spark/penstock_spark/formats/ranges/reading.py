@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from penstock.io.ranges import RangeSource, SourceRange, TimedElements, Unreadab
 from penstock_spark.arrow.values import to_rows
 from penstock_spark.formats.ranges.positions import Patience
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch
 
@@ -94,19 +96,15 @@ def _checked(
     return values, times_micros
 
 
-class BatchReader:
-    """Reads the ranges of the tasks whose numbers are in a batch of rows; a `Reader`."""
+@dataclass(frozen=True)
+class BatchReader(PartsReader):
+    source: RangeSource[Any]
+    parts: Sequence[Sequence[SourceRange]]
+    where: str
 
-    def __init__(self, source: RangeSource[Any], tasks: list[list[SourceRange]], where: str) -> None:
-        self._source = source
-        self._tasks = tasks
-        self._where = where
-
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any] | Batch]:
-        for number in batch.column(0).to_pylist():
-            for piece in self._tasks[number]:
-                for values, times_micros in parts_of(self._source, piece, False, self._where):
-                    yield values if times_micros is None else Batch(values, list(times_micros))
+    def read(self, piece: SourceRange) -> Iterator[list[Any] | Batch]:
+        for values, times_micros in parts_of(self.source, piece, False, self.where):
+            yield values if times_micros is None else Batch(values, list(times_micros))
 
 
 class StreamDecoder:

@@ -5,7 +5,7 @@ the same as Beam's, and as whole files where it does not.
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
@@ -24,9 +23,10 @@ from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import unpacks_zstandard
+from penstock_spark.sources.contents import scan_of_contents
 from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 # Hadoop reads these by the ending of the file's name.
@@ -49,13 +49,12 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     """Lines, or (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: _nothing)
+        return no_elements(spark)
     if all(task_reads(source, path, files) for path in files.paths) and not leaves_files_out(spark):
         delimiter = source.delimiter or b"\n"
         parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
         if sum(map(len, parts)) <= _SPLITS_MAX or files.is_beyond_spark:
-            reader = SplitReader(source, tuple(parts), where)
-            return Scan(spark.range(0, len(parts), 1, max(1, len(parts))), lambda: reader, in_parts=True)
+            return scan_of_parts(spark, SplitReader(source, parts, where))
     check = files.unchanged(where)
     # A relative pattern is relative to the driver's folder, so the driver works the names out.
     namer = files.namer()
@@ -68,12 +67,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
         return Scan(
             frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check
         )
-    frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: FileDecoder(source, namer, where), check=check)
-
-
-def _nothing(batch: pa.RecordBatch) -> list[Any]:
-    return []
+    return scan_of_contents(files, spark, ContentReader(source, where), where)
 
 
 def task_reads(source: TextSource, path: str, files: Files | None = None) -> bool:
@@ -89,22 +83,18 @@ def task_reads(source: TextSource, path: str, files: Files | None = None) -> boo
 
 
 @dataclass(frozen=True)
-class SplitReader:
-    """Reads the splits of the tasks whose numbers are in a batch."""
-
+class SplitReader(PartsReader):
     source: TextSource
-    parts: tuple[tuple[Split, ...], ...]  # The splits of each task.
+    parts: Sequence[Sequence[Split]]
     where: str
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
+    def read(self, split: Split) -> Iterator[list[Any]]:
         delimiter = self.source.delimiter or b"\n"
-        for number in batch.column(0).to_pylist():
-            for split in self.parts[number]:
-                for number_of_block, block in enumerate(self._blocks(split, delimiter)):
-                    if split.start == 0 and number_of_block == 0:
-                        block = block.removeprefix(BOM_UTF8)  # Spark's reader does so, too.
-                    lines = self._lines(block, delimiter)
-                    yield [(split.name, line) for line in lines] if self.source.with_filename else lines
+        for number, block in enumerate(self._blocks(split, delimiter)):
+            if split.start == 0 and number == 0:
+                block = block.removeprefix(BOM_UTF8)  # Spark's reader does so, too.
+            lines = self._lines(block, delimiter)
+            yield [(split.name, line) for line in lines] if self.source.with_filename else lines
 
     def _blocks(self, split: Split, delimiter: bytes) -> Iterator[bytes]:
         try:
@@ -232,34 +222,16 @@ def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
-CONTENTS = "path string, modificationTime timestamp_ltz, length long, content binary"
-"""The columns of Spark's reader of whole files."""
-
-
-def content_columns() -> list[Column]:
-    """A row for each file: its name, and its bytes as stored."""
-    return [F.col("_metadata.file_path").alias("file"), F.col("content")]
-
-
 @dataclass(frozen=True)
-class FileDecoder:
-    """Cuts whole files into records; a file must fit into a task's memory, and into Spark's limit of 2 GB."""
+class ContentReader:
+    """Cuts the bytes of a file into records."""
 
     source: TextSource
-    namer: Namer
     where: str
 
-    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
-        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
-        return [element for file, content in rows for element in self._elements(file, content)]
-
-    def _elements(self, file: str, content: bytes) -> Iterator[Any]:
-        name = self.namer(file)
+    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
         source = self.source
-        try:
-            plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
-        except ValueError as error:
-            step_failed(error, self.where)
+        plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
         for record in records(
             [plain],
             delimiter=source.delimiter,

@@ -15,6 +15,7 @@ from penstock.io.text_source import TextSource
 from penstock_spark.files.finding import Namer
 from penstock_spark.formats.text import scan
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.contents import stream_of_contents
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import place_columns, stream_files
@@ -23,19 +24,12 @@ from penstock_spark.sources.stream_files import place_columns, stream_files
 def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """Lines, or (file name, line) pairs; what no coder decodes may be rejected."""
     files = stream_files(stream, source.file_pattern, where)
-    naming, has_rejects = files.naming(), stream.has_rejects
     if scan.cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
         frame = files.load(spark.readStream.option("lineSep", scan.line_end(source)), "text")
         lines = frame.select(*scan.line_columns(source), *place_columns(stream))
+        naming, has_rejects = files.naming(), stream.has_rejects
         return StreamScan(lines, lambda: ByFile(_Lines(source, naming.namer, has_rejects, where), naming))
-    frame = files.load(spark.readStream.schema(scan.CONTENTS), "binaryFile")
-    contents = frame.select(*scan.content_columns(), *place_columns(stream))
-
-    def make_decoder() -> ByFile:
-        decode = scan.FileDecoder(source, naming.namer, where)
-        return ByFile(Careful(lambda batch, file: decode(batch), "content", has_rejects, where), naming)
-
-    return StreamScan(contents, make_decoder)
+    return stream_of_contents(files, stream, spark, scan.ContentReader(source, where))
 
 
 def _spark_may_unpack(source: TextSource, pattern: str) -> bool:

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import errno
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, BinaryIO
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.file_readers import provide_reader
-from penstock.io.filesystems import FileSystems
 from penstock.io.streams import StreamSource
 from penstock.io.tfrecordio import TFRecordSource
 from penstock_spark.files.compressed import open_for_reading, unpacking
-from penstock_spark.files.finding import Namer, find_files, unreadable
+from penstock_spark.files.finding import find_files, unreadable
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import SHORTER, Split, leaves_files_out, open_bytes, size_of, whole_files
-from penstock_spark.formats.text.scan import CONTENTS, content_columns
 from penstock_spark.formats.tfrecord.package import masked_crc32c
 from penstock_spark.formats.tfrecord.records import Damaged, records_in
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.session import empty_frame
-from penstock_spark.sources.decoding import ByFile, Careful, PartDecoder
+from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan, StreamScan
-from penstock_spark.sources.stream_files import place_columns, stream_files
+from penstock_spark.sources.stream_files import stream_files
 
 _BATCH_RECORDS = 2_000
 _BATCH_BYTES = 8 << 20
@@ -50,17 +47,13 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
     masked_crc32c(where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return Scan(empty_frame(spark, StructType().add("value", "string")), lambda: lambda batch: [])
+        return no_elements(spark)
     check = files.unchanged(where)
-    is_reached = files.is_beyond_spark or FileSystems.get_scheme(files.pattern) is None
-    if is_reached and not leaves_files_out(spark):
+    if files.is_open_to_tasks and not leaves_files_out(spark):
         parallelism = parallelism_of(spark)
         tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
-        reader = FileReader(source, tasks, where)
-        return Scan(spark.range(0, len(tasks), 1, len(tasks)), lambda: reader, in_parts=True, check=check)
-    decode = _content_decoder(source, files.namer(), False, where)
-    frame = files.load(spark.read, "binaryFile").select(*content_columns())
-    return Scan(frame, lambda: lambda batch: decode(batch, ""), check=check)
+        return scan_of_parts(spark, FileReader(source, tasks, where), check)
+    return scan_of_contents(files, spark, ContentReader(source, where), where)
 
 
 def open_tfrecord_stream(
@@ -69,27 +62,16 @@ def open_tfrecord_stream(
     """The records of files that arrive; a file must fit into a task's memory. Damaged files are rejects."""
     masked_crc32c(where)
     files = stream_files(stream, source.file_pattern, where)
-    naming = files.naming()
-    decode = _content_decoder(source, naming.namer, stream.has_rejects, where)
-    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
-    contents = frame.select(*content_columns(), *place_columns(stream))
-    return StreamScan(contents, lambda: ByFile(decode, naming))
+    return stream_of_contents(files, stream, spark, ContentReader(source, where))
 
 
 @dataclass(frozen=True)
-class FileReader:
-    """Reads the files of the tasks whose numbers are in a batch."""
-
+class FileReader(PartsReader):
     source: TFRecordSource
-    tasks: tuple[tuple[Split, ...], ...]  # The files of each task.
+    parts: Sequence[Sequence[Split]]
     where: str
 
-    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        for number in batch.column(0).to_pylist():
-            for split in self.tasks[number]:
-                yield from self._batches(split)
-
-    def _batches(self, split: Split) -> Iterator[list[Any]]:
+    def read(self, split: Split) -> Iterator[list[Any]]:
         try:
             with open_bytes(split.path) as file:
                 if size_of(file) < split.end:
@@ -98,23 +80,17 @@ class FileReader:
                 yield from _batches(file, split.name, self.source, self.where)
         except OSError as error:
             step_failed(unreadable(error, split.name, self.where), self.where)
-        except Exception as error:
-            step_failed(error, self.where)
 
 
-def _content_decoder(source: TFRecordSource, namer: Namer, has_rejects: bool, where: str) -> PartDecoder:
-    """Reads whole files, which must fit into a task's memory, and into Spark's limit of 2 GB."""
+@dataclass(frozen=True)
+class ContentReader:
+    """Reads the bytes of a file."""
 
-    def decode(batch: pa.RecordBatch, file: str) -> list[Any]:
-        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
-        return [
-            element
-            for name, content in rows
-            for elements in _batches(io.BytesIO(content), namer(name), source, where)
-            for element in elements
-        ]
+    source: TFRecordSource
+    where: str
 
-    return Careful(decode, "content", has_rejects, where)
+    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
+        return chain.from_iterable(_batches(io.BytesIO(content), name, self.source, self.where))
 
 
 def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> Iterator[list[Any]]:

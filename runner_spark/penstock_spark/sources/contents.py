@@ -1,0 +1,56 @@
+"""Files that Spark gives to tasks as a whole: each must fit into a task's memory, and into Spark's limit of 2 GB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.io.streams import StreamSource
+from penstock_spark.files.finding import Files, Namer
+from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.stream_files import StreamFiles, place_columns
+
+ReadContent = Callable[[bytes, str], Iterable[Any]]
+"""From the bytes of a file, and its name, to its elements."""
+
+_SCHEMA = "path string, modificationTime timestamp_ltz, length long, content binary"
+"""The columns of Spark's reader of whole files."""
+
+
+def scan_of_contents(files: Files, spark: SparkSession, read: ReadContent, where: str) -> Scan:
+    """The elements of files that are there."""
+    decode = _Decoder(read, files.namer())
+    frame = files.load(spark.read, "binaryFile").select(*_columns())
+    return Scan(frame, lambda: decode, check=files.unchanged(where))
+
+
+def stream_of_contents(
+    files: StreamFiles, stream: StreamSource, spark: SparkSession, read: ReadContent
+) -> StreamScan:
+    """The elements of files that arrive; a file that cannot be read is a reject, if the stream has rejects."""
+    naming = files.naming()
+    decode = _Decoder(read, naming.namer)
+    careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
+    frame = files.load(spark.readStream.schema(_SCHEMA), "binaryFile")
+    return StreamScan(frame.select(*_columns(), *place_columns(stream)), lambda: ByFile(careful, naming))
+
+
+def _columns() -> list[Column]:
+    """A row for each file: its name, and its bytes as stored."""
+    return [F.col("_metadata.file_path").alias("file"), F.col("content")]
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    read: ReadContent
+    namer: Namer
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Any]:
+        rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
+        return [element for file, content in rows for element in self.read(content, self.namer(file))]

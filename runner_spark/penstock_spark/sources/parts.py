@@ -1,0 +1,43 @@
+"""Sources that tasks read by themselves: Spark gives each task no more than its number, by which it finds its parts."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock_spark.session.session import empty_frame
+from penstock_spark.sources.scan import Scan, nothing_to_check
+from penstock_spark.worker.batch import Batch
+
+
+class PartsReader(abc.ABC):
+    """Reads the parts of the tasks whose numbers are in a batch; a `Reader`."""
+
+    parts: Sequence[Sequence[Any]]  # The parts of each task.
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any] | Batch]:
+        for number in batch.column(0).to_pylist():
+            for part in self.parts[number]:
+                yield from self.read(part)
+
+    @abc.abstractmethod
+    def read(self, part: Any) -> Iterable[list[Any] | Batch]:
+        """The elements of a part, many at a time."""
+
+
+def scan_of_parts(
+    spark: SparkSession, reader: PartsReader, check: Callable[[], None] = nothing_to_check
+) -> Scan:
+    """What a reader reads, with a task for each entry of its `parts`."""
+    count = len(reader.parts)
+    return Scan(spark.range(0, count, 1, max(1, count)), lambda: reader, in_parts=True, check=check)
+
+
+def no_elements(spark: SparkSession) -> Scan:
+    """What a source without any files gives."""
+    return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
