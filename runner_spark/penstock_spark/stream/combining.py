@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from penstock.coders.deterministic import encode_keys
-from penstock.machines.arrivals import runs
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
-from penstock.windows.window_fn import Sessions
+from penstock.windows.window_fn import Sessions, runs
 from penstock_spark.aggregates.kernels import Adding
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
@@ -320,6 +319,7 @@ class _BySession:
         assert isinstance(group.windows, list)
         for name, (windows, values, timestamps) in self._elements.items():
             for window, places in runs(windows, self._merge_touching):
+                places.sort()
                 group.windows.append((window,))
                 group.names.append(name)
                 group.helds.append(self._combined([values[place] for place in places]))

@@ -49,7 +49,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -455,32 +455,40 @@ class BoundedSessions(_SessionWindows):
 def _merge_runs(
     merge_context: WindowFn.MergeContext, merge_touching: bool, max_micros: float = math.inf
 ) -> None:
-    for run, whole in _runs(merge_context.windows, merge_touching, max_micros):
-        if len(run) > 1:
-            merge_context.merge(run, whole)
+    windows = list(merge_context.windows)
+    for session, places in runs(windows, merge_touching, max_micros):
+        if len(places) > 1:
+            merge_context.merge([windows[place] for place in places], session)
 
 
-def _runs(
-    windows: Iterable[Any], merge_touching: bool, max_micros: float
-) -> Iterator[tuple[list[BoundedWindow], IntervalWindow]]:
-    """Each run of windows that merge, with the session that they become, in order of time."""
+def runs(
+    windows: Sequence[Any], merge_touching: bool, max_micros: float = math.inf
+) -> Iterator[tuple[IntervalWindow, list[int]]]:
+    """The sessions that windows make, each with the places of its windows in the sequence, in order of time.
+
+    >>> windows = [IntervalWindow(5, 15), IntervalWindow(20, 30), IntervalWindow(0, 10)]
+    >>> list(runs(windows, merge_touching=False))
+    [([0.0, 15.0), [2, 0]), ([20.0, 30.0), [1])]
+    """
     reach_micros = 1 if merge_touching else 0
-    run: list[BoundedWindow] = []
+    run: list[int] = []
     start_micros = end_micros = 0
-    for window in sorted(windows, key=lambda window: (window.start_micros, window.end_micros)):
+    bounds = [(window.start_micros, window.end_micros) for window in windows]
+    for place in sorted(range(len(windows)), key=bounds.__getitem__):
+        window = windows[place]
         later_micros = max(end_micros, window.end_micros)
         # Tests the bound before a window joins: merged sessions cannot be taken apart again.
         if run and (
             window.start_micros >= end_micros + reach_micros or later_micros - start_micros > max_micros
         ):
-            yield run, IntervalWindow.from_micros(start_micros, end_micros)
+            yield IntervalWindow.from_micros(start_micros, end_micros), run
             run = []
         if not run:
             start_micros, later_micros = window.start_micros, window.end_micros
-        run.append(window)
+        run.append(place)
         end_micros = later_micros
     if run:
-        yield run, IntervalWindow.from_micros(start_micros, end_micros)
+        yield IntervalWindow.from_micros(start_micros, end_micros), run
 
 
 def _flag(merge_touching: bool) -> bool:
