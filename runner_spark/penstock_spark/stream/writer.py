@@ -51,7 +51,9 @@ class Outbox:
 class MessageWriter(Node):
     """Puts pairs into the messages of the shards that their keys belong to."""
 
-    def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+    def __init__(
+        self, spec: MessageWriterSpec | RestrictionWriterSpec, outbox: Outbox, metrics: MetricsContainer
+    ) -> None:
         self.spec = spec
         self.outbox = outbox
         self.metrics = metrics
@@ -76,20 +78,11 @@ class MessageWriter(Node):
             message.carried.update({name: carried[name] for name in part.names if name in carried})
 
 
-class RestrictionWriter(Node):
+class RestrictionWriter(MessageWriter):
     """Puts elements with their restrictions into the messages of shards, each under a key of its own.
 
     The key says where and when the producer has made the element, so a task that runs again gives the same keys.
     """
-
-    def __init__(self, spec: RestrictionWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
-        self.spec = spec
-        self.outbox = outbox
-        self.metrics = metrics
-
-    def push(self, batch: Batch) -> Records:
-        guarded(self.metrics, self.spec.where, self._put, batch)
-        return iter(())
 
     def _put(self, batch: Batch) -> None:
         outbox = self.outbox
