@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.base.where import here
-from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
@@ -21,10 +20,9 @@ from penstock.io.argument_checks import (
     text_pairs,
     without_user,
 )
-from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.io.record_types import hint_of_records, type_of_records
+from penstock.io.primitive import SourceTransform, TableSinkTransform
+from penstock.io.record_types import hint_of_records
 from penstock.io.streams import Streamable
-from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind
 
@@ -268,7 +266,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
         return typehints.Tuple[ValueKind, row]
 
 
-class WriteToDelta(SinkTransform[Any]):
+class WriteToDelta(TableSinkTransform):
     """Writes rows to a Delta table, or merges changes into it by key (penstock's own); no output.
 
     The tasks write data files into the folder of the table; then the driver makes them part of the table in one
@@ -333,14 +331,6 @@ class WriteToDelta(SinkTransform[Any]):
             raise refusal(ValueError, what, where=here(), hint="leave mode out, or delete the rows before")
         parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
         super().__init__(DeltaSink(_place(path, storage_options), mode, parts, keys, value, schema))
-
-    def expand(self, pcoll: Any) -> PCollection[Any]:
-        if not self.sink.key and self.sink.schema is None:
-            what = "WriteToDelta does not know the columns"
-            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
-            self.sink = replace(self.sink, element_type=element_type)
-            check_field_names(self.sink.partition_by, element_type, self._where())
-        return super().expand(pcoll)
 
 
 def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.base.where import here
-from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
@@ -20,10 +19,9 @@ from penstock.io.argument_checks import (
     number_from_zero,
     text_pairs,
 )
-from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.io.record_types import hint_of_records, type_of_records
+from penstock.io.primitive import SourceTransform, TableSinkTransform
+from penstock.io.record_types import hint_of_records
 from penstock.io.streams import Streamable
-from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromIceberg", "WriteToIceberg"]
 
@@ -167,7 +165,7 @@ class ReadFromIceberg(SourceTransform[Any]):
         return hint_of_records(self.source.elements == "row")
 
 
-class WriteToIceberg(SinkTransform[Any]):
+class WriteToIceberg(TableSinkTransform):
     """Adds rows to an Iceberg table, or merges changes into it by key (penstock's own); no output.
 
     The tasks write data files into the folder of the table; then the driver makes them part of the table in one
@@ -235,13 +233,8 @@ class WriteToIceberg(SinkTransform[Any]):
             )
         )
 
-    def expand(self, pcoll: Any) -> PCollection[Any]:
-        if not self.sink.key and self.sink.schema is None:
-            what = "WriteToIceberg does not know the columns"
-            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
-            self.sink = replace(self.sink, element_type=element_type)
-            check_field_names([part.column for part in self.sink.partition_by], element_type, self._where())
-        return super().expand(pcoll)
+    def _partition_columns(self) -> list[str]:
+        return [part.column for part in self.sink.partition_by]
 
 
 def _place(table: Any, catalog: Any) -> CatalogTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
 from penstock.io.paths import require_files
+from penstock.io.record_types import type_of_records
 from penstock.io.streams import (
     ACCEPTED,
     REJECTED,
@@ -196,6 +197,24 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
         windowing = super().get_windowing(inputs)
         is_bounded = all(pcoll.is_bounded for pcoll in inputs if isinstance(pcoll, PCollection))
         return windowing_of_files(windowing, is_bounded, self.sink).after_grouping()
+
+
+class TableSinkTransform(SinkTransform[Any]):
+    """A step that writes records to a table; the element type gives the columns, unless there is a schema or a key."""
+
+    sink: Any
+    _example_of_schema = "schema=pyarrow.schema([...])"
+
+    def expand(self, pcoll: Any) -> PCollection[Any]:
+        if self.sink.schema is None and not getattr(self.sink, "key", ()):
+            what = f"{type(self).__name__} does not know the columns"
+            element_type = type_of_records(self, pcoll, what, self._example_of_schema)
+            self.sink = replace(self.sink, element_type=element_type)
+            check_field_names(self._partition_columns(), element_type, self._where())
+        return super().expand(pcoll)
+
+    def _partition_columns(self) -> Sequence[str]:
+        return tuple(self.sink.partition_by)
 
 
 class FileSinkTransform(SinkTransform[str]):

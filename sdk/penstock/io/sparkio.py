@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.row import Row
-from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.primitive import SinkTransform, SourceTransform
-from penstock.io.record_types import type_of_records
+from penstock.io.primitive import SourceTransform, TableSinkTransform
 from penstock.io.streams import Streamable
-from penstock.transforms.field_checks import check_field_names
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 
@@ -160,7 +157,7 @@ class ReadFromSpark(_ReadRows):
         super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))))
 
 
-class WriteToSpark(SinkTransform):
+class WriteToSpark(TableSinkTransform):
     """Writes rows to any sink that Spark can write (penstock's own; Beam has none); no output.
 
     Args:
@@ -177,6 +174,7 @@ class WriteToSpark(SinkTransform):
     """
 
     sink: SparkSink
+    _example_of_schema = "schema='name string, points int'"
 
     def __init__(
         self,
@@ -193,11 +191,3 @@ class WriteToSpark(SinkTransform):
             raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
         columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
         super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))
-
-    def expand(self, pcoll: Any) -> PCollection[Any]:
-        if self.sink.schema is None:
-            what = "WriteToSpark does not know the columns"
-            element_type = type_of_records(self, pcoll, what, "schema='name string, points int'")
-            self.sink = replace(self.sink, element_type=element_type)
-            check_field_names(self.sink.partition_by, element_type, self._where())
-        return super().expand(pcoll)
