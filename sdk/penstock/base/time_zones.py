@@ -23,7 +23,7 @@ def time_zone_named(name: str) -> tzinfo:
     """
     if not isinstance(name, str):
         hint = "give its name as a text, such as 'Europe/Berlin'"
-        raise refusal(TypeError, f"the time zone is {name!r}", where=here(), hint=hint)
+        raise refusal(TypeError, f"the time zone is {name!r}", hint=hint)
     if name == "UTC":
         return UTC
     try:

@@ -13,7 +13,7 @@ from penstock.base.display import HasDisplayData
 from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
 from penstock.base.identifiers import identifier
-from penstock.base.where import Location, caller, here
+from penstock.base.where import Location, caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
@@ -202,7 +202,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         if not isinstance(transform, PTransform):
             what = f"Expected a PTransform object, got {transform!r}"
             hint = "call the class to make a transform; wrap a function in Map or FlatMap"
-            raise refusal(TypeError, what, where=here(), hint=hint)
+            raise refusal(TypeError, what, hint=hint)
         if label is None:
             return self._apply(transform, pvalueish)
         own_label, transform.label = transform._user_label, label
@@ -215,7 +215,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         if pvalueish is None:
             what = f"Transform {transform.label!r} was applied to the output of an object of type None"
             hint = "return the output from the expand method of the transform before it"
-            raise refusal(TypeCheckError, what, where=here(), hint=hint)
+            raise refusal(TypeCheckError, what, hint=hint)
         transform.see_options(self._options)
         pvalueish, inputs = transform._extract_input_pvalues(pvalueish)
         location = caller()

@@ -15,7 +15,7 @@ from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.labels import label_from_callable
 from penstock.base.late_binding import LateBinding
-from penstock.base.where import caller, here
+from penstock.base.where import caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import PartT, ResultT
 from penstock.error import SideInputError, TransformError, refusal, three_parts
@@ -413,7 +413,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
     def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(fn, type) and issubclass(fn, WithTypeHints):
             what = f"Use {fn.__name__}() not {fn.__name__}"
-            raise refusal(ValueError, what, where=here(), hint="call the class to make an instance")
+            raise refusal(ValueError, what, hint="call the class to make an instance")
         self.fn = self.make_fn(fn, bool(args or kwargs))
         super().__init__()
         for value in (*args, *kwargs.values()):

@@ -12,7 +12,6 @@ from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.shown import Elements, facts_table
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.graph import type_name
 from penstock.typehints import typehints
@@ -117,7 +116,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
             what = f"head needs a number of elements, but got {n!r}"
-            raise refusal(ValueError, what, where=here(), hint="pass a whole number, such as head(20)")
+            raise refusal(ValueError, what, hint="pass a whole number, such as head(20)")
         return Elements(self.pipeline.runner.elements_of(self, n) if n else [])
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.base.where import here
 from penstock.diagrams.colours import colours
 from penstock.diagrams.markup import element, escaped
 from penstock.error import refusal
@@ -80,10 +79,10 @@ class Section:
         for caption, svg, status in self.figures:
             if status not in STATUSES:
                 hint = f"use one of {', '.join(STATUSES)}"
-                raise refusal(ValueError, f"the status {status!r} is unknown", where=here(), hint=hint)
+                raise refusal(ValueError, f"the status {status!r} is unknown", hint=hint)
             if svg and not svg.startswith("<svg"):
                 what = f"the drawing of {caption!r} is not an <svg>"
-                raise refusal(ValueError, what, where=here(), hint="pass the result of draw(recording)")
+                raise refusal(ValueError, what, hint="pass the result of draw(recording)")
 
 
 def page(title: str, sections: Sequence[Section]) -> str:

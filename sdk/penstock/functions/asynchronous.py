@@ -8,7 +8,6 @@ from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.functions.dofn import FilterDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.results import check_result
@@ -51,7 +50,7 @@ class Concurrency:
         kinds = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
         if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
             what = "retry_on has something that is not a class of exceptions"
-            raise refusal(TypeError, what, where=here(), hint="for example retry_on=(OSError, TimeoutError)")
+            raise refusal(TypeError, what, hint="for example retry_on=(OSError, TimeoutError)")
 
     def delays_seconds(self) -> Iterator[float]:
         """The seconds to wait before each further try: each twice as long as the one before, shortened by chance."""
@@ -63,10 +62,10 @@ def _check_number(name: str, value: Any, kind: Any, least: float | None = None, 
     if isinstance(value, bool) or not isinstance(value, kind):
         wanted = "a whole number" if kind is int else "a number"
         what = f"{name} is a {type(value).__name__}, and not {wanted}"
-        raise refusal(TypeError, what, where=here(), hint=f"pass {wanted}")
+        raise refusal(TypeError, what, hint=f"pass {wanted}")
     if value < least if least is not None else not value > above:
         needed = f"{least} or more" if least is not None else f"more than {above}"
-        raise refusal(ValueError, f"{name} is {value}", where=here(), hint=f"use {needed}")
+        raise refusal(ValueError, f"{name} is {value}", hint=f"use {needed}")
 
 
 class RateLimit:

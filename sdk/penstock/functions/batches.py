@@ -11,7 +11,6 @@ from math import ceil
 from typing import Any, Generic, TypeVar
 
 from penstock.base.engine import batches_of_the_runner
-from penstock.base.where import here
 from penstock.coders.typecoders import registry
 from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
@@ -233,7 +232,7 @@ def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: s
     except TypeError as error:
         types = f"element_type={_shown(element_type)}, batch_type={_shown(batch_type)}"
         what = f"Failed to find a BatchConverter for the {side} types of DoFn {_name(dofn)} ({types}){guess}"
-        raise refusal(TypeError, what, where=here(), hint=hint) from error
+        raise refusal(TypeError, what, hint=hint) from error
 
 
 def annotated_input(dofn: Any) -> Any:
@@ -278,7 +277,6 @@ def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
         TypeError,
         f"{_name(dofn)}.{name} is not known to yield batches: Expected Iterator in its return type annotation, "
         f"not {_shown(hint)}",
-        where=here(),
         hint="write def process_batch(self, batch: list[int]) -> Iterator[list[int]], and yield",
     )
 
@@ -314,13 +312,13 @@ def check_batch_parameters(dofn: Any, method: Any) -> None:
         error: type[Exception] = NotImplementedError if parameter.kind in _NOT_YET else ValueError
         what = f"DoFn {_name(dofn)} has unsupported process_batch method parameter {parameter.kind}"
         hint = "a batch has a timestamp, a window and a pane; for anything else define process"
-        raise refusal(error, what, where=here(), hint=hint)
+        raise refusal(error, what, hint=hint)
 
 
 def _unsaid(dofn: Any, verb: str, method: str) -> TypeError:
     what = f"nothing says which batches {_name(dofn)}.process_batch() {verb}"
     hint = f"give it a type annotation, as in batch: list[int], or override {method}"
-    return refusal(TypeError, what, where=here(), hint=hint)
+    return refusal(TypeError, what, hint=hint)
 
 
 def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:
@@ -329,7 +327,6 @@ def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:
         TypeError,
         f"DoFn {_name(dofn)} yields {what} from both process and process_batch, "
         f"but they produce different types ({shown})",
-        where=here(),
         hint="annotate both with the same type",
     )
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from penstock.base.display import HasDisplayData
 from penstock.base.labels import label_from_callable
-from penstock.base.where import here
 from penstock.coders.typecoders import registry
 from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
@@ -117,7 +116,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
             return fn
         if not callable(fn):
             what = f"Expected a CombineFn or callable, got {fn!r}"
-            raise refusal(TypeError, what, where=here(), hint="e.g. sum, or MeanCombineFn()")
+            raise refusal(TypeError, what, hint="e.g. sum, or MeanCombineFn()")
         return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)
 
     def get_accumulator_coder(self) -> Any:

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.display import DisplayDataItem, HasDisplayData
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
@@ -289,7 +288,7 @@ class FlatMapDoFn(DoFn):
 
     def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
         if not callable(fn):
-            raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}", where=here())
+            raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}")
         super().__init__()
         self.fn = fn
 
@@ -318,7 +317,7 @@ class FlatMapDoFn(DoFn):
         except ValueError as error:
             what = f"Return value not iterable: {self.describe()}: {first_line(error)}"
             hint = "use Map, or return an iterable"
-            raise refusal(TypeCheckError, what, where=here(), hint=hint) from error
+            raise refusal(TypeCheckError, what, hint=hint) from error
         return hints.extract_tagged_outputs()
 
     def infer_output_type(self, input_type: Any) -> Any:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
@@ -108,7 +107,7 @@ class Expression(ABC):
     def __bool__(self) -> bool:
         what = f"the expression {self} is neither true nor false: it is a function of an element"
         hint = "write (a > 1) & (b < 2), | and ~ in place of and, or and not, and no chain such as 1 < a < 2"
-        raise refusal(TypeError, what, where=here(), hint=hint)
+        raise refusal(TypeError, what, hint=hint)
 
     # An expression is itself and no other: what looks like a comparison makes a new one.
     __hash__ = object.__hash__
@@ -292,7 +291,7 @@ def field(name: str) -> Field:
     """
     if not isinstance(name, str):
         what = f"a field has a name, not {type(name).__name__}"
-        raise refusal(TypeError, what, where=here(), hint="write field('score')")
+        raise refusal(TypeError, what, hint="write field('score')")
     return Field(name)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.functions.batches import check_batch_parameters
 from penstock.functions.coroutines import is_asynchronous
@@ -27,7 +26,7 @@ class ArgumentsMisfit(TypeCheckError, TypeError):
 
 def misfit(what: str, problem: str, hint: str) -> ArgumentsMisfit:
     """The error about `what`, a function and its purpose, at the user's line."""
-    return ArgumentsMisfit(f"{what} {problem}", where=here(), hint=hint)
+    return ArgumentsMisfit(f"{what} {problem}", hint=hint)
 
 
 ELEMENT = DoFnParam("ElementParam")
@@ -255,7 +254,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
         what = (
             f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}."
         )
-        raise refusal(ValueError, what, where=here(), hint="decorate a method with @on_timer(spec)")
+        raise refusal(ValueError, what, hint="decorate a method with @on_timer(spec)")
     owner, name = dofn.timer_owner(), callback.__name__
     method: Any = getattr(owner, name, None)
     if getattr(method, "__func__", None) is not callback:
@@ -263,7 +262,6 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
             ValueError,
             f"The on_timer callback for {spec!r} is not the specified .{name} method "
             f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
-            where=here(),
             hint="give each method a name of its own, also in subclasses",
         )
     return method_signature(name, method)
@@ -278,10 +276,7 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
     if len(ids) != len(set(ids)):
         what = f"DoFn {type(dofn).__name__} has duplicate {method.name} method parameters: {ids}"
         raise refusal(
-            ValueError,
-            what,
-            where=here(),
-            hint="ask for each once, and give each cell of state a name of its own",
+            ValueError, what, hint="ask for each once, and give each cell of state a name of its own"
         )
 
 
@@ -292,7 +287,6 @@ def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
                 ValueError,
                 f"DoFn.process() method-only parameter {parameter.default!r} cannot be used in "
                 f"{type(dofn).__name__}.{method.name}",
-                where=here(),
                 hint="only process handles one element, so only there it has a value",
             )
 
@@ -316,32 +310,30 @@ def _validate_asynchronous(
     for other in others:
         if is_asynchronous(getattr(dofn.timer_owner(), other.name)):
             what = f"{name}.{other.name} is asynchronous"
-            raise refusal(
-                ValueError, what, where=here(), hint="only process and the life cycle may be; use def"
-            )
+            raise refusal(ValueError, what, hint="only process and the life cycle may be; use def")
     if not dofn._is_asynchronous:
         defined = [method for method, found in life_cycle.items() if found is not None]
         asynchronous = [method for method in defined if is_asynchronous(getattr(dofn, method))]
         if asynchronous:
             what = f"{name}.{asynchronous[0]} is asynchronous, and its process is not"
-            raise refusal(ValueError, what, where=here(), hint="define process with async def, too")
+            raise refusal(ValueError, what, hint="define process with async def, too")
         return
     kinds = [word for kind, word in _ONE_AFTER_ANOTHER.items() if process.asking_for(kind)]
     if kinds:
         what = f"{name}.process is asynchronous and uses {' and '.join(kinds)}"
         hint = "make the calls in a step of their own, and use its outputs in a step with a plain process"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     if dofn._process_batch_defined or dofn._process_yields_batches:
         what = f"{name}.process is asynchronous, and the DoFn takes or gives batches"
         hint = "let a step before or after it make batches, as BatchElements does"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
 
 
 def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
     names = [spec.name for spec in specs]
     if len(names) != len(set(names)):
         what = f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}"
-        raise refusal(ValueError, what, where=here(), hint="give each its own name")
+        raise refusal(ValueError, what, hint="give each its own name")
 
 
 def bind(

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from penstock.base.where import here
 from penstock.coders.base import Coder
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
@@ -354,7 +353,7 @@ def expiration_method(dofn: Any) -> Callable[..., Any] | None:
     names = _expiration_names(kind)
     if len(names) > 1:
         what = f"{type(dofn).__name__} has several methods for the end of a window: {', '.join(names)}"
-        raise refusal(ValueError, what, where=here(), hint="decorate one with @on_window_expiration")
+        raise refusal(ValueError, what, hint="decorate one with @on_window_expiration")
     return getattr(dofn, names[0]) if names else None
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 
 
@@ -25,9 +24,7 @@ def text_pairs(argument: str, given: Mapping[str, str] | None) -> tuple[tuple[st
     pairs = dict(given or {}).items()
     if not all(isinstance(part, str) for pair in pairs for part in pair):
         what = f"{argument} must have text as names and values"
-        raise refusal(
-            TypeError, what, where=here(), hint="write numbers and truth values as text, such as 'true'"
-        )
+        raise refusal(TypeError, what, hint="write numbers and truth values as text, such as 'true'")
     return tuple(sorted(pairs))
 
 
@@ -40,10 +37,10 @@ def column_names(argument: str, given: Any, *, may_be_empty: bool = False) -> tu
     names = (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(name, str) for name in names):
         what = f"{argument} must be the name of a column, or several names"
-        raise refusal(TypeError, what, where=here(), hint=f"write {argument}='team', for example")
+        raise refusal(TypeError, what, hint=f"write {argument}='team', for example")
     if len(set(names)) < len(names) or (not may_be_empty and not names):
         what = f"{argument} must name columns, each once"
-        raise refusal(ValueError, what, where=here(), hint=f"write {argument}='team', for example")
+        raise refusal(ValueError, what, hint=f"write {argument}='team', for example")
     return names
 
 
@@ -62,7 +59,7 @@ def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str |
         return aware.astimezone(datetime.UTC).isoformat()
     except (AttributeError, TypeError, ValueError):
         what = f"{argument} must be a datetime, or text such as 2026-05-01T12:00:00Z"
-        raise refusal(ValueError, what, where=here(), hint="times without a zone are in UTC") from None
+        raise refusal(ValueError, what, hint="times without a zone are in UTC") from None
 
 
 def number_from_zero(argument: str, given: Any, hint: str) -> int | None:
@@ -70,7 +67,7 @@ def number_from_zero(argument: str, given: Any, hint: str) -> int | None:
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
         return given
     what = f"{argument} must be a number from 0, but is {given!r}"
-    raise refusal(ValueError, what, where=here(), hint=hint)
+    raise refusal(ValueError, what, hint=hint)
 
 
 def check_one_of(**given: Any) -> None:
@@ -78,7 +75,7 @@ def check_one_of(**given: Any) -> None:
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
         what = f"both {names[0]} and {names[1]} are given"
-        raise refusal(ValueError, what, where=here(), hint="leave one of them out")
+        raise refusal(ValueError, what, hint="leave one of them out")
 
 
 def key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
@@ -86,8 +83,8 @@ def key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
     keys = () if key is None else column_names("key", key)
     if value is not None and not keys:
         what = "value names the column beside a key, but there is no key"
-        raise refusal(ValueError, what, where=here(), hint="pass key=, or leave value out")
+        raise refusal(ValueError, what, hint="pass key=, or leave value out")
     if value is not None and not isinstance(value, str):
         what = f"value must be the name of a column, but is {value!r}"
-        raise refusal(TypeError, what, where=here(), hint="write value='points', for example")
+        raise refusal(TypeError, what, hint="write value='points', for example")
     return keys

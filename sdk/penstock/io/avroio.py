@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.base.row import Row
-from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
@@ -212,7 +211,7 @@ class WriteToAvro(FileSinkTransform):
     ) -> None:
         if codec not in _CODECS:
             what = f"Avro has no codec {codec!r}"
-            raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_CODECS)}")
+            raise refusal(ValueError, what, hint=f"use one of {', '.join(_CODECS)}")
         shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
         parts = partition_columns(partition_by)
         sink = AvroSink(shards, schema, codec, triggering_frequency=triggering_frequency, partition_by=parts)

@@ -7,7 +7,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
-from penstock.base.where import here
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -52,13 +51,13 @@ class WriteToConsole(PTransform[Any, Any]):
         super().__init__()
         if not isinstance(prefix, str):
             what = f"prefix must be a text, but is {prefix!r}"
-            raise refusal(TypeError, what, where=here(), hint='write prefix="total: ", for example')
+            raise refusal(TypeError, what, hint='write prefix="total: ", for example')
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
             what = f"limit must be an integer, but is {limit!r}"
-            raise refusal(TypeError, what, where=here(), hint="leave it out for no limit")
+            raise refusal(TypeError, what, hint="leave it out for no limit")
         if limit is not None and limit < 1:
             what = f"limit must be 1 or more, but is {limit}"
-            raise refusal(ValueError, what, where=here(), hint="leave it out for no limit")
+            raise refusal(ValueError, what, hint="leave it out for no limit")
         self._prefix = prefix
         self._limit = limit
         self._windows = windows

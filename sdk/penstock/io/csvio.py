@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.io.columnar import CsvSink, CsvSource, ReadColumns, WriteColumns, check_options
 from penstock.io.partition_folders import partition_columns, partitions_to_read, pattern_of_table
@@ -77,7 +76,7 @@ def ReadFromCsv(
     parts = partitions_to_read(partition_by, schema)
     if filename_column in parts:
         what = f"the column {filename_column!r} is both filename_column and in partition_by"
-        raise refusal(ValueError, what, where=here(), hint="give the file's name another column")
+        raise refusal(ValueError, what, hint="give the file's name another column")
     options = tuple(sorted(kwargs.items()))
     pattern = pattern_of_table(path, parts)
     source = CsvSource(pattern, splittable, filename_column, options, partition_by=parts, schema=schema)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
@@ -46,7 +45,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
         missing = sorted(cls.__abstractmethods__)
         if missing:
             what = f"the watermark policy {cls.__name__} does not define {', '.join(missing)}"
-            raise refusal(TypeError, what, where=here(), hint=f"define {missing[0]} in the class")
+            raise refusal(TypeError, what, hint=f"define {missing[0]} in the class")
         return super().__new__(cls)
 
     def start(self) -> Any:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
@@ -169,20 +168,20 @@ class ReadFromDatabase(SourceTransform[Any]):
         check_url(url)
         if (table is None) == (query is None):
             hint = 'pass table="scores", or query="SELECT ..."'
-            raise refusal(ValueError, "pass either a table or a query", where=here(), hint=hint)
+            raise refusal(ValueError, "pass either a table or a query", hint=hint)
         if table is not None:
             check_table(table)
         elif not isinstance(query, str) or not query.strip() or query.rstrip().endswith(";"):
             what = "query must be a text with one SELECT, and without a semicolon at its end"
-            raise refusal(ValueError, what, where=here(), hint='pass query="SELECT team, points FROM scores"')
+            raise refusal(ValueError, what, hint='pass query="SELECT team, points FROM scores"')
         _check_names_in("columns", columns)
         _check_names_in("predicates", predicates)
         for name, number in (("num_partitions", num_partitions), ("fetch_size", fetch_size)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
                 what = f"{name} must be a whole number, but is {number!r}"
-                raise refusal(TypeError, what, where=here(), hint=f"pass {name}=8")
+                raise refusal(TypeError, what, hint=f"pass {name}=8")
             if number is not None and number < 1:
-                raise refusal(ValueError, f"{name} is {number}", where=here(), hint="use one or more")
+                raise refusal(ValueError, f"{name} is {number}", hint="use one or more")
         _check_partitions(partition_column, num_partitions, (lower_bound, upper_bound), predicates)
         super().__init__(
             DatabaseSource(
@@ -252,20 +251,17 @@ class WriteToDatabase(SinkTransform):
         check_table(table)
         if mode not in _MODES:
             raise refusal(
-                ValueError,
-                f"{mode!r} is not a mode of WriteToDatabase",
-                where=here(),
-                hint="use insert or upsert",
+                ValueError, f"{mode!r} is not a mode of WriteToDatabase", hint="use insert or upsert"
             )
         if mode == "upsert" and not columns:
             hint = 'pass key=("team",), the columns of the primary key'
-            raise refusal(ValueError, "an upsert needs the key of the table", where=here(), hint=hint)
+            raise refusal(ValueError, "an upsert needs the key of the table", hint=hint)
         if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
             what = f"key must be names of different columns, but is {key!r}"
-            raise refusal(TypeError, what, where=here(), hint='pass key=("team", "day")')
+            raise refusal(TypeError, what, hint='pass key=("team", "day")')
         if not isinstance(create, bool):
             what = f"create must be True or False, but is {create!r}"
-            raise refusal(TypeError, what, where=here(), hint="pass create=True to create a missing table")
+            raise refusal(TypeError, what, hint="pass create=True to create a missing table")
         super().__init__(DatabaseSink(url, table, mode, columns, create, schema))
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
@@ -302,28 +298,28 @@ def _check_names_in(argument: str, names: Any) -> None:
         return
     if isinstance(names, str) or not isinstance(names, list | tuple):
         what = f"{argument} must be a list of texts, but is {names!r}"
-        raise refusal(TypeError, what, where=here(), hint=f"pass {argument}=[...]")
+        raise refusal(TypeError, what, hint=f"pass {argument}=[...]")
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         what = f"{argument} must be different texts, but is {names!r}"
-        raise refusal(TypeError, what, where=here(), hint=f"pass {argument}=[...]")
+        raise refusal(TypeError, what, hint=f"pass {argument}=[...]")
     if argument == "columns" and not names:
-        raise refusal(ValueError, "columns is empty", where=here(), hint="leave it out to read all columns")
+        raise refusal(ValueError, "columns is empty", hint="leave it out to read all columns")
 
 
 def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predicates: Any) -> None:
     if column is not None and (not isinstance(column, str) or not column):
         what = f"partition_column must be the name of a column, but is {column!r}"
-        raise refusal(TypeError, what, where=here(), hint='pass partition_column="id"')
+        raise refusal(TypeError, what, hint='pass partition_column="id"')
     if predicates and (column, number, *bounds) != (None, None, None, None):
         what = "predicates make the parts, and partition_column, num_partitions and bounds do, too"
-        raise refusal(ValueError, what, where=here(), hint="pass either the one or the others")
+        raise refusal(ValueError, what, hint="pass either the one or the others")
     if column is None and (number, *bounds) != (None, None, None):
         what = "num_partitions, lower_bound and upper_bound need a column by which to divide the rows"
-        raise refusal(ValueError, what, where=here(), hint='pass partition_column="id"')
+        raise refusal(ValueError, what, hint='pass partition_column="id"')
     for name, bound in zip(("lower_bound", "upper_bound"), bounds, strict=True):
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | datetime.date)):
             what = f"{name} must be a whole number, a date or a datetime, but is a {type(bound).__name__}"
-            raise refusal(TypeError, what, where=here(), hint=f"pass {name}=1_000, or leave it out")
+            raise refusal(TypeError, what, hint=f"pass {name}=1_000, or leave it out")
     if None in bounds:
         return
     try:
@@ -332,7 +328,7 @@ def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predica
         is_wrong = True
     if is_wrong or type(bounds[0]) is not type(bounds[1]):
         what = f"lower_bound and upper_bound must be in order and of one type, but are {bounds!r}"
-        raise refusal(ValueError, what, where=here(), hint="pass the smaller one as lower_bound")
+        raise refusal(ValueError, what, hint="pass the smaller one as lower_bound")
 
 
 def _elements_of(element_type: Any) -> tuple[str, Any]:
@@ -350,14 +346,14 @@ def check_url(url: Any) -> None:
     if not isinstance(url, str) and not callable(url):
         # Its repr may show a password.
         what = f"url must be a text or a function, but is a {type(url).__name__}"
-        raise refusal(TypeError, what, where=here(), hint=hint)
+        raise refusal(TypeError, what, hint=hint)
     if isinstance(url, str) and _URL.match(url) is None:
-        raise refusal(ValueError, "the url of the database has no scheme", where=here(), hint=hint)
+        raise refusal(ValueError, "the url of the database has no scheme", hint=hint)
 
 
 def check_table(table: Any) -> None:
     hint = 'pass a name such as "scores" or "schema.scores"'
     if not isinstance(table, str):
-        raise refusal(TypeError, f"table must be a text, but is {table!r}", where=here(), hint=hint)
+        raise refusal(TypeError, f"table must be a text, but is {table!r}", hint=hint)
     if not all(table.split(".")) or table.count(".") > 1 or "\0" in table:
-        raise refusal(ValueError, f"{table!r} is not the name of a table", where=here(), hint=hint)
+        raise refusal(ValueError, f"{table!r} is not the name of a table", hint=hint)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
@@ -251,7 +250,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
         last = number_from_zero("ending_version", ending_version, _VERSIONS)
         if last is not None and (first is None or last < first):
             what = "ending_version needs a starting_version that is not after it"
-            raise refusal(ValueError, what, where=here(), hint=_VERSIONS)
+            raise refusal(ValueError, what, hint=_VERSIONS)
         source = DeltaChangesSource(
             _place(path, storage_options),
             first,
@@ -324,11 +323,11 @@ class WriteToDelta(TableSinkTransform):
     ) -> None:
         if mode not in _MODES:
             what = f"{mode!r} is not a mode of WriteToDelta"
-            raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_MODES)}")
+            raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
         keys = key_and_value(key, value)
         if keys and mode != "append":
             what = f"a key merges elements into the table, but the mode is {mode!r}"
-            raise refusal(ValueError, what, where=here(), hint="leave mode out, or delete the rows before")
+            raise refusal(ValueError, what, hint="leave mode out, or delete the rows before")
         parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
         super().__init__(DeltaSink(_place(path, storage_options), mode, parts, keys, value, schema))
 
@@ -337,7 +336,5 @@ def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:
     path = path if isinstance(path, str) else getattr(path, "__fspath__", lambda: path)()
     if not isinstance(path, str) or not path:
         what = f"the path of a Delta table must be text, but is a {type(path).__name__}"
-        raise refusal(
-            TypeError, what, where=here(), hint="write path='/lake/scores' or path='s3://lake/scores'"
-        )
+        raise refusal(TypeError, what, hint="write path='/lake/scores' or path='s3://lake/scores'")
     return TablePlace(path, text_pairs("storage_options", options))

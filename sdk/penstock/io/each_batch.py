@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 from penstock import graph
 from penstock.base.labels import label_from_callable
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.io.primitive import SinkTransform
 
@@ -48,7 +47,7 @@ class ForEachBatch(SinkTransform):
         if not callable(function):
             what = f"ForEachBatch needs a function, but got {function!r}"
             hint = "pass one that takes a list of elements and the micro-batch's number"
-            raise refusal(TypeError, what, where=here(), hint=hint)
+            raise refusal(TypeError, what, hint=hint)
         _check_takes_two(function)
         super().__init__(EachBatchSink(function))
 
@@ -66,7 +65,7 @@ class WriteToMemory(SinkTransform):
     def __init__(self, into: list[Any]) -> None:
         if not isinstance(into, list):
             what = f"WriteToMemory needs a list, but got a {type(into).__name__}"
-            raise refusal(TypeError, what, where=here(), hint="write found = [], and pass it")
+            raise refusal(TypeError, what, hint="write found = [], and pass it")
         super().__init__(graph.DriverList(into))
 
 
@@ -80,4 +79,4 @@ def _check_takes_two(function: Callable[..., Any]) -> None:
     except TypeError as error:
         what = f"the function of ForEachBatch cannot be called with two arguments: {error}"
         hint = "write it as def function(elements, batch_id)"
-        raise refusal(TypeError, what, where=here(), hint=hint) from None
+        raise refusal(TypeError, what, hint=hint) from None

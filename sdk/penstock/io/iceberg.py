@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
@@ -150,7 +149,7 @@ class ReadFromIceberg(SourceTransform[Any]):
         check_one_of(snapshot_id=snapshot_id, as_of=as_of)
         if filter is not None and (not isinstance(filter, str) or not filter.strip()):
             what = f"filter must be text such as 'points > 3', but is {filter!r}"
-            raise refusal(TypeError, what, where=here(), hint="leave it out to read all rows")
+            raise refusal(TypeError, what, hint="leave it out to read all rows")
         source = IcebergSource(
             _place(table, catalog),
             number_from_zero("snapshot_id", snapshot_id, "table.history() lists the snapshots"),
@@ -243,14 +242,13 @@ def _place(table: Any, catalog: Any) -> CatalogTable:
         raise refusal(
             ValueError if isinstance(table, str) else TypeError,
             what,
-            where=here(),
             hint="write table='lake.scores', for example",
         )
     if isinstance(catalog, str) and catalog:
         return CatalogTable(table, catalog)
     if not isinstance(catalog, Mapping):
         what = f"catalog must have properties or be a name, but is a {type(catalog).__name__}"
-        raise refusal(TypeError, what, where=here(), hint="write catalog={'type': 'rest', 'uri': ...}")
+        raise refusal(TypeError, what, hint="write catalog={'type': 'rest', 'uri': ...}")
     properties = dict(text_pairs("catalog", catalog))
     name = properties.pop("name", "default")
     return CatalogTable(table, name, tuple(properties.items()))
@@ -269,10 +267,10 @@ def _part(text: str) -> PartitionPart:
     if name not in _NUMBERED + _PLAIN:
         what = f"partition_by has {text!r}, but {name} is not a transform"
         hint = f"use one of {', '.join(_PLAIN)}, bucket[16] and truncate[3]"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     if (name in _NUMBERED) != (number is not None and int(number) > 0):
         needs = "needs a number" if name in _NUMBERED else "takes no number"
         example = f"{name}[16]({column})" if name in _NUMBERED else f"{name}({column})"
         what = f"partition_by has {text!r}, but {name} {needs}"
-        raise refusal(ValueError, what, where=here(), hint=f"write {example!r}, for example")
+        raise refusal(ValueError, what, hint=f"write {example!r}, for example")
     return PartitionPart(column, name if number is None else f"{name}[{int(number)}]")

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import number_from_zero
@@ -215,16 +214,14 @@ class ReadFromKafka(SourceTransform[Any]):
         _check_topics(topics, topic_pattern, partitions)
         if timestamp_policy not in _POLICIES:
             what = f"timestamp_policy must be one of {', '.join(_POLICIES)}, but is {timestamp_policy!r}"
-            raise refusal(
-                ValueError, what, where=here(), hint='write timestamp_policy="CreateTime", for example'
-            )
+            raise refusal(ValueError, what, hint='write timestamp_policy="CreateTime", for example')
         if commit_offset_in_finalize and "group.id" not in config:
             what = "commit_offset_in_finalize needs a group, but consumer_config has no group.id"
-            raise refusal(ValueError, what, where=here(), hint="add group.id to consumer_config")
+            raise refusal(ValueError, what, hint="add group.id to consumer_config")
         start = _start(start_offsets, start_read_time, config)
         if end_offsets is not None and end_read_time is not None:
             what = "end_offsets and end_read_time both say where to end"
-            raise refusal(ValueError, what, where=here(), hint="pass one of them")
+            raise refusal(ValueError, what, hint="pass one of them")
         super().__init__(
             KafkaSource(
                 config,
@@ -297,13 +294,13 @@ class WriteToKafka(SinkTransform[Any]):
         config = _config("producer_config", producer_config)
         if not isinstance(topic, str) or not topic:
             what = f"the topic must be a text, but is {topic!r}"
-            raise refusal(TypeError, what, where=here(), hint='write topic="sums", for example')
+            raise refusal(TypeError, what, hint='write topic="sums", for example')
         if "transactional.id" in config:
             what = "producer_config has a transactional.id, but tasks need one each"
-            raise refusal(ValueError, what, where=here(), hint="leave it out, and pass exactly_once=True")
+            raise refusal(ValueError, what, hint="leave it out, and pass exactly_once=True")
         if not isinstance(transactions, int) or isinstance(transactions, bool) or transactions < 1:
             what = f"transactions must be 1 or more, but is {transactions!r}"
-            raise refusal(ValueError, what, where=here(), hint="write transactions=4, for example")
+            raise refusal(ValueError, what, hint="write transactions=4, for example")
         super().__init__(
             KafkaSink(
                 config,
@@ -321,12 +318,10 @@ def _config(argument: str, config: Any) -> Mapping[str, Any]:
     """The options as a dict of their own, with the brokers."""
     if not isinstance(config, Mapping):
         what = f"{argument} must be a dict, but is a {type(config).__name__}"
-        raise refusal(
-            TypeError, what, where=here(), hint=f'write {argument}={{"bootstrap.servers": "host:9092"}}'
-        )
+        raise refusal(TypeError, what, hint=f'write {argument}={{"bootstrap.servers": "host:9092"}}')
     if not isinstance(config.get("bootstrap.servers"), str):
         what = f"{argument} does not say where the brokers are"
-        raise refusal(ValueError, what, where=here(), hint='add "bootstrap.servers": "host:9092"')
+        raise refusal(ValueError, what, hint='add "bootstrap.servers": "host:9092"')
     return dict(config)
 
 
@@ -339,18 +334,16 @@ def _check_topics(topics: Any, pattern: Any, partitions: Any) -> None:
     if len(given) != 1:
         what = "ReadFromKafka takes one of topics, topic_pattern and partitions, but got "
         what += " and ".join(given) or "none"
-        raise refusal(ValueError, what, where=here(), hint='write topics=["clicks"], for example')
+        raise refusal(ValueError, what, hint='write topics=["clicks"], for example')
     if isinstance(topics, str):
         what = f"topics must be a list of names, but is {topics!r}"
-        raise refusal(TypeError, what, where=here(), hint=f"write topics=[{topics!r}]")
+        raise refusal(TypeError, what, hint=f"write topics=[{topics!r}]")
     if pattern:
         try:
             re.compile(pattern)
         except re.error as error:
             what = f"topic_pattern is not a regular expression: {error}"
-            raise refusal(
-                ValueError, what, where=here(), hint="write topic_pattern='clicks-.*', for example"
-            ) from None
+            raise refusal(ValueError, what, hint="write topic_pattern='clicks-.*', for example") from None
 
 
 def _start(offsets: Any, millis: int | None, config: Mapping[str, Any]) -> Any:
@@ -358,14 +351,14 @@ def _start(offsets: Any, millis: int | None, config: Mapping[str, Any]) -> Any:
         offsets = config.get("auto.offset.reset", "earliest") if millis is None else "earliest"
     elif millis is not None:
         what = "start_offsets and start_read_time both say where to begin"
-        raise refusal(ValueError, what, where=here(), hint="pass one of them")
+        raise refusal(ValueError, what, hint="pass one of them")
     named = {"earliest": "earliest", "smallest": "earliest", "beginning": "earliest"}
     named |= {"latest": "latest", "largest": "latest", "end": "latest"}
     if isinstance(offsets, str):
         if offsets in named:
             return named[offsets]
         what = f"start_offsets must be 'earliest', 'latest' or offsets, but is {offsets!r}"
-        raise refusal(ValueError, what, where=here(), hint='write start_offsets="latest", for example')
+        raise refusal(ValueError, what, hint='write start_offsets="latest", for example')
     return _offsets("start_offsets", offsets)
 
 
@@ -379,9 +372,7 @@ def _offsets(argument: str, offsets: Any) -> Mapping[str, Mapping[int, int]]:
     if is_right:
         return {topic: dict(own) for topic, own in offsets.items()}
     what = f"{argument} must give the offsets of partitions of topics, but is {offsets!r}"
-    raise refusal(
-        TypeError, what, where=here(), hint=f'write {argument}={{"clicks": {{0: 17, 1: 4}}}}, for example'
-    )
+    raise refusal(TypeError, what, hint=f'write {argument}={{"clicks": {{0: 17, 1: 4}}}}, for example')
 
 
 def _deserializer(argument: str, given: Any) -> Deserializer | None:
@@ -433,7 +424,7 @@ def _serializer(argument: str, given: Any) -> Serializer | None:
 
 def _unknown(argument: str, given: Any) -> Exception:
     what = f"{argument} must be a function, 'json' or the name of one of Kafka's own, but is {given!r}"
-    return refusal(ValueError, what, where=here(), hint=f'write {argument}="json", or pass a function')
+    return refusal(ValueError, what, hint=f'write {argument}="json", or pass a function')
 
 
 def _json_bytes(value: Any) -> bytes:

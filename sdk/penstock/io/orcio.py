@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.base.where import here
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
@@ -181,7 +180,7 @@ class WriteToOrc(FileSinkTransform):
     ) -> None:
         if codec not in _CODECS:
             what = f"ORC has no codec {codec!r}"
-            raise refusal(ValueError, what, where=here(), hint=f"use one of {', '.join(_CODECS)}")
+            raise refusal(ValueError, what, hint=f"use one of {', '.join(_CODECS)}")
         sink = OrcSink(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
             schema,

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
 from penstock.io.record_types import field_names
@@ -30,7 +29,7 @@ def partition_columns(given: Any) -> tuple[str, ...]:
     names = () if given is None else column_names("partition_by", given, may_be_empty=True)
     if not all(names):
         what = "partition_by has an empty name"
-        raise refusal(ValueError, what, where=here(), hint="write partition_by='day', for example")
+        raise refusal(ValueError, what, hint="write partition_by='day', for example")
     return names
 
 
@@ -39,19 +38,17 @@ def partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
     columns = partition_columns(given)
     if schema is not None and not columns:
         what = "schema gives the types of the columns of partition_by, which is not given"
-        raise refusal(ValueError, what, where=here(), hint="pass partition_by=, or leave schema out")
+        raise refusal(ValueError, what, hint="pass partition_by=, or leave schema out")
     if schema is None:
         return columns
     names: Sequence[str] | None = getattr(schema, "names", None) or field_names(schema)
     if names is None:
         what = f"schema must be a pyarrow.Schema or a type of rows, but is {schema!r}"
-        raise refusal(
-            TypeError, what, where=here(), hint="write schema=pyarrow.schema([...]), or pass a NamedTuple"
-        )
+        raise refusal(TypeError, what, hint="write schema=pyarrow.schema([...]), or pass a NamedTuple")
     for name in columns:
         if name not in names:
             what = f"the schema has no column {name!r}, which partition_by has"
-            raise refusal(ValueError, what, where=here(), hint=f"its columns are {', '.join(names)}")
+            raise refusal(ValueError, what, hint=f"its columns are {', '.join(names)}")
     return columns
 
 
@@ -61,7 +58,7 @@ def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
         return pattern
     if not isinstance(pattern, str):
         what = "the folder of a table with partitions is not known yet"
-        raise refusal(ValueError, what, where=here(), hint="pass the path as text, not as an option")
+        raise refusal(ValueError, what, hint="pass the path as text, not as an option")
     return partition_pattern(pattern, columns)
 
 
@@ -179,7 +176,7 @@ def partition_pattern(pattern: str, columns: Sequence[str]) -> str:
     if _WILDCARD.search(folder):
         what = f"the folder {folder} of a table with partitions has wildcards"
         hint = "write the folder, and a pattern of the files' names after it if you want one"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     return "/".join(
         [*([folder.rstrip("/")] if folder else []), *(f"{escaped(each)}=*" for each in columns), name]
     )

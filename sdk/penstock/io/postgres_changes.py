@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.base.row import Row
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
 from penstock.io.database import Url, check_table, check_url, shown_url
@@ -122,14 +121,14 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         for name, value in (("slot", slot), ("publication", publication)):
             if not isinstance(value, str) or not value:
                 what = f"{name} must be a name, but is {value!r}"
-                raise refusal(TypeError, what, where=here(), hint=f'pass {name}="scores_changes"')
+                raise refusal(TypeError, what, hint=f'pass {name}="scores_changes"')
         if _SLOT.fullmatch(slot) is None:
             what = f"{slot!r} cannot be the name of a replication slot"
             hint = "use small letters, digits and underscores, at most 63 of them"
-            raise refusal(ValueError, what, where=here(), hint=hint)
+            raise refusal(ValueError, what, hint=hint)
         if not isinstance(initial_rows, bool):
             what = f"initial_rows must be True or False, but is {initial_rows!r}"
-            raise refusal(TypeError, what, where=here(), hint="pass False to read only the changes")
+            raise refusal(TypeError, what, hint="pass False to read only the changes")
         names = None if columns is None else column_names("columns", columns)
         super().__init__(PostgresChangesSource(url, table, slot, publication, names, initial_rows))
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.io.primitive import SourceTransform
 from penstock.io.streams import Streamable
@@ -335,7 +334,5 @@ class ReadFromSource(SourceTransform[ElementT]):
     def __init__(self, source: RangeSource[ElementT], label: str | None = None) -> None:
         if not isinstance(source, RangeSource):
             what = f"ReadFromSource reads a RangeSource, but got {type(source).__name__}"
-            raise refusal(
-                TypeError, what, where=here(), hint="derive your class from RangeSource or NumberedSource"
-            )
+            raise refusal(TypeError, what, hint="derive your class from RangeSource or NumberedSource")
         super().__init__(RangesOfSource(source), label)

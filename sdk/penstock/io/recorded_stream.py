@@ -8,7 +8,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.utils.timestamp import Duration, Timestamp
 
@@ -83,9 +82,9 @@ class SignalEvent(Event):
         hint = "pass the name of the AfterSignal that waits for it"
         if not isinstance(self.name, str):
             what = f"the name of a signal must be a string, not {self.name!r}"
-            raise refusal(TypeError, what, where=here(), hint=hint)
+            raise refusal(TypeError, what, hint=hint)
         if not self.name:
-            raise refusal(ValueError, "the name of the signal is empty", where=here(), hint=hint)
+            raise refusal(ValueError, "the name of the signal is empty", hint=hint)
 
 
 @dataclass(frozen=True, order=True)
@@ -111,8 +110,8 @@ def _check_percentile(share: float, time: Timestamp, watermark: Timestamp) -> No
     if not (isinstance(share, Real) and 0 < share < 1):
         what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
         hint = "write 0.95 for 95 percent; the watermark itself stands for 100 percent"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     if time < watermark:
         what = f"the watermark of the percentile {share} is at {time}, behind the watermark itself at {watermark}"
         hint = "leave it out: the watermark itself stands in"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.where import here
 from penstock.base.window_lengths import positive_micros
 from penstock.error import refusal
 from penstock.graph import InlineValues, Source
@@ -158,7 +157,7 @@ def reader_options(
             continue
         if not isinstance(limit, int) or isinstance(limit, bool):
             what = f"{argument} must be an integer, but is {limit!r}"
-            raise refusal(TypeError, what, where=here(), hint=f"write {argument}=100, for example")
+            raise refusal(TypeError, what, hint=f"write {argument}=100, for example")
         if limit < 1:
             raise _refused(f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit")
         if not fits:
@@ -194,7 +193,7 @@ def _check_selector(source: Source, argument: str, selector: Any) -> None:
     if not isinstance(selector, str):
         what = f"{argument} must be the name of a field or a function of the element, but is {selector!r}"
         hint = f'write {argument}="time" or {argument}=lambda element: ...'
-        raise refusal(TypeError, what, where=here(), hint=hint)
+        raise refusal(TypeError, what, hint=hint)
     fields = source.known_fields() if isinstance(source, Streamable) else None
     if fields is not None and selector not in fields:
         known = f"; fields are {', '.join(fields)}" if fields else ""
@@ -206,7 +205,7 @@ def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
     """Refuses anything but a policy, and event times that do not fit it."""
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
-        raise refusal(TypeError, what, where=here(), hint=f"pass {_POLICIES}")
+        raise refusal(TypeError, what, hint=f"pass {_POLICIES}")
     match innermost_policy(watermark):
         case IngressTime():
             if event_time is not None:
@@ -223,7 +222,7 @@ def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
         case policy:
             what = f"{type(policy).__name__} does not say how to find the watermark"
             hint = "derive your own policies from CustomWatermark"
-            raise refusal(TypeError, what, where=here(), hint=hint)
+            raise refusal(TypeError, what, hint=hint)
 
 
 def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions: bool) -> None:
@@ -259,4 +258,4 @@ def _policy_name(policy: WatermarkPolicy) -> str:
 
 
 def _refused(what: str, hint: str) -> ValueError:
-    return refusal(ValueError, what, where=here(), hint=hint)
+    return refusal(ValueError, what, hint=hint)

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 
-from penstock.base.where import here
 from penstock.base.window_lengths import positive_micros
 from penstock.error import refusal
 from penstock.io.custom_watermark import CustomWatermark
@@ -84,7 +83,7 @@ class BoundedDisorder(WatermarkPolicy):
         micros = 0 if delay == 0 else positive_micros("delay parameter", delay)
         if _count(at_least) > 1 and not per_partition:
             what = f"at_least={at_least} has no meaning for all partitions together"
-            raise refusal(ValueError, what, where=here(), hint="add per_partition=True, or leave it out")
+            raise refusal(ValueError, what, hint="add per_partition=True, or leave it out")
         vars(self).update(
             delay=Duration.from_micros(micros), per_partition=bool(per_partition), at_least=at_least
         )
@@ -184,23 +183,23 @@ class Percentiles(Wrapping):
 def _count(at_least: int) -> int:
     if not isinstance(at_least, int) or isinstance(at_least, bool) or at_least < 1:
         what = f"the at_least parameter must be an integer, 1 or more, but is {at_least!r}"
-        raise refusal(ValueError, what, where=here(), hint="pass the number of partitions")
+        raise refusal(ValueError, what, hint="pass the number of partitions")
     return at_least
 
 
 def _shares(percentiles: Iterable[float]) -> tuple[float, ...]:
     if isinstance(percentiles, str) or not isinstance(percentiles, Iterable):
         what = f"the percentiles parameter must be several numbers, but is {percentiles!r}"
-        raise refusal(TypeError, what, where=here(), hint="write (0.9,) for a single one")
+        raise refusal(TypeError, what, hint="write (0.9,) for a single one")
     shares = tuple(percentiles)
     if not shares:
         what = "the percentiles parameter is empty"
-        raise refusal(ValueError, what, where=here(), hint="pass a percentile, such as 0.9")
+        raise refusal(ValueError, what, hint="pass a percentile, such as 0.9")
     for share in shares:
         if not (isinstance(share, Real) and 0 < share < 1):
             what = f"a percentile must be more than 0 and less than 1, but is {share!r}"
             hint = "write 0.95 for 95 percent; the policy's own watermark stands for 100 percent"
-            raise refusal(ValueError, what, where=here(), hint=hint)
+            raise refusal(ValueError, what, hint=hint)
     return shares
 
 
@@ -208,9 +207,9 @@ def _check_policy(outer: type[Wrapping], policy: WatermarkPolicy) -> None:
     """Refuses anything but a policy without an `outer` policy at any depth."""
     if not isinstance(policy, WatermarkPolicy):
         what = f"{outer.__name__} needs a watermark policy, but got {policy!r}"
-        raise refusal(TypeError, what, where=here(), hint="pass one, such as BoundedDisorder(60)")
+        raise refusal(TypeError, what, hint="pass one, such as BoundedDisorder(60)")
     while isinstance(policy, Wrapping):
         if isinstance(policy, outer):
             what = f"{outer.__name__} occurs twice in the policy"
-            raise refusal(ValueError, what, where=here(), hint="keep one of the two")
+            raise refusal(ValueError, what, hint="keep one of the two")
         policy = policy.policy

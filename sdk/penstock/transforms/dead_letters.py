@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import here
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
 from penstock.functions.asynchronous import checked_outputs, in_time, outputs_of
@@ -85,7 +84,7 @@ class DeadLetterOptions:
 
 
 def _refused(what: str, hint: str) -> ValueError:
-    return refusal(ValueError, what, where=here(), hint=hint)
+    return refusal(ValueError, what, hint=hint)
 
 
 def _check_isolated(pardo: ParDo) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from penstock.base.row import Row
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
@@ -46,7 +45,7 @@ def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
         return given
     what = f"Field expression {given!r} at {position} must be a callable or a string"
     hint = "give the name of an attribute, or a function of the element"
-    raise refusal(TypeError, what, where=here(), hint=hint)
+    raise refusal(TypeError, what, hint=hint)
 
 
 def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
@@ -251,7 +250,7 @@ class CallableWrapperPartitionFn(PartitionFn):
         if not callable(fn):
             what = f"Expected a callable object instead of: {fn!r}"
             hint = "pass a function of the element and the number of parts, or a PartitionFn"
-            raise refusal(TypeError, what, where=here(), hint=hint)
+            raise refusal(TypeError, what, hint=hint)
         self.fn = fn
 
     def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:

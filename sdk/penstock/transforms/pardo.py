@@ -16,7 +16,6 @@ from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
 from penstock.base.late_binding import LateBinding
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
@@ -431,12 +430,12 @@ def _short_form(
     if not callable(fn):
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
-        raise refusal(TypeError, what, where=here(), hint=hint)
+        raise refusal(TypeError, what, hint=hint)
     gives_items = fn is identity and dofn_class is FlatMapDoFn and not args and not kwargs
     if is_asynchronous(fn):
         if dofn_class in ASYNCHRONOUS_FORMS and gives_asynchronously(fn):
             what = f"{name} of {label_from_callable(fn)}, an asynchronous generator"
-            raise refusal(TypeError, what, where=here(), hint="use FlatMap, or return a value")
+            raise refusal(TypeError, what, hint="use FlatMap, or return a value")
         dofn_class = ASYNCHRONOUS_FORMS.get(dofn_class, dofn_class)
     pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"

@@ -8,7 +8,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.labels import label_from_callable
-from penstock.base.where import here
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
@@ -177,7 +176,7 @@ class WithTimestamps(PTransform[Any, Any]):
         super().__init__()
         if not (isinstance(moment, str) or callable(moment)):
             what = f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}"
-            raise refusal(TypeError, what, where=here(), hint="write WithTimestamps('at')")
+            raise refusal(TypeError, what, hint="write WithTimestamps('at')")
         self._moment = Field(moment) if isinstance(moment, str) else moment
 
     def default_label(self) -> str:

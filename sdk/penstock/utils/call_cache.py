@@ -10,7 +10,6 @@ from weakref import WeakValueDictionary
 
 from penstock.base import clock
 from penstock.base.identifiers import identifier
-from penstock.base.where import here
 from penstock.error import refusal
 
 __all__ = ["CallCache"]
@@ -46,7 +45,7 @@ class CallCache:
     def __init__(self, max_entries: int, time_to_live_seconds: float | None = None) -> None:
         for name, value in (("max_entries", max_entries), ("time_to_live_seconds", time_to_live_seconds)):
             if value is not None and not value > 0:
-                raise refusal(ValueError, f"{name} is {value}", where=here(), hint="use more than 0")
+                raise refusal(ValueError, f"{name} is {value}", hint="use more than 0")
         self._max_entries = max_entries
         self._time_to_live_seconds = time_to_live_seconds
         self._name = identifier()

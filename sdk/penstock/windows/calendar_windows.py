@@ -11,7 +11,6 @@ from typing import Self
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.base.time_zones import local_date, start_of_day, time_zone_named
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import ByTimestamp, NonMergingWindowFn
@@ -133,7 +132,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         if not isinstance(cycle, CalendarCycle):
             what = f"CalendarWindows takes a cycle of the calendar, not {cycle!r}"
             hint = "use CalendarWindows.days(1), or .weeks, .months or .years"
-            raise refusal(TypeError, what, where=here(), hint=hint)
+            raise refusal(TypeError, what, hint=hint)
         time_zone_named(time_zone)
         vars(self).update(cycle=cycle, time_zone=time_zone)
 
@@ -231,7 +230,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
             datetime.date(_EPOCH.year, first_month, first_day)
         except ValueError:
             what = f"windows cannot start with month={month} and day={day} in every year"
-            raise refusal(ValueError, what, where=here(), hint="pass a day that every year has") from None
+            raise refusal(ValueError, what, hint="pass a day that every year has") from None
         year = MonthCycle(12, first_month - 1, first_day)
         return cls(year.times(count, _date(starting)), time_zone)
 
@@ -288,10 +287,10 @@ def _checked(noun: str, number: int, most: int) -> int:
         count = index(number)
     except TypeError:
         what = f"the {noun} must be an int, but is {number!r}"
-        raise refusal(TypeError, what, where=here(), hint=hint) from None
+        raise refusal(TypeError, what, hint=hint) from None
     if not 1 <= count <= most:
         what = f"the {noun} must be from 1 to {most}, but is {number!r}"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     return count
 
 
@@ -303,11 +302,11 @@ def _weekday(first_day: int | str) -> int:
             return first_day
     what = f"the first_day parameter is not a day of the week: {first_day!r}"
     hint = "pass its name, such as 'sunday', or its number from 0 for Monday to 6 for Sunday"
-    raise refusal(ValueError, what, where=here(), hint=hint)
+    raise refusal(ValueError, what, hint=hint)
 
 
 def _date(starting: datetime.date) -> datetime.date:
     if isinstance(starting, datetime.date) and not isinstance(starting, datetime.datetime):
         return starting
     what = f"the starting parameter must be a date without a time, but is {starting!r}"
-    raise refusal(TypeError, what, where=here(), hint="pass a day, such as datetime.date(1970, 1, 1)")
+    raise refusal(TypeError, what, hint="pass a day, such as datetime.date(1970, 1, 1)")

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.utils.windowed_value import ValueKind
@@ -90,7 +89,7 @@ class CustomTrigger(FiresOnce):
         """Refuses a subclass without `should_fire`."""
         if getattr(cls.should_fire, "__isabstractmethod__", False):
             what = f"the trigger {cls.__name__} does not define should_fire"
-            raise refusal(TypeError, what, where=here(), hint="define should_fire(self, state, context)")
+            raise refusal(TypeError, what, hint="define should_fire(self, state, context)")
         return super().__new__(cls)
 
     def start(self) -> Any:

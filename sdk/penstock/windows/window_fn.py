@@ -56,7 +56,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.base.labels import label_from_callable
-from penstock.base.where import here
 from penstock.base.window_lengths import phase_micros, positive_micros
 from penstock.coders.coders import GlobalWindowCoder, IntervalWindowCoder, PickleCoder
 from penstock.coders.deterministic import encode_key
@@ -438,7 +437,7 @@ class BoundedSessions(_SessionWindows):
         if max_micros < gap_micros:
             what = f"the max_size parameter is {max_size!r}, less than the gap_size parameter, {gap_size!r}"
             hint = "pass at least the gap: it is the length of a session with one element"
-            raise refusal(ValueError, what, where=here(), hint=hint)
+            raise refusal(ValueError, what, hint=hint)
         vars(self).update(
             gap_size=Duration.from_micros(gap_micros),
             max_size=Duration.from_micros(max_micros),
@@ -496,7 +495,7 @@ def _flag(merge_touching: bool) -> bool:
         return merge_touching
     what = f"the merge_touching parameter must be True or False, but is {merge_touching!r}"
     hint = "use BoundedSessions(gap_size, max_size) for sessions with a maximum length"
-    raise refusal(TypeError, what, where=here(), hint=hint)
+    raise refusal(TypeError, what, hint=hint)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -595,7 +594,7 @@ def _function(noun: str, given: Any) -> Any:
     if callable(given):
         return given
     what = f"the {noun} parameter must be a function, but is {given!r}"
-    raise refusal(TypeError, what, where=here(), hint="pass a function of one argument that returns seconds")
+    raise refusal(TypeError, what, hint="pass a function of one argument that returns seconds")
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -6,7 +6,6 @@ import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.utils.timestamp import Duration
 from penstock.windows.triggers import (
@@ -106,7 +105,7 @@ class Windowing:
 def _check_is(value: Any, expected: type, name: str, example: str) -> None:
     if not isinstance(value, expected):
         what = f"{name} must be of type {expected.__name__}, not {value!r}"
-        raise refusal(TypeError, what, where=here(), hint=f"write {example}")
+        raise refusal(TypeError, what, hint=f"write {example}")
 
 
 def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
@@ -117,7 +116,7 @@ def _accumulation_mode(mode: Any, trigger: TriggerFn) -> AccumulationMode:
         what = "accumulation_mode must be provided for non-trivial triggers"
         what = what if mode is None else f"the accumulation mode {mode!r} is unknown"
         hint = "pass AccumulationMode.DISCARDING or AccumulationMode.ACCUMULATING"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     return AccumulationMode(mode)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
-from penstock.base.where import here
 from penstock.base.window_lengths import positive_micros
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -104,7 +103,7 @@ class GenerateSequence(PTransform[Any, Any]):
             _check_whole("elements_per_period", elements_per_period, 1)
         elif period != 1:
             what = f"period={period!r} has no meaning without elements_per_period"
-            raise refusal(ValueError, what, where=here(), hint="say how many numbers come in a period")
+            raise refusal(ValueError, what, hint="say how many numbers come in a period")
         self.source = SequenceSource(
             start,
             stop,
@@ -141,7 +140,7 @@ def _pieces(start: int, stop: int) -> list[range]:
 def _check_whole(name: str, number: Any, least: int) -> None:
     if not isinstance(number, int) or isinstance(number, bool):
         what = f"{name} must be a whole number, but is {number!r}"
-        raise refusal(TypeError, what, where=here(), hint=f"write {name}={least}, for example")
+        raise refusal(TypeError, what, hint=f"write {name}={least}, for example")
     if number < least:
         what = f"{name} must be {least} or more, but is {number}"
-        raise refusal(ValueError, what, where=here(), hint=f"write {name}={least}, for example")
+        raise refusal(ValueError, what, hint=f"write {name}={least}, for example")

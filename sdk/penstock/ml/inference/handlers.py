@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from penstock.base.where import here
 from penstock.error import UnsupportedByRunner, refusal
 
 ExampleT = TypeVar("ExampleT")
@@ -172,10 +171,10 @@ def refuse_unsupported(what: str, given: Mapping[str, Any], instead: Mapping[str
     for name, value in given.items():
         if name not in instead:
             hint = "check its spelling"
-            raise refusal(TypeError, f"{what} has no argument {name!r}", where=here(), hint=hint)
+            raise refusal(TypeError, f"{what} has no argument {name!r}", hint=hint)
         if value:
             hint = instead[name]
-            raise UnsupportedByRunner(f"{what} does not have Beam's {name}", where=here(), hint=hint)
+            raise UnsupportedByRunner(f"{what} does not have Beam's {name}", hint=hint)
 
 
 class WrappingModelHandler(ModelHandler[Any, Any, Any]):

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from penstock.base.where import here
 from penstock.error import refusal
 from penstock.ml.inference.handlers import (
     ExampleT,
@@ -57,7 +56,7 @@ class KeyedModelHandler(WrappingModelHandler):
         if isinstance(unkeyed, ModelHandler):
             if max_models_per_worker_hint is not None:
                 what = "max_models_per_worker_hint is given, and there is one model"
-                raise refusal(ValueError, what, where=here(), hint="leave it out, or pass a list of handlers")
+                raise refusal(ValueError, what, hint="leave it out, or pass a list of handlers")
             super().__init__(_without_functions(unkeyed))
             return
         super().__init__(HandlersByKey(unkeyed, max_models_per_worker_hint))
@@ -106,12 +105,10 @@ class HandlersByKey(ModelHandler[Any, Any, Any]):
     ) -> None:
         super().__init__()
         if not mappings:
-            raise refusal(
-                ValueError, "there is no model handler", where=here(), hint="pass one for some keys"
-            )
+            raise refusal(ValueError, "there is no model handler", hint="pass one for some keys")
         if max_models is not None and max_models < 1:
             what = f"max_models_per_worker_hint is {max_models}"
-            raise refusal(ValueError, what, where=here(), hint="use 1 or more")
+            raise refusal(ValueError, what, hint="use 1 or more")
         self._handlers = [_without_functions(mapping.mh) for mapping in mappings]
         self._number_of_key: dict[Any, int] = {}
         self._max_models = max_models or len(self._handlers)
@@ -119,11 +116,11 @@ class HandlersByKey(ModelHandler[Any, Any, Any]):
             _check_alone(mapping.mh)
             if not mapping.keys:
                 what = f"a {type(mapping.mh).__name__} has no keys"
-                raise refusal(ValueError, what, where=here(), hint="name the keys of its examples")
+                raise refusal(ValueError, what, hint="name the keys of its examples")
             for key in mapping.keys:
                 if key in self._number_of_key:
                     what = f"the key {key!r} maps to two model handlers"
-                    raise refusal(ValueError, what, where=here(), hint="map each key to one")
+                    raise refusal(ValueError, what, hint="map each key to one")
                 self._number_of_key[key] = number
 
     def load_model(self) -> Models:
@@ -189,7 +186,7 @@ def _without_functions(handler: ModelHandler[Any, Any, Any]) -> ModelHandler[Any
     if handler.get_preprocess_fns() or handler.get_postprocess_fns():
         what = f"a {type(handler).__name__} inside of a keyed handler has functions before or after it"
         hint = "call with_preprocess_fn and with_postprocess_fn of the keyed handler"
-        raise refusal(ValueError, what, where=here(), hint=hint)
+        raise refusal(ValueError, what, hint=hint)
     return handler
 
 
@@ -204,4 +201,4 @@ def _check_alone(handler: ModelHandler[Any, Any, Any]) -> None:
         if value:
             what = f"a {type(handler).__name__} that shares a step with other handlers has {name}"
             hint = "override the method of the KeyedModelHandler, which holds for all its models"
-            raise refusal(ValueError, what, where=here(), hint=hint)
+            raise refusal(ValueError, what, hint=hint)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from penstock.base import clock as system_clock
-from penstock.base.where import here
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
@@ -76,9 +75,7 @@ class RunInference(PTransform[Any, Any]):
         refuse_unsupported("RunInference", unsupported, _INSTEAD)
         if not isinstance(model_handler, ModelHandler):
             what = f"RunInference takes a ModelHandler, and not a {type(model_handler).__name__}"
-            raise refusal(
-                TypeError, what, where=here(), hint="subclass penstock.ml.inference.base.ModelHandler"
-            )
+            raise refusal(TypeError, what, hint="subclass penstock.ml.inference.base.ModelHandler")
         if model_handler.share_model_across_processes() or model_handler.model_copies() != 1:
             what = (
                 f"{type(model_handler).__name__} wants a model that processes share, or several copies of it"
@@ -86,7 +83,7 @@ class RunInference(PTransform[Any, Any]):
             hint = (
                 "each worker process loads one model; run fewer tasks on a machine, with spark.executor.cores"
             )
-            raise UnsupportedByRunner(what, where=here(), hint=hint)
+            raise UnsupportedByRunner(what, hint=hint)
         self._handler = model_handler
         self._clock = clock
         self._inference_args = inference_args
