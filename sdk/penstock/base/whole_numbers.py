@@ -7,8 +7,8 @@ from typing import Any
 from penstock.error import refusal
 
 
-def check_whole_number(name: str, value: Any) -> None:
-    """Refuses a value that is not a whole number.
+def check_whole_number(name: str, value: Any, least: int | None = None) -> None:
+    """Refuses a value that is not a whole number, or less than `least`.
 
     >>> check_whole_number("batch_size", "5")
     Traceback (most recent call last):
@@ -21,3 +21,6 @@ def check_whole_number(name: str, value: Any) -> None:
         is_number = isinstance(value, str) and value.isdecimal()
         hint = f"pass {name}={value if is_number else 10}"
         raise refusal(TypeError, f"{name} must be a whole number, but is {value!r}", hint=hint)
+    if least is not None and value < least:
+        what = f"{name} must be {least} or more, but is {value}"
+        raise refusal(ValueError, what, hint=f"pass {name}={least}, for example")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from penstock.base.whole_numbers import check_whole_number
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
@@ -177,10 +178,10 @@ class ReadFromDatabase(SourceTransform[Any]):
         _check_names_in("columns", columns)
         _check_names_in("predicates", predicates)
         for name, number in (("num_partitions", num_partitions), ("fetch_size", fetch_size)):
-            if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-                what = f"{name} must be a whole number, but is {number!r}"
-                raise refusal(TypeError, what, hint=f"pass {name}=8")
-            if number is not None and number < 1:
+            if number is None:
+                continue
+            check_whole_number(name, number)
+            if number < 1:
                 raise refusal(ValueError, f"{name} is {number}", hint="use one or more")
         _check_partitions(partition_column, num_partitions, (lower_bound, upper_bound), predicates)
         super().__init__(

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
+from penstock.base.whole_numbers import check_whole_number
 from penstock.base.window_lengths import positive_micros
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -95,12 +96,12 @@ class GenerateSequence(PTransform[Any, Any]):
         period: DurationTypes = 1,
     ) -> None:
         super().__init__()
-        _check_whole("start", start, 0)
+        check_whole_number("start", start, 0)
         if stop is not None:
-            _check_whole("stop", stop, start)
+            check_whole_number("stop", stop, start)
         period_micros = positive_micros("period parameter", period)
         if elements_per_period is not None:
-            _check_whole("elements_per_period", elements_per_period, 1)
+            check_whole_number("elements_per_period", elements_per_period, 1)
         elif period != 1:
             what = f"period={period!r} has no meaning without elements_per_period"
             raise refusal(ValueError, what, hint="say how many numbers come in a period")
@@ -135,12 +136,3 @@ def _pieces(start: int, stop: int) -> list[range]:
     """
     size = max(_PIECE_NUMBERS_MIN, -(-(stop - start) // _PIECES_MAX))
     return [range(first, min(first + size, stop)) for first in range(start, stop, size)]
-
-
-def _check_whole(name: str, number: Any, least: int) -> None:
-    if not isinstance(number, int) or isinstance(number, bool):
-        what = f"{name} must be a whole number, but is {number!r}"
-        raise refusal(TypeError, what, hint=f"write {name}={least}, for example")
-    if number < least:
-        what = f"{name} must be {least} or more, but is {number}"
-        raise refusal(ValueError, what, hint=f"write {name}={least}, for example")
