@@ -266,12 +266,14 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
         streams.open(ReadFromCsv(f"{tmp_path}/multi/*", splittable=False), rejects=True),
         streams.open(ReadFromJson(f"{tmp_path}/json/*"), rejects=True),
         streams.open(ReadFromText(f"{tmp_path}/text/*", validate=False), rejects=True),
+        streams.open(ReadFromText(f"{tmp_path}/packed/*.xz", validate=False), rejects=True),
     ]
     put(tmp_path / "csv/2.csv", 'a,b\n2,y\n3,"z\n4\nfive,"v,w"\n')
     put(tmp_path / "multi/2.csv", 'a,b\n2,"y\ny"\n4\nfive,"v,w"\n')
     put(tmp_path / "json/2.json", b'{"b": 2}\n\n{"a": \n[3]\n\xff\n')
     put(tmp_path / "text/1.txt", b"fine\nbad\xff\n")
-    csv, multi, json_lines, text = map(rejects, streams.read(*scans))
+    put(tmp_path / "packed/1.xz", "damaged")
+    csv, multi, json_lines, text, packed = map(rejects, streams.read(*scans))
     assert csv == (
         [Row(a=1, b="x"), Row(a=2, b="y")],
         [(raw, ValueError) for raw in ("2", '3,"z', "4", 'five,"v,w"')],
@@ -285,6 +287,7 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
         [(raw, ValueError) for raw in ('{"a": ', "[3]", b"\xff")],
     )
     assert text == (["fine"], [(b"bad\xff", UnicodeDecodeError)])
+    assert packed == ([], [("damaged", ValueError)])
 
 
 @pytest.mark.parametrize(
