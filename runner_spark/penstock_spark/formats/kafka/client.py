@@ -37,6 +37,9 @@ _AWAY = {
 }
 _AWAY |= {"LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"}
 _AWAY |= {"COORDINATOR_LOAD_IN_PROGRESS", "_MSG_TIMED_OUT"}
+# While partitions get another leader; the first is what the client says if none of them has one.
+_AWAY |= {"_NOENT", "BROKER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"}
+_AWAY |= {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "KAFKA_STORAGE_ERROR"}
 _DENIED = {"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"}
 _DENIED |= {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 
@@ -114,6 +117,15 @@ def asked(
         return in_time(question, seconds)
     except package.KafkaException as error:
         raise explained(error.args[0], what, brokers) from None
+
+
+def topic_of(partition: str) -> str:
+    """The topic of a partition by its name.
+
+    >>> topic_of("clicks/3")
+    'clicks'
+    """
+    return partition.rpartition("/")[0]
 
 
 def topic_partition(name: str, *offset: int) -> Any:

@@ -7,7 +7,7 @@ import importlib.util
 import io
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from penstock_spark.formats.kafka.client import (
     in_time,
     leave,
     make,
+    topic_of,
     topic_partition,
 )
 from penstock_spark.formats.ranges.batch import open_ranges
@@ -75,7 +76,11 @@ def _check_packages(source: KafkaSource, where: str) -> None:
 
 
 class Topics(NumberedSource[Any]):
-    """Partitions have names such as ``clicks/3``."""
+    """Partitions have names such as ``clicks/3``.
+
+    Beside the offset of each partition, a position has the identifier of each topic, if the brokers tell it. A topic
+    that is deleted and made again has another one.
+    """
 
     # Its client reconnects on its own; when `read` raises a TimeoutError, the patience has ended.
     connection_errors = (ConnectionError,)
@@ -89,6 +94,8 @@ class Topics(NumberedSource[Any]):
         self._brokers = source.config["bootstrap.servers"]
         self._found: list[str] = []
         self._found_seconds: float | None = None
+        self._identifiers: dict[str, str] = {}
+        self._missing: set[str] = set()
         self._ends: dict[str, int] | None = None
         self._admin: Any = None
         self._planner: Any = None
@@ -99,20 +106,53 @@ class Topics(NumberedSource[Any]):
     def describe(self) -> str:
         return self._source.describe()
 
-    def first_position(self) -> dict[str, int]:
+    def first_position(self) -> dict[str, Any]:
         first = super().first_position()
+        return {**self._identifiers, **first, **self._beginning(first)}
+
+    def _beginning(self, first: dict[str, int]) -> dict[str, int]:
+        """Where the user wants to begin, where that is not at the first offset."""
         if self._source.start_millis is not None:
-            return {**first, **self._at_millis(list(first), self._source.start_millis)}
+            return self._at_millis(list(first), self._source.start_millis)
         if self._source.start == "latest":
             return self._offsets(list(first), "latest")
-        return {**first, **self._named("start_offsets", self._source.start, first)}
+        return self._named("start_offsets", self._source.start, first)
 
-    def last_position(self, start: Mapping[str, int], max_records: int | None) -> dict[str, int]:
+    def last_position(self, start: Mapping[str, Any], max_records: int | None) -> dict[str, Any]:
+        partitions = self._partitions()
+        self._check_identifiers(start, self._identifiers)
+        self._check_partitions(_offsets_of(start), partitions)
         limits = [limit for limit in (max_records, self._source.max_num_records) if limit is not None]
-        return super().last_position(start, min(limits, default=None))
+        return {**self._identifiers, **super().last_position(start, min(limits, default=None))}
+
+    def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
+        ranges = super().ranges(_offsets_of(start), _offsets_of(end), parallelism)
+        to_read = {topic_of(piece.partition) for piece in ranges if piece.start < piece.end} & end.keys()
+        # A micro-batch that runs again has not been asked for its end.
+        found = self._identified(to_read)
+        self._check_identifiers(end, found)
+        if gone := sorted(to_read - found.keys()):
+            what = (
+                f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records were to be read"
+            )
+            raise refusal(
+                LookupError, what, hint="begin with a new checkpoint to go on without the lost ones"
+            )
+        return ranges
 
     def bounds(self) -> dict[str, tuple[int, int]]:
-        partitions = self._partitions()
+        try:
+            return self._bounds(self._partitions())
+        except ConnectionError:
+            # A client that has heard that a partition has no leader asks for a new one only when it lists topics.
+            self._found_seconds = None
+            raise
+        except LookupError:
+            # A topic may be gone since they were looked up.
+            self._found_seconds = None
+            return self._bounds(self._partitions())
+
+    def _bounds(self, partitions: list[str]) -> dict[str, tuple[int, int]]:
         first, last = self._offsets(partitions, "earliest"), self._offsets(partitions, "latest")
         if self._ends is None:
             self._ends = self._end_of_reading(partitions)
@@ -152,10 +192,10 @@ class Topics(NumberedSource[Any]):
         finally:
             consumer.unassign()
 
-    def commit(self, position: Mapping[str, int]) -> None:
+    def commit(self, position: Mapping[str, Any]) -> None:
         if not self._source.commits_offsets:
             return
-        offsets = [topic_partition(name, offset) for name, offset in position.items()]
+        offsets = [topic_partition(name, offset) for name, offset in _offsets_of(position).items()]
         if self._planner is None:
             self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
         commit = partial(self._planner.commit, offsets=offsets, asynchronous=False)
@@ -181,7 +221,8 @@ class Topics(NumberedSource[Any]):
             "the topics cannot be listed", lambda admin: admin.list_topics(timeout=REQUEST_SECONDS)
         )
         source = self._source
-        for name in source.names:
+        names = source.names
+        for name in names:
             topic = found.topics.get(name)
             if topic is None or not topic.partitions:
                 what = f"there is no topic {name!r} at {self._brokers}"
@@ -191,11 +232,62 @@ class Topics(NumberedSource[Any]):
                 if number not in found.topics[name].partitions:
                     what = f"the topic {name!r} has no partition {number}"
                     raise refusal(LookupError, what, hint="leave it out of partitions")
-            return [f"{name}/{number}" for name, number in source.partitions]
-        names = source.topics
         if source.pattern is not None:
             names = tuple(sorted(name for name in found.topics if re.fullmatch(source.pattern, name)))
+        # Only the controller tells identifiers; there may be none for a moment.
+        self._identifiers = self._identified(names) if found.controller_id in found.brokers else {}
+        if source.partitions:
+            return [f"{name}/{number}" for name, number in source.partitions]
         return [f"{name}/{number}" for name in names for number in sorted(found.topics[name].partitions)]
+
+    def _identified(self, topics: Collection[str]) -> dict[str, str]:
+        """The identifiers of topics, without topics that are gone; none from brokers before Kafka 2.8."""
+        if not topics:
+            return {}
+        package = client()
+
+        def question(client: Any) -> dict[str, str]:
+            found = {}
+            futures = client.describe_topics(
+                package.TopicCollection(sorted(set(topics))), request_timeout=REQUEST_SECONDS
+            )
+            for topic, future in futures.items():
+                try:
+                    identifier = future.result().topic_id
+                except package.KafkaException as error:
+                    if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
+                        raise
+                    continue
+                if identifier.get_most_significant_bits() or identifier.get_least_significant_bits():
+                    found[topic] = str(identifier)
+            return found
+
+        identifiers: dict[str, str] = self._ask("the topics cannot be described", question)
+        return identifiers
+
+    def _check_identifiers(self, position: Mapping[str, Any], identifiers: Mapping[str, str]) -> None:
+        for topic, identifier in identifiers.items():
+            if position.get(topic, identifier) != identifier:
+                what = f"the topic {topic!r} at {self._brokers} is not the topic that the stream has read: "
+                what += "it was deleted and made again, or these are other brokers"
+                raise refusal(ValueError, what, hint="begin with a new checkpoint")
+
+    def _check_partitions(self, start: Mapping[str, int], partitions: list[str]) -> None:
+        """Notices what the stream has read and what is gone, unless the user has left it out."""
+        source = self._source
+        topics = set(map(topic_of, partitions))
+        for name in [] if source.partitions else start.keys() - set(partitions):
+            topic = topic_of(name)
+            if topic in topics:
+                what = f"the topic {topic!r} has no partition {name.removeprefix(topic)[1:]} any more, "
+                what += f"which the stream has read up to record {start[name]}"
+                hint = "if it was deleted and made again, begin with a new checkpoint"
+                raise refusal(ValueError, what, hint=hint)
+            if source.pattern and re.fullmatch(source.pattern, topic) and topic not in self._missing:
+                what = "the topic %r is gone; records of it that were not read are lost"
+                _LOGGER.warning("%s: " + what, self.describe(), topic)
+                self._missing.add(topic)
+        self._missing -= topics
 
     def _offsets(self, partitions: list[str], which: str, millis: int = 0) -> dict[str, int]:
         """The earliest or latest offsets, or the first ones at a time, of all partitions in one request."""
@@ -354,6 +446,15 @@ _OF_CONSUMERS = frozenset(
     }
 )
 """Options that only a consumer knows."""
+
+
+def _offsets_of(position: Mapping[str, Any]) -> dict[str, int]:
+    """The offsets of a position, without the identifiers.
+
+    >>> _offsets_of({"clicks": "vfQzg4kcRLKvp3Tuqlg_Nw", "clicks/0": 17})
+    {'clicks/0': 17}
+    """
+    return {name: offset for name, offset in position.items() if isinstance(offset, int)}
 
 
 def _decode(
