@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from queue import Empty
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import copying
@@ -26,6 +27,7 @@ from numbered_files import wait_for
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, ReadFromKafka, WriteToKafka
+from penstock.io.ranges import SourceRange, UnreadableElement
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
@@ -33,6 +35,7 @@ from penstock_spark.formats.kafka import sink as kafka_sink
 from penstock_spark.formats.kafka.producers import Clients, Failed, Producer
 from penstock_spark.formats.kafka.sink import (
     Parts,
+    Records,
     _in_transaction,
     _write_part,
     _Writing,
@@ -146,6 +149,32 @@ def test_another_kind_of_time_is_an_error(mock: Mock, topic: str) -> None:
         ValueError, match=r"timestamp_policy is LogAppendTime, but .* has records with CreateTime"
     ):
         read_all(ReadFromKafka(mock.config, [topic], timestamp_policy="LogAppendTime"))
+
+
+@pytest.mark.parametrize(
+    ("millis", "text"), [(-1, "has no time"), (2**62, "out of range"), (-(2**62), "out of range")]
+)
+def test_a_record_that_has_no_time_of_use_cannot_be_read_by_its_time(
+    mock: Mock, topic: str, millis: int, text: str
+) -> None:
+    mock.produce(topic, [(0, b"k", b"before")], timestamp=1000)
+    mock.produce(topic, [(0, b"k", b"x")], timestamp=millis)
+    mock.produce(topic, [(0, b"k", b"after")], timestamp=2000)
+    source = Topics(ReadFromKafka(mock.config, [topic], timestamp_policy="CreateTime").source)
+    found = [
+        pair
+        for part in source.read(SourceRange(f"{topic}/0", 0, 3))
+        for pair in zip(part.elements, part.times_micros, strict=True)
+    ]
+    assert [found[0], found[2]] == [((b"k", b"before"), 1_000_000), ((b"k", b"after"), 2_000_000)]
+    unreadable = found[1][0]
+    assert isinstance(unreadable, UnreadableElement)
+    assert text in str(unreadable.error)
+    assert unreadable.raw == KafkaRecord(topic, 0, 1, millis, "CreateTime", (), b"k", b"x")
+    assert source._elements([]).elements == [], "all records were behind the range"
+    # Without its time, it is a record like any other.
+    whole = Topics(ReadFromKafka(mock.config, [topic]).source)
+    assert sum(len(part) for part in whole.read(SourceRange(f"{topic}/0", 0, 3))) == 3
 
 
 def test_poison_records(mock: Mock, topic: str) -> None:
@@ -281,6 +310,53 @@ def test_elements_that_kafka_does_not_take(mock: Mock, topic: str, element: Any,
     with pytest.raises(TypeError, match=text) as caught, beam.Pipeline() as pipeline:
         _ = pipeline | beam.Create([element]) | WriteToKafka(mock.config, topic)
     assert "test_kafka.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("element", "text"),
+    [
+        ((b"k", b"v"), "an element is a tuple without the field 'key'"),
+        (beam.Row(key=b"k", vlaue=b"v"), "an element is a Row without the field 'value'"),
+        ({"value": b"v"}, "an element is a dict without the field 'key'"),
+        (
+            KafkaRecord("from", 0, 0, 1, "CreateTime", (), b"k", b"v"),
+            "an element is a KafkaRecord, which names the topic",
+        ),
+        ({"timestamp": 0}, "the timestamp of an element is not a whole number of milliseconds after 1970"),
+        ({"timestamp": 1.5}, "the timestamp of an element is not"),
+        ({"partition": -1}, "the partition of an element is not a number from 0 on"),
+        ({"topic": 7}, "the topic of an element is not a text"),
+        ({"headers": {"h": b"1"}}, "the headers of an element are not pairs of a text and bytes"),
+        ({"headers": [("h", 1)]}, "the headers of an element are not pairs"),
+        ({"headers": [("h",)]}, "the headers of an element are not pairs"),
+    ],
+)
+def test_rows_that_kafka_would_write_as_something_else(element: Any, text: str) -> None:
+    """A record without a value deletes its key, and the client takes the time 0 for the present."""
+    sink = WriteToKafka({"bootstrap.servers": "none"}, "t", with_headers=True).sink
+    records = Records(sink, "here")
+    if isinstance(element, dict) and "value" not in element:
+        element = {"key": b"k", "value": b"v", **element}
+    with pytest.raises(TypeError, match=text):
+        records._of_row(element)
+
+
+def test_rows_with_everything(mock: Mock, topic: str) -> None:
+    sink = WriteToKafka(mock.config, topic, with_headers=True).sink
+    header = SimpleNamespace(key="h", value=b"1")
+    record = (topic, b"", None, 3, 7, [("h", b"1"), ("n", None), ("h", b"1")])
+    row = {"key": None, "value": b"", "partition": 3, "timestamp": 7, "topic": topic}
+    assert Records(sink, "here")._of_row({**row, "headers": [("h", b"1"), ["n", None], header]}) == record
+    assert Records(sink, "here")._of_row({"key": b"", "value": None}) == (topic, None, b"", -1, 0, None)
+
+
+def test_what_is_empty_is_not_taken_for_nothing(mock: Mock, topic: str) -> None:
+    sink = WriteToKafka(mock.config, topic).sink
+    pairs = [(b"", b""), (b"", None), (None, b""), (None, None)]
+    rows = Records(sink, "here").encode(pairs)
+    assert write_all(_Writing(sink, "here", "", 0, reporting_now()), Clients(), iter([rows])) == 4
+    found = [(record.key(), record.value()) for record in mock.consume(topic, 4)]
+    assert sorted(found, key=repr) == sorted(pairs, key=repr)
 
 
 def test_a_record_that_is_too_large(mock: Mock, topic: str) -> None:

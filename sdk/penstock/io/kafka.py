@@ -151,7 +151,8 @@ class ReadFromKafka(SourceTransform[Any]):
     ``BoundedDisorder(60, per_partition=True)``, inside an ``IdleTimeout`` if partitions may fall silent.
 
     A record that a deserializer refuses is an error, or goes to the rejects of ``as_stream(rejects=True)`` as a
-    `KafkaRecord` of bytes. If records are removed before a stream has read them, the stream fails.
+    `KafkaRecord` of bytes. If records are removed before a stream has read them, or a topic is deleted and made again,
+    the stream fails.
 
     Args:
         consumer_config: The options of librdkafka's consumer, such as ``bootstrap.servers``, ``security.protocol`` and
@@ -166,7 +167,7 @@ class ReadFromKafka(SourceTransform[Any]):
         commit_offset_in_finalize: Whether a stream also commits the offsets to the group ``group.id``, so that tools
             show how far it is.
         timestamp_policy: Where event times come from: ``"ProcessingTime"`` (the arrival time in a stream, none in batch
-            mode), ``"CreateTime"`` or ``"LogAppendTime"``.
+            mode), ``"CreateTime"`` or ``"LogAppendTime"``. A record without such a time cannot be decoded.
         with_metadata: Whether elements are `KafkaRecord` values.
         dynamic_read_poll_interval_seconds: How often a stream looks for new topics and partitions, in seconds.
         topic_pattern: A regular expression for the names of topics, which must match from beginning to end.
@@ -265,7 +266,8 @@ class WriteToKafka(SinkTransform[Any]):
             ``encode``, such as a coder. By default, keys must be bytes. None stays None.
         value_serializer: The same for values.
         with_headers: Whether elements are rows with the fields ``key``, ``value``, and where wanted ``headers`` (pairs
-            or rows of ``key`` and ``value``), ``topic``, ``partition`` and ``timestamp`` (milliseconds since 1970).
+            or rows of ``key`` and ``value``), ``topic``, ``partition`` and ``timestamp`` (milliseconds since 1970, and
+            not 0). A `KafkaRecord` is refused, because it names the topic that it was read from.
         exactly_once: Whether to write in transactions.
         transactions: With `exactly_once`, the number of transactions into which a micro-batch is divided by key, each
             of which a task of its own may write. A restarted stream must have the same number.

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from queue import Empty
 from typing import Any
 
@@ -22,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
-from penstock.io.kafka import KafkaSink
+from penstock.io.kafka import KafkaRecord, KafkaSink
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,
     THREAD,
@@ -130,18 +131,50 @@ class Records(Encoder):
         return self._record(key, value)
 
     def _of_row(self, element: Any) -> Record:
+        if isinstance(element, KafkaRecord):
+            what = "an element is a KafkaRecord, which names the topic that it was read from"
+            hint = "make rows with key, value and what else is to be written, such as headers, with a Map"
+            raise refusal(TypeError, what, where=self.where, hint=hint)
+
         def found(name: str) -> Any:
             return element.get(name) if isinstance(element, dict) else getattr(element, name, None)
 
-        headers = found("headers")
-        if headers is not None:
-            headers = [
+        for name in ("key", "value"):
+            # Without it, the record would delete its key.
+            if not (name in element if isinstance(element, dict) else hasattr(element, name)):
+                what = f"an element is a {type(element).__name__} without the field {name!r}"
+                hint = "make rows with the fields key and value, which may be None, with a Map"
+                raise refusal(TypeError, what, where=self.where, hint=hint)
+        topic, partition, timestamp = found("topic"), found("partition"), found("timestamp")
+        self._check(topic is None or isinstance(topic, str), "topic", "is not a text")
+        self._check(partition is None or _is_number(partition, 0), "partition", "is not a number from 0 on")
+        # Kafka's client takes the time 0 for none.
+        is_right = timestamp is None or _is_number(timestamp, 1)
+        self._check(is_right, "timestamp", "is not a whole number of milliseconds after 1970")
+        headers = self._headers(found("headers"))
+        return self._record(found("key"), found("value"), topic, partition, timestamp, headers)
+
+    def _headers(self, headers: Any) -> list[tuple[str, Any]] | None:
+        if headers is None:
+            return None
+        try:
+            pairs: list[Any] = [
                 tuple(header) if isinstance(header, list | tuple) else (header.key, header.value)
                 for header in headers
             ]
-        return self._record(
-            found("key"), found("value"), found("topic"), found("partition"), found("timestamp"), headers
+        except (AttributeError, TypeError):
+            pairs = [()]
+        is_right = all(
+            len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], bytes | str | None)
+            for pair in pairs
         )
+        self._check(is_right, "headers", "are not pairs of a text and bytes")
+        return pairs
+
+    def _check(self, is_right: bool, part: str, why_not: str) -> None:
+        if not is_right:
+            what = f"the {part} of an element {why_not}"
+            raise refusal(TypeError, what, where=self.where, hint="correct it in a Map, or leave it out")
 
     def _record(
         self,
@@ -172,6 +205,10 @@ class Records(Encoder):
         what = f"the {part} of an element is a {type(data).__name__}, but Kafka takes bytes"
         hint = f'pass {part}_serializer to WriteToKafka, such as "json"'
         raise refusal(TypeError, what, where=self.where, hint=hint)
+
+
+def _is_number(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**63
 
 
 class Parts(Records):

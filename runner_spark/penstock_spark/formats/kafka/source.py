@@ -18,6 +18,7 @@ from penstock.error import RunnerError, refusal
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
 from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, TimedElements, UnreadableElement
 from penstock.io.streams import StreamSource
+from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,
     StandsStill,
@@ -39,6 +40,11 @@ _LOGGER = logging.getLogger(__name__)
 _RECORDS_AT_ONCE = 5_000
 _WAIT_SECONDS = 0.02
 _COMMIT_SECONDS = 60.0
+_NO_TIME = -1
+"""The time in milliseconds of a record that has none, although its topic has times."""
+
+_MAX_MILLIS = MAX_TIMESTAMP.micros // 1000
+
 _TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 _consumers: dict[str, Any] = {}
@@ -415,11 +421,12 @@ class Topics(NumberedSource[Any]):
         elements: list[Any] = list(zip(keys, values, strict=True))
         if source.with_metadata:
             elements = [_record(message, *pair) for message, pair in zip(messages, elements, strict=True)]
+        times_micros = self._times(messages, unreadable) if self.has_times else None
         for place, element in unreadable.items():
             elements[place] = element
-        return TimedElements(elements, self._times(messages)) if self.has_times else elements
+        return elements if times_micros is None else TimedElements(elements, times_micros)
 
-    def _times(self, messages: list[Any]) -> list[int]:
+    def _times(self, messages: list[Any], unreadable: dict[int, UnreadableElement]) -> list[int]:
         stamps = [message.timestamp() for message in messages]
         wanted = self._source.timestamp_policy
         for kind in {kind for kind, _ in stamps}:
@@ -427,7 +434,13 @@ class Topics(NumberedSource[Any]):
                 what = f"timestamp_policy is {wanted}, but {self.describe()} has records with {_TIMESTAMP_TYPES[kind]}"
                 hint = "use the policy that fits the topic's message.timestamp.type, or pass event_time to as_stream"
                 raise refusal(ValueError, what, hint=hint)
-        return [millis * 1000 for _, millis in stamps]
+        times_millis = [millis for _, millis in stamps]
+        if times_millis and (min(times_millis) < 0 or max(times_millis) > _MAX_MILLIS):
+            for place, millis in enumerate(times_millis):
+                if (what := _why_no_time(millis)) is not None:
+                    hint = "pass rejects=True to as_stream, or leave timestamp_policy out and pass event_time"
+                    unreadable[place] = _unreadable(messages[place], refusal(ValueError, what, hint=hint))
+        return [millis * 1000 for millis in times_millis]
 
 
 _OF_CONSUMERS = frozenset(
@@ -466,9 +479,18 @@ def _decode(
             try:
                 column[place] = decode(data)
             except Exception as error:
-                message = messages[place]
-                raw = _record(message, message.key(), message.value())
-                unreadable[place] = UnreadableElement(raw, error)
+                unreadable[place] = _unreadable(messages[place], error)
+
+
+def _why_no_time(millis: int) -> str | None:
+    """What is wrong with the time of a record; None if it can be an event time."""
+    if millis == _NO_TIME:
+        return "a record has no time"
+    return "the time of a record is out of range" if abs(millis) > _MAX_MILLIS else None
+
+
+def _unreadable(message: Any, error: Exception) -> UnreadableElement:
+    return UnreadableElement(_record(message, message.key(), message.value()), error)
 
 
 def function_of(deserializer: Any) -> Any:
