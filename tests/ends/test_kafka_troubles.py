@@ -23,6 +23,7 @@ from penstock.io.ranges import SourceRange
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
+from penstock_spark.formats.kafka.sink import check_topic
 from penstock_spark.formats.kafka.source import Topics
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -328,6 +329,33 @@ def test_offsets_without_an_answer(mock: Mock, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConnectionError, match="cannot be reached"):
         source._at_millis([f"{topic}/0"], 1)
     source.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "why", "hint"),
+    [
+        (
+            {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "amy"},
+            "SASL PLAIN mechanism handshake failed",
+            "check the options security.protocol, sasl.* and ssl.*",
+        ),
+        ({"bootstrap.servers": "127.0.0.1:9"}, "Connection refused", "check that the brokers run"),
+        ({"bootstrap.servers": "no-such.invalid:9092"}, "Failed to resolve", "check that the brokers run"),
+    ],
+)
+def test_an_error_says_why_brokers_cannot_be_reached(
+    tansu: Tansu, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], why: str, hint: str
+) -> None:
+    monkeypatch.setattr("penstock_spark.formats.kafka.source.REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("penstock_spark.formats.kafka.sink.REQUEST_SECONDS", 0.5)
+    config = {**tansu.config, "sasl.password": "hush", **options}
+    sink: Any = WriteToKafka(config, "t").sink
+    for ask in (topics(ReadFromKafka(config, ["t"])).first_position, lambda: check_topic(sink)):
+        with pytest.raises(ConnectionError, match="cannot be reached") as caught:
+            ask()
+        assert why in str(caught.value)
+        assert f"hint: {hint}" in str(caught.value)
+        assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("code", ["_NOENT", "OFFSET_NOT_AVAILABLE", "UNKNOWN_LEADER_EPOCH"])

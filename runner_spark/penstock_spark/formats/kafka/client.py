@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from queue import Empty
 from threading import Thread
 from typing import Any, TypeVar
@@ -43,6 +44,9 @@ _AWAY |= {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "KAFKA_STORAGE_ERROR"}
 _DENIED = {"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"}
 _DENIED |= {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 
+_heard: dict[str, Any] = {}
+"""What a client has last told by its callback, by the brokers: why it cannot reach them."""
+
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 """What a producer hears once another one uses its transactional identifier."""
 
@@ -63,7 +67,8 @@ def make(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
     package = client()
     inside = importlib.import_module("confluent_kafka.admin") if kind == "AdminClient" else package
     # Its own lines on the console would repeat for as long as a broker is away.
-    options = {"log_level": 2, **config, **more}
+    hear = partial(_hear, config["bootstrap.servers"])
+    options = {"log_level": 2, "error_cb": hear, **config, **more}
     try:
         return getattr(inside, kind)(options, logger=_LOGGER)
     except package.KafkaException as error:
@@ -72,6 +77,11 @@ def make(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
             what = what.replace(f'"{value}"', "...")
         hint = "see librdkafka's list of options for names and values"
         raise refusal(ValueError, what, hint=hint) from None
+
+
+def _hear(brokers: str, error: Any) -> None:
+    if error.name() != "_ALL_BROKERS_DOWN":
+        _heard[brokers] = error
 
 
 class StandsStill(ConnectionError):
@@ -106,17 +116,25 @@ def _hold(clients: Any) -> None:
 
 
 def asked(
-    question: Callable[[], _Answer], what: str, brokers: str, seconds: float = REQUEST_SECONDS
+    question: Callable[[], _Answer],
+    what: str,
+    brokers: str,
+    seconds: float = REQUEST_SECONDS,
+    asker: Any = None,
 ) -> _Answer:
     """The brokers' answer to a question, or an error in three parts: a ConnectionError if they are away.
 
-    The question waits for so many seconds at most.
+    The question waits for so many seconds at most. Its error only says that there was no answer; the client that has
+    asked, `asker`, knows why.
     """
     package = client()
+    _heard.pop(brokers, None)
     try:
         return in_time(question, seconds)
     except package.KafkaException as error:
-        raise explained(error.args[0], what, brokers) from None
+        if asker is not None:
+            in_time(partial(asker.poll, 0), 0)
+        raise explained(error.args[0], what, brokers, _heard.get(brokers)) from None
 
 
 def topic_of(partition: str) -> str:
@@ -134,11 +152,20 @@ def topic_partition(name: str, *offset: int) -> Any:
     return client().TopicPartition(topic, int(number), *offset)
 
 
-def explained(error: Any, what: str, brokers: str) -> Exception:
-    """An error of Kafka's: what could not be done, and why."""
+def explained(error: Any, what: str, brokers: str, cause: Any = None) -> Exception:
+    """An error of Kafka's: what could not be done, and why.
+
+    A broker that goes away while it checks who asks looks like one that refuses access, so a refusal that is only the
+    `cause` of a missing answer is a ConnectionError.
+    """
     name, why = error.name(), error.str()
     if name in _AWAY:
         hint = "check that the brokers run, and that this machine reaches the addresses that they advertise"
+        if cause is not None:
+            why = cause.str()
+            hint = (
+                "check the options security.protocol, sasl.* and ssl.*" if cause.name() in _DENIED else hint
+            )
         return refusal(ConnectionError, f"{what}: the brokers {brokers} cannot be reached ({why})", hint=hint)
     if name in _DENIED:
         hint = "check the options security.protocol, sasl.* and ssl.*, and what this user may do"

@@ -96,7 +96,10 @@ def check_topic(sink: KafkaSink) -> None:
     brokers = sink.config["bootstrap.servers"]
     producer = make("Producer", sink.config)
     topics = asked(
-        lambda: producer.list_topics(timeout=REQUEST_SECONDS).topics, "the topics cannot be listed", brokers
+        lambda: producer.list_topics(timeout=REQUEST_SECONDS).topics,
+        "the topics cannot be listed",
+        brokers,
+        asker=producer,
     )
     if sink.topic not in topics:
         what = f"there is no topic {sink.topic!r} at {brokers}"

@@ -205,7 +205,9 @@ class Topics(NumberedSource[Any]):
         if self._planner is None:
             self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
         commit = partial(self._planner.commit, offsets=offsets, asynchronous=False)
-        self._asked(commit, f"the offsets of {self.describe()} cannot be committed", _COMMIT_SECONDS)
+        self._asked(
+            commit, f"the offsets of {self.describe()} cannot be committed", _COMMIT_SECONDS, self._planner
+        )
 
     def close(self) -> None:
         if self._planner is not None:
@@ -354,12 +356,12 @@ class Topics(NumberedSource[Any]):
         if self._admin is None:
             config = {name: value for name, value in self._source.config.items() if name not in _OF_CONSUMERS}
             self._admin = make("AdminClient", config)
-        return self._asked(partial(question, self._admin), what, REQUEST_SECONDS)
+        return self._asked(partial(question, self._admin), what, REQUEST_SECONDS, self._admin)
 
-    def _asked(self, question: Callable[[], Any], what: str, seconds: float) -> Any:
+    def _asked(self, question: Callable[[], Any], what: str, seconds: float, asker: Any) -> Any:
         """The brokers' answer; if a client stands still, the next question goes to new ones."""
         try:
-            return asked(question, what, self._brokers, seconds)
+            return asked(question, what, self._brokers, seconds, asker)
         except StandsStill:
             leave(self._admin, self._planner)
             self._admin = self._planner = None
