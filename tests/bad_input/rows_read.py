@@ -111,9 +111,9 @@ SUBJECT = Subject(
                 print(found)
                 """,
             see="""
-                penstock.error.RunnerError: the header of /data/scores.csv has a name twice, or is not the header of the other files
+                penstock.error.RunnerError: the header of /data/scores.csv has a name twice or an empty one, or is not the header of the other files
                   at step 'Read' (game.py:4)
-                  hint: give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it
+                  hint: give the files one header; names=[...] with header=0 replaces names that are there twice or are empty
                 """,
             files={"scores.csv": "team,team\nred,blue\n"},
             on_spark=True,
@@ -161,9 +161,9 @@ SUBJECT = Subject(
                 print(*found, sep="\n")
                 """,
             see="""
-                penstock.error.RunnerError: the header of /data/a.csv has a name twice, or is not the header of the other files
+                penstock.error.RunnerError: the header of /data/a.csv has a name twice or an empty one, or is not the header of the other files
                   at step 'Read' (game.py:4)
-                  hint: give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it
+                  hint: give the files one header; names=[...] with header=0 replaces names that are there twice or are empty
                 """,
             files={"a.csv": "team,points\nred,3\n", "b.csv": "points,team\n5,blue\n"},
             on_spark=True,

@@ -90,6 +90,30 @@ SAID = {
         "at step 'Lines",
         "replace the file",
     ),
+    "a CSV file with more columns than the others": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+        "file:///data/in/2.txt.  SQLSTATE: KD001\n"
+        "Caused by: org.apache.spark.SparkIllegalArgumentException: Number of column in CSV header is not equal to "
+        "number of fields in the schema:",
+        "the header of /data/in/2.txt has a name twice or an empty one, or is not the header of the other files",
+        "at step 'Lines",
+        "give the files one header",
+    ),
+    "a name with a colon": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+        "file:///data/in/10:15.txt.  SQLSTATE: KD001\n"
+        "Caused by: java.lang.IllegalArgumentException: java.net.URISyntaxException: Relative path in absolute URI: "
+        ".10:15.txt.crc",
+        "Spark cannot read /data/in/10:15.txt, because its name has a colon",
+        "at step 'Lines",
+        "rename the file",
+    ),
+    "a name with a colon among the files of a folder": (
+        "java.lang.IllegalArgumentException: java.net.URISyntaxException: Relative path in absolute URI: 10:15.txt",
+        "Spark cannot read 10:15.txt, because its name has a colon",
+        STEP,
+        "rename the file",
+    ),
     "a Parquet file without an end": (
         "org.apache.spark.SparkException: [FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Encountered error while reading "
         "file file:/data/numbers/a.parquet. Could not read footer. Please ensure that the file is in either ORC or "

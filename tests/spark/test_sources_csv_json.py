@@ -137,12 +137,37 @@ def test_malformed_lines_of_json_are_an_error_that_names_the_file_and_not_the_da
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("encoding", ["latin1", "iso-8859-1", "utf8"])
+@pytest.mark.parametrize("encoding", ["latin1", "iso-8859-1", "utf8", "utf-16"])
 def test_csv_in_an_encoding_by_any_of_the_names_that_python_has_for_it(
     tmp_path: Path, read: Any, encoding: str
 ) -> None:
     (tmp_path / "a.csv").write_text("name,age\nZoë,3\n", encoding=encoding)
     assert read(ReadFromCsv(str(tmp_path / "a.csv"), encoding=encoding)) == [Row(name="Zoë", age=3)]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments"),
+    [
+        ("a,b\n1,é\n".encode("latin-1"), {}),
+        ("a,b\n1,é\n".encode("latin-1"), {"splittable": False}),
+        ("é,b\n1,x\n".encode("latin-1"), {}),
+        ("a,b\n1,é\n".encode("utf-16"), {}),
+        ("a,b\n1,é\n".encode(), {"encoding": "ascii"}),
+    ],
+)
+def test_csv_that_is_not_in_its_encoding_is_an_error_and_no_other_text(
+    tmp_path: Path, spark: SparkSession, content: bytes, arguments: dict[str, Any]
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.csv has text that is not (utf-8|ascii)"):
+        open_source(ReadFromCsv(f"{tmp_path}/a.csv", **arguments).source, spark, WHERE)
+
+
+def test_csv_may_have_the_character_that_stands_for_others_and_names_with_quotes_of_sql(
+    tmp_path: Path, read: Any
+) -> None:
+    (tmp_path / "a.csv").write_text("a`b,c.d\n1,\ufffd\n")
+    assert read(ReadFromCsv(f"{tmp_path}/a.csv")) == [Row(**{"a`b": 1, "c.d": "\ufffd"})]
 
 
 def test_the_class_of_a_row_that_was_read_tells_the_fields_as_that_of_a_named_tuple_does(

@@ -268,19 +268,19 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
         streams.open(ReadFromText(f"{tmp_path}/text/*", validate=False), rejects=True),
         streams.open(ReadFromText(f"{tmp_path}/packed/*.xz", validate=False), rejects=True),
     ]
-    put(tmp_path / "csv/2.csv", 'a,b\n2,y\n3,"z\n4\nfive,"v,w"\n')
-    put(tmp_path / "multi/2.csv", 'a,b\n2,"y\ny"\n4\nfive,"v,w"\n')
+    put(tmp_path / "csv/2.csv", b'a,b\n2,y\n3,"z\n4\nfive,"v,w"\n6,\xff\n')
+    put(tmp_path / "multi/2.csv", b'a,b\n2,"y\ny"\n4\nfive,"v,w"\n6,\xff\n')
     put(tmp_path / "json/2.json", b'{"b": 2}\n\n{"a": \n[3]\n\xff\n')
     put(tmp_path / "text/1.txt", b"fine\nbad\xff\n")
     put(tmp_path / "packed/1.xz", "damaged")
     csv, multi, json_lines, text, packed = map(rejects, streams.read(*scans))
     assert csv == (
         [Row(a=1, b="x"), Row(a=2, b="y")],
-        [(raw, ValueError) for raw in ("2", '3,"z', "4", 'five,"v,w"')],
+        [(raw, ValueError) for raw in ("2", '3,"z', "4", 'five,"v,w"', b"6,\xff")],
     )
     assert multi == (
         [Row(a=1, b="x"), Row(a=2, b="y\ny")],
-        [(raw, ValueError) for raw in ("4", 'five,"v,w"')],
+        [(raw, ValueError) for raw in ("4", 'five,"v,w"', "6,\ufffd")],
     )
     assert json_lines == (
         [Row(a=1), Row(a=None, b=2)],
@@ -302,6 +302,7 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
             "the column a of .* has a value that is not of type int",
         ),
         (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "names other columns"),
+        (ReadFromCsv, "a,b\n1,x\n", b"a,b\n2,secret\xff\n", ValueError, "has text that is not utf-8"),
         (ReadFromJson, '{"a": 1}\n', '{"secret"\n', ValueError, "a text is not JSON"),
         (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "coder"),
         (ReadFromText, "a\n", lzma.compress(b"a"), ValueError, r"2\.xz is compressed in a way"),

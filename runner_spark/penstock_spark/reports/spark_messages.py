@@ -131,9 +131,9 @@ MESSAGES = (
         + _FILE
         + r"|FAILED_READ_FILE[^\n]*? file "
         + _FILE.replace("file>", "file2>")
-        + r".{0,20000}?CSV header (?:does not conform|is not conforming)",
-        "the header of {file} has a name twice, or is not the header of the other files",
-        "give the files one header; if a name is there twice, pass names=[...] and header=0, which replace it",
+        + r".{0,20000}?(?:CSV header (?:does not conform|is not conforming)|Number of column in CSV header is not equal)",
+        "the header of {file} has a name twice or an empty one, or is not the header of the other files",
+        "give the files one header; names=[...] with header=0 replaces names that are there twice or are empty",
         "file",
     ),
     _line(
@@ -184,6 +184,14 @@ MESSAGES = (
         r"\[COLUMN_ALREADY_EXISTS\] The column `(?P<name>[^\n]+?)` already exists",
         "two columns have the name {name}, which for Spark has neither capital nor small letters",
         "rename one of them",
+    ),
+    _line(
+        r"FAILED_READ_FILE[^\n]*? file "
+        + _FILE
+        + r".{0,20000}?URISyntaxException|Relative path in absolute URI: (?P<file2>[^\n]+)",
+        "Spark cannot read {file}, because its name has a colon",
+        "rename the file",
+        "file",
     ),
     _line(
         r"FAILED_READ_FILE\.(?:CANNOT_READ_FILE_FOOTER|PARQUET\w*)?[^\n]*? file " + _FILE,

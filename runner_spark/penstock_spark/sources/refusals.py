@@ -30,6 +30,8 @@ _HINTS = {
 }
 """What to do, by a part of what Spark says."""
 
+_IN_A_FILE = "FAILED_READ_FILE"
+
 _HINT = "check the options, the schema and the path"
 
 
@@ -53,6 +55,9 @@ def refusals(source: str, where: str) -> Iterator[None]:
         if java is None and not isinstance(error, PySparkException):
             raise
         said = str(error if java is None else java.getMessage()).strip()
+        if _IN_A_FILE in said:
+            # Not the source is wrong but a file, and what Spark says of files is told at one place.
+            raise
         hint = next((hint for part, hint in _HINTS.items() if part in said), _HINT)
         what = f"Spark does not read {source} as a stream: {_sentence(said)}"
         raise refusal(ValueError, what, where=where, hint=hint) from error

@@ -6,7 +6,7 @@ import codecs
 import difflib
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -52,6 +52,8 @@ FLOAT = (
     r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(inf|Inf|INF|Infinity|infinity)\s*$"
 )
 BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
+REPLACEMENT = "\ufffd"
+"""What Java puts in the place of bytes that an encoding does not have."""
 MALFORMED = "__malformed"
 """The column of lines that are not CSV."""
 
@@ -74,7 +76,10 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     names = names_of(spark, files, source, options)
     check_names(names, options, source, where)
     texts = _texts(spark, files, source, options, names)
-    kinds = _kinds(texts, names, options, where, files.namer())
+    survey = _surveyed(texts, names, options)
+    if survey.file_with_replacements or any(REPLACEMENT in name for name in names):
+        _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
+    kinds = _kinds(survey, names, options, where, files.namer())
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
     wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
     columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
@@ -98,7 +103,7 @@ def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict
         return list(names)
     if files.is_beyond_spark:
         return store.names_of(files, options, has_header(options))
-    reader = spark.read.options(**parser_options(options, not source.splittable))
+    reader = spark.read.options(**parser_options(options, is_multi_line(source, options)))
     names = files.load(reader.option("header", has_header(options)), "csv").columns
     return names if has_header(options) else [str(number) for number in range(len(names))]
 
@@ -127,6 +132,11 @@ def has_header(options: dict[str, Any]) -> bool:
     return header == 0 or (header == "infer" and options.get("names") is None)
 
 
+def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
+    """Whether a file is parsed as a whole: records may have line ends, or bytes that look like ends of lines."""
+    return not source.splittable or not store.has_plain_lines(options)
+
+
 def text_schema(names: list[str]) -> StructType:
     return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
 
@@ -145,7 +155,7 @@ def _texts(
     if files.is_beyond_spark:
         found = store.records_of(spark, files, source, options, has_header=has_header(options))
         return store.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
-    reader = spark.read.options(**reader_options(options, not source.splittable))
+    reader = spark.read.options(**reader_options(options, is_multi_line(source, options)))
     return files.load(reader.schema(text_schema(names)), "csv")
 
 
@@ -229,13 +239,18 @@ def leaves_quote_open(options: dict[str, Any]) -> Column:
     return is_open
 
 
+def column(name: str) -> Column:
+    """The column with a name, which may have any characters."""
+    return F.col(f"`{name.replace('`', '``')}`")
+
+
 def missing_as_null(name: str, options: dict[str, Any]) -> Column:
     """A column of texts, with null for each text that pandas takes for a missing value."""
-    column = F.col(f"`{name}`")
+    text = column(name)
     missing = missing_texts(name, options)
     # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
-    column = column if options.get("keep_default_na", True) else F.coalesce(column, F.lit(""))
-    return F.when(~column.isin(missing), column) if missing else column
+    text = text if options.get("keep_default_na", True) else F.coalesce(text, F.lit(""))
+    return F.when(~text.isin(missing), text) if missing else text
 
 
 def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
@@ -246,13 +261,13 @@ def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
 
 
 def _kinds(
-    texts: DataFrame, names: list[str], options: dict[str, Any], where: str, namer: Namer
+    survey: Survey, names: list[str], options: dict[str, Any], where: str, namer: Namer
 ) -> dict[str, str]:
     """The kind of each column: the user's choice, if the data agrees, else what the data shows."""
     asked = asked_kinds(names, options, where)
-    found, count, file = _surveyed(texts, names, options)
-    if count:
-        raise malformed_lines(count, namer(file), where)
+    found = survey.kinds
+    if survey.malformed:
+        raise malformed_lines(survey.malformed, namer(survey.file_with_malformed), where)
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
             raise refusal(
@@ -277,21 +292,56 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
             raise refusal(ValueError, what, where=where, hint=hint)
 
 
-def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> tuple[dict[str, str], int, str]:
-    """The kinds of columns in the data, the number of malformed lines, and the first file with one."""
+class Survey(NamedTuple):
+    """What a look at all records shows; its files have Spark's names."""
+
+    kinds: dict[str, str]  # By the names of the columns.
+    malformed: int  # The number of lines that are not CSV.
+    file_with_malformed: str  # The first one.
+    file_with_replacements: (
+        str | None
+    )  # The first one with the character that Java puts for undecodable bytes.
+
+
+def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Survey:
     values = [F.bool_and(test).alias(f"{at}") for name in names for at, test in tests(name, options).items()]
     malformed = F.col(MALFORMED).isNotNull()
-    *answers, count, file = texts.agg(
-        *values, F.count_if(malformed), F.min(F.when(malformed, F.col("_metadata.file_path")))
+    all_text = F.concat_ws("", *(column(name) for name in [*names, MALFORMED]))
+    file = F.col("_metadata.file_path")
+    *answers, count, with_malformed, with_replacements = texts.agg(
+        *values,
+        F.count_if(malformed),
+        F.min(F.when(malformed, file)),
+        F.min(F.when(F.contains(all_text, F.lit(REPLACEMENT)), file)),
     ).collect()[0]
-    return {name: _kind(answers[at * 4 : at * 4 + 4]) for at, name in enumerate(names)}, count, file
+    kinds = {name: _kind(answers[at * 4 : at * 4 + 4]) for at, name in enumerate(names)}
+    return Survey(kinds, count, with_malformed, with_replacements)
+
+
+def _check_encoding(
+    spark: SparkSession, files: Files, options: dict[str, Any], file: str, where: str
+) -> None:
+    """Raises ValueError if the replacements of a file are not in it, but stand for bytes that were not decoded."""
+    encoding = options.get("encoding") or "utf-8"
+    if java_charset(encoding) == "UTF-8" and not files.is_beyond_spark:
+        lines = files.load(spark.read, "text").where(~F.is_valid_utf8("value"))
+        [(file,)] = lines.agg(F.min("_metadata.file_path")).collect()
+        if file is None:
+            return
+    raise not_decoded(encoding, files.namer()(file), where)
+
+
+def not_decoded(encoding: str, file: str, where: str) -> ValueError:
+    """The error for a file with bytes that its encoding does not have."""
+    what = f"{file} has text that is not {encoding}"
+    return refusal(ValueError, what, where=where, hint="pass encoding='latin-1', for example")
 
 
 def found_kinds(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> dict[str, str]:
     texts = _texts(spark, files, source, options, names)
-    found, _, _ = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options)
+    found = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options).kinds
     return {name: _settled(None, kind) for name, kind in found.items()}
 
 

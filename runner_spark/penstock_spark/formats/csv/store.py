@@ -39,15 +39,21 @@ def records_of(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], *, has_header: bool
 ) -> DataFrame:
     """The text of each record with the name of its file, without headers, blank lines and comments."""
-    encoding = str(options.get("encoding") or "utf-8")
-    # Other encodings cannot be cut into lines before they are decoded.
-    by_lines = source.splittable and "\n,a".encode(encoding, "replace") == b"\n,a"
+    by_lines = source.splittable and has_plain_lines(options)
     parts = (line_splits if by_lines else whole_splits)(spark, files.sizes)
     checks = has_header and not options.get("names")
     found = (header_of(path, files, options) for path in sorted(files.sizes)) if checks else iter(())
     first = next((tuple(each) for each in found if each is not None), None)
     cut = _Records(parts, files.where, options, by_lines, has_header, first)
     return read_by_tasks(spark, cut, _RECORDS)
+
+
+def has_plain_lines(options: dict[str, Any]) -> bool:
+    """Whether files can be cut into lines before they are decoded, which is not so in UTF-16, for example."""
+    try:
+        return "\n,a".encode(str(options.get("encoding") or "utf-8"), "replace") == b"\n,a"
+    except LookupError:
+        return True  # Only Java knows it, or nobody.
 
 
 def names_of(files: Files, options: dict[str, Any], has_header: bool) -> list[str]:

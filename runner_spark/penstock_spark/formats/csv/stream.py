@@ -60,7 +60,12 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         frame = texts.select(*columns, *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
-    return StreamScan(frame, lambda: ByFile(_Records(decoder, values, kinds, has_rejects, where), naming))
+    encoding = options.get("encoding") or "utf-8"
+
+    def make_decoder() -> ByFile:
+        return ByFile(_Records(decoder, values, kinds, encoding, has_rejects, where), naming)
+
+    return StreamScan(frame, make_decoder)
 
 
 def _kinds(
@@ -71,6 +76,8 @@ def _kinds(
     if not names or None in asked.values():
         present = files.present(spark)
         names = scan.names_of(spark, present, source, options) if present.paths else []
+        if any(scan.REPLACEMENT in name for name in names):
+            raise scan.not_decoded(options.get("encoding") or "utf-8", present.paths[0], files.where)
         if not names:
             hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
             raise no_schema("columns", files, hint)
@@ -93,13 +100,13 @@ def _lines(
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     parsed = lines.select(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
-        F.when(scan.leaves_quote_open(options), F.col("value")).alias("open"),
+        F.when(scan.leaves_quote_open(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
         F.col("value").alias(_RAW),
         head_column().alias(_HEAD),
         *place,
     )
     texts = [F.col("parsed").getField(name).alias(name) for name in names]
-    malformed = F.coalesce(F.col("parsed").getField(scan.MALFORMED), F.col("open"))
+    malformed = F.coalesce(F.col("parsed").getField(scan.MALFORMED), F.col("wrong"))
     beside = [malformed.alias(scan.MALFORMED), F.col(_RAW)]
     beside += [F.col(name) for name in PLACE if name in parsed.columns]
     if scan.has_header(options):
@@ -120,10 +127,13 @@ def _records(
     """The columns as text, from Spark's reader of CSV, which also checks the header."""
     reader = spark.readStream.options(**scan.reader_options(options, True)).schema(scan.text_schema(names))
     frame = files.load(reader, "csv")
-    columns = [F.col(f"`{name}`") for name in names]
+    columns = [scan.column(name) for name in names]
     separator = {"sep": str(scan.parser_options(options, True)["sep"])}
     raw = F.coalesce(F.col(scan.MALFORMED), F.to_csv(F.struct(*columns), separator))
-    return frame.select(*columns, scan.MALFORMED, raw.alias(_RAW), *place)
+    # Only whole records are there, without the bytes that they were made of.
+    is_decoded = ~F.contains(F.coalesce(F.concat_ws("", *columns), F.lit("")), F.lit(scan.REPLACEMENT))
+    malformed = F.coalesce(F.col(scan.MALFORMED), F.when(~is_decoded, raw))
+    return frame.select(*columns, malformed.alias(scan.MALFORMED), raw.alias(_RAW), *place)
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
@@ -150,12 +160,14 @@ class _Records:
         decoder: scan.CsvDecoder,
         values: PartitionValues,
         kinds: dict[str, str],
+        encoding: str,
         has_rejects: bool,
         where: str,
     ) -> None:
         self._decoder = decoder
         self._values = values
         self._kinds = kinds
+        self._encoding = encoding
         self._has_rejects = has_rejects
         self._where = where
         self._headers = Headers(1)
@@ -171,14 +183,16 @@ class _Records:
         raws = batch.column(_RAW).cast(pa.binary()).to_pylist()
         for place, (what, raw) in enumerate(zip(wrong.to_pylist(), raws, strict=True)):
             if what is not None:
-                error = self._error(what, file)
+                error = self._error(what, file, raw)
                 if not self._has_rejects:
                     step_failed(error, self._where)
                 rows[place] = Rejected(text_or_bytes(raw), error)
         return rows
 
-    def _error(self, wrong: str, file: str) -> ValueError:
+    def _error(self, wrong: str, file: str, raw: bytes) -> ValueError:
         if not wrong:
+            if scan.REPLACEMENT in raw.decode("utf-8", "replace"):
+                return scan.not_decoded(self._encoding, file, self._where)
             return scan.malformed_lines(1, file, self._where)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
