@@ -16,6 +16,7 @@ PACKAGES = {"penstock": "sdk", "penstock_spark": "runner_spark", "penstock_confo
 
 LAYERS = (
     ("error", "base", "utils"),
+    ("left_out", "absent"),
     ("typehints",),
     ("metrics",),
     ("options",),
@@ -64,7 +65,7 @@ RUNNER_LAYERS = (
 FACADES = frozenset(
     f"penstock.{name}"
     for name in (
-        *("__main__", "absent", "io", "io.iobase", "left_out", "pipeline", "pvalue", "transforms"),
+        *("__main__", "io", "io.iobase", "pipeline", "pvalue", "transforms"),
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
         *("transforms.resources", "transforms.sideinputs", "transforms.sql", "transforms.timeutil"),
         *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),

@@ -1,6 +1,6 @@
 """What a program finds that names a module without importing it: the module, or an error with a hint.
 
-An import of a module of Beam that is left out fails like the import of any absent module.
+An import of a module or name of Beam that is left out fails like the import of anything absent, with a hint.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def no_attribute(module: str, name: str) -> AttributeError:
       at ...
       hint: Beam has it, and penstock does not; Spark reads ...
     """
-    what, hint = f"module {module!r} has no attribute {name!r}", _hint(f"{module}.{name}")
+    what = f"module {module!r} has no attribute {name!r}"
+    # Python asks every module for its `__path__` whenever something is imported from it.
+    hint = None if name.startswith("_") else _hint(f"{module}.{name}")
     return AttributeError(
         three_parts(what, where=hint and here(), hint=hint), name=name, obj=sys.modules.get(module)
     )
@@ -107,6 +109,15 @@ def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
         raise no_attribute(package, name)
 
     return imported
+
+
+def hint_at_absent_names(module: dict[str, Any]) -> None:
+    """Has a module refuse a name that Beam's module has, and it does not, with a hint.
+
+    Args:
+        module: What it calls ``globals()``, in its last line.
+    """
+    module["__getattr__"] = _modules_of(module["__name__"], ())
 
 
 def install() -> None:

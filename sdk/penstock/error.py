@@ -88,5 +88,9 @@ class SideInputError(BeamError):
     """A side input is used wrongly (Beam's name)."""
 
 
+class RuntimeValueProviderError(RuntimeError):
+    """A value was asked for before it is known (Beam's name, and Beam's base class)."""
+
+
 class UnsupportedByRunner(RunnerError):
     """The pipeline asks for something this runner does not do; raised before anything starts."""

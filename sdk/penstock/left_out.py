@@ -1,4 +1,4 @@
-"""The modules of Beam that are left out, with what to do instead; loaded when a program first asks for one."""
+"""Beam's modules and names that are left out, with what to do instead; loaded when a program first asks for one."""
 
 from __future__ import annotations
 
@@ -34,10 +34,6 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     ("transforms.environments", "not our business: Spark says what workers are; see `docs/running.md`"),
     (
-        "transforms.create_source transforms.py_dataflow_distribution_counter transforms.cy_combiners",
-        "not our business: inner parts of Beam's",
-    ),
-    (
         "io.gcp io.aws io.azure io.snowflake io.kinesis io.debezium io.jdbc io.mongodbio io.hadoopfilesystem "
         "io.external.gcp io.external.snowflake",
         "not our business: Spark reads and writes these by format name or path: `penstock.io.sparkio`",
@@ -52,6 +48,10 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "`iobase.BoundedSource` and `iobase.Sink`",
     ),
     ("io.localfilesystem io.filesystemio", "not our business: `FileSystems` opens local files"),
+    (
+        "io.unbounded_source io.watch",
+        "not yet: write a `RangeSource`, or a splittable DoFn without an end; see `docs/ends.md`",
+    ),
     (
         "io.flink",
         "not our business: `PeriodicImpulse` and `GenerateSequence` are streams that make their elements",
@@ -71,7 +71,11 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     ("runners.render", "not our business: `Pipeline.explain` shows the graph and the plan"),
     ("utils.multi_process_shared", "not yet: `penstock.utils.shared` has one object for each worker process"),
-    ("utils.secret utils.profiler utils.plugin utils.annotations", "not our business: any library does it"),
+    (
+        "utils.secret utils.profiler utils.plugin utils.annotations utils.logger utils.processes",
+        "not our business: any library does it",
+    ),
+    ("utils.python_callable", "not our business: agreements with other languages; import the function"),
     (
         "typehints.arrow_type_compatibility typehints.pandas_type_compatibility",
         "not our business: inner parts of Beam's; batches of Arrow and pandas need no import",
@@ -82,11 +86,177 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     (
         "testing.synthetic_pipeline testing.pipeline_verifiers testing.metric_result_matchers testing.load_tests "
-        "testing.benchmarks",
+        "testing.benchmarks testing.analyzers testing.datatype_inference testing.extra_assertions "
+        "testing.pubsub_test_context testing.test_stream_service",
         "not our business: tests of Beam's own services",
+    ),
+    (
+        "coders.observable coders.slow_stream io.utils metrics.monitoring_infos "
+        "options.pipeline_options_context runners.common runners.pipeline_context runners.pipeline_utils "
+        "runners.sdf_utils runners.trivial_runner transforms.combinefn_lifecycle_pipeline transforms.create_source "
+        "transforms.cy_combiners transforms.py_dataflow_distribution_counter typehints.intrinsic_one_ops "
+        "typehints.opcodes typehints.testing typehints.typecheck utils.byte_limited_queue utils.counters "
+        "utils.interactive_utils utils.proto_utils utils.sentinel utils.subprocess_server utils.thread_pool_executor "
+        "utils.transform_service_launcher utils.urns",
+        "not our business: inner parts of Beam's",
     ),
     ("coders.avro_record", "not yet: subclass `Coder` around an Avro library"),
     ("version", "`penstock.__version__`"),
+)
+
+_NAMES: tuple[tuple[str, str, str], ...] = (
+    (
+        "",
+        "AnnotationBasedPayloadBuilder BeamJarExpansionService DEFAULT_EXPANSION_SERVICE DataclassBasedPayloadBuilder "
+        "ExpansionAndArtifactRetrievalStub ExplicitSchemaTransformPayloadBuilder ExternalTransform "
+        "ImplicitSchemaPayloadBuilder JavaClassLookupPayloadBuilder JavaExternalTransform JavaJarExpansionService "
+        "NamedTupleBasedPayloadBuilder PayloadBuilder SchemaAwareExternalTransform SchemaBasedPayloadBuilder "
+        "SchemaTransformPayloadBuilder SchemaTransformsConfig",
+        "not our business: cross-language transforms",
+    ),
+    (
+        "",
+        "BIGQUERY DELTA DELTA_CDC ICEBERG KAFKA MANAGED_SCHEMA_TRANSFORM_IDENTIFIER "
+        "MANAGED_TRANSFORM_URN_TO_JAR_TARGET_MAPPING ManagedReplacement ManagedTransforms",
+        "not our business: managed transforms; name Spark's format with `penstock.io.sparkio`",
+    ),
+    (
+        "",
+        "GroupByEncryptedKey Secret GcpSecret GcpHsmGeneratedSecret",
+        "not our business: for services that store what is shuffled; switch on Spark's own encryption, "
+        "`spark.io.encryption.enabled`",
+    ),
+    ("", "DataflowDistributionCounter", "not our business: `Metrics.distribution`"),
+    (
+        "",
+        "OrderedDict Union namedtuple UnionConstraint convert_to_typing_type instance_to_type iter_urns memoize "
+        "named_fields_to_schema named_tuple_from_schema named_tuple_to_schema typing_from_runner_api",
+        "imports of Beam's own that show by accident; import them from where they are at home, such as `typing` or "
+        "`penstock.typehints.schemas`",
+    ),
+    (
+        "pvalue",
+        "SideInputData",
+        "not our business: a message to Beam's workers; `AsList` and the rest are there",
+    ),
+    ("pipeline", "ComponentIdMap ExternalTransformFinder", "not our business: protocol messages"),
+    (
+        "coders.coders",
+        "AVRO_GENERIC_CODER_URN AvroGenericCoder",
+        "not yet: subclass `Coder` around an Avro library",
+    ),
+    (
+        "coders.coders",
+        "ProtoCoder ProtoPlusCoder DeterministicProtoCoder",
+        "not yet: messages are pickled as they are; for keys, use their serialized bytes",
+    ),
+    (
+        "coders.coders",
+        "DillCoder maybe_dill_dumps maybe_dill_loads",
+        "not our business: cloudpickle pickles; `CloudpickleCoder`",
+    ),
+    (
+        "coders.coders",
+        "StateBackedIterableCoder TimestampPrefixingOpaqueWindowCoder",
+        "not our business: formats between Beam's workers and their runner",
+    ),
+    ("coders.coders", "serialize_coder deserialize_coder", "not our business: pickle the coder"),
+    ("coders.coders", "T", "Python's own: `typing.TypeVar`"),
+    ("io", "SCHEMA_AUTODETECT", "not our business: of BigQuery"),
+    (
+        "io.avroio",
+        "avro_dict_to_beam_row avro_schema_to_beam_schema avro_type_to_beam_type avro_union_type_to_beam_type "
+        "avro_value_to_beam_value beam_row_to_avro_dict beam_schema_to_avro_schema beam_type_to_avro_type "
+        "beam_value_to_avro_value unnest_primitive_type",
+        "not our business: a schema here is a row type; give `WriteToAvro` an Avro schema",
+    ),
+    (
+        "io.filesystem",
+        "CompressedFile",
+        "give `FileSystems.open` and `FileSystems.create` a `compression_type`, or wrap a file with Python's `gzip`",
+    ),
+    ("io.filesystem", "DEFAULT_READ_BUFFER_SIZE", "not our business: inner parts of Beam's"),
+    ("io.textio", "append_pandas_args", "not our business: it writes Beam's own docstrings"),
+    ("io.parquetio", "ARROW_MAJOR_VERSION", "not our business: `pyarrow.__version__`"),
+    (
+        "ml.inference.base",
+        "RemoteModelHandler RateLimitExceeded",
+        "not yet: make the client in `load_model`, and call it in `run_inference`",
+    ),
+    (
+        "ml.inference.base",
+        "KeyModelPathMapping ModelMetadata OOMProtectedFn load_model_status",
+        "not yet: a worker loads a model once, and keeps it",
+    ),
+    (
+        "options.pipeline_options",
+        "additional_option_ptransform_fn enable_all_additional_type_checks",
+        "not our business: switches of Beam's own tests",
+    ),
+    (
+        "testing.test_stream",
+        "ReverseTestStream PairWithTiming OutputFormat WindowedValueHolder WindowedValueHolderMeta",
+        "not our business: for Beam's recorder of interactive sources",
+    ),
+    (
+        "testing.test_utils",
+        "cleanup_subscriptions cleanup_topics PullResponseMessage create_pull_response",
+        "not our business: for tests with Pub/Sub",
+    ),
+    (
+        "transforms.core",
+        "DoFnInfo PickledDoFnInfo StatelessDoFnInfo SIDE_INPUT_PREFIX",
+        "not our business: how Beam sends a DoFn to its workers",
+    ),
+    (
+        "transforms.trigger",
+        "TriggerDriver BatchGlobalTriggerDriver CombiningTriggerDriver GeneralTriggerDriver create_trigger_driver "
+        "TriggerContext NestedContext",
+        "not our business: the state machines here are those of `penstock.machines`; what a trigger of your own sees "
+        "is `penstock.windows.custom_trigger.TriggerContext`",
+    ),
+    (
+        "transforms.trigger",
+        "UnmergedState InMemoryUnmergedState MergeableStateAdapter SimpleState",
+        "not our business: the state of Beam's state machines",
+    ),
+    ("transforms.util", "GroupByEncryptedKey", "not our business: `spark.io.encryption.enabled`"),
+    (
+        "transforms.util",
+        "SharedKey WithSharedKey load_shared_key",
+        "not our business: keys from a secret store",
+    ),
+    (
+        "transforms.util",
+        "WithLengthBucketKey",
+        "not our business: inside of `BatchElements`, which has its arguments",
+    ),
+    (
+        "transforms.util",
+        "reify_metadata_default_window reify_metadata_custom_window restore_metadata_default_window "
+        "restore_metadata_custom_window RESHUFFLE_TYPEHINT_BREAKING_CHANGE_VERSION",
+        "not our business: inner parts of Beam's Reshuffle, which here is a primitive",
+    ),
+    ("transforms.util", "U", "Python's own: `typing.TypeVar`"),
+    ("transforms.sideinputs", "SideInputMap", "not our business: in Beam's workers"),
+    ("transforms.sql", "SqlTransformSchema", "not our business: a message to Beam's expansion service"),
+    ("typehints.decorators", "GeneratorWrapper", "not our business: inner parts of Beam's"),
+    (
+        "typehints.schemas",
+        "SchemaTranslation schema_field typing_to_runner_api typing_from_runner_api value_to_runner_api "
+        "value_from_runner_api option_to_runner_api option_from_runner_api ATOMIC_TYPE_TO_PRIMITIVE "
+        "PRIMITIVE_TO_ATOMIC_TYPE PYTHON_ANY_URN",
+        "not our business: protocol messages",
+    ),
+    (
+        "typehints.schemas",
+        "LogicalType LogicalTypeRegistry NoArgumentLogicalType PassThroughLogicalType DecimalLogicalType "
+        "FixedPrecisionDecimalLogicalType FixedPrecisionDecimalArgumentRepresentation MicrosInstant "
+        "MicrosInstantRepresentation MillisInstant ParameterizedTimestamp ParameterizedTimestampRepresentation "
+        "ParameterizedTimestampShortRepresentation JdbcDateType JdbcTimeType Date FixedBytes VariableBytes FixedString "
+        "VariableString PythonCallable",
+        "not our business: agreements with other languages; fields may have any Python type",
+    ),
 )
 
 _NAMES_IN_RUNNERS = {
@@ -113,10 +283,19 @@ INSTEAD_OF_NAMES = {
     for package, modules in (("io", _NAMES_IN_IO), ("runners", _NAMES_IN_RUNNERS))
     for module, names in modules.items()
     for name in names.split()
+} | {
+    ".".join(filter(None, ["penstock", module, name])): text
+    for module, names, text in _NAMES
+    for name in names.split()
 }
-"""Likewise, for the names in Beam's ``io`` and ``runners`` from such modules."""
+"""Likewise, for names: those in Beam's ``io`` and ``runners`` from such modules, and those of modules that are here."""
 
 
 def instead_of(name: str) -> str | None:
-    """What to use instead of a module, or a name in Beam's ``io`` or ``runners``, that is left out; None for others."""
-    return INSTEAD.get(name) or INSTEAD_OF_NAMES.get(name)
+    """What to use instead of a module or a name that is left out; None for others."""
+    return INSTEAD.get(name) or INSTEAD_OF_NAMES.get(name) or INSTEAD_OF_NAMES.get(_home(name))
+
+
+def _home(name: str) -> str:
+    """The name in the module that its package shows as its own."""
+    return name.replace("penstock.coders.", "penstock.coders.coders.", 1)

@@ -1,5 +1,6 @@
 """The Pipeline and what is applied to it, under Beam's path (`apache_beam.pipeline`)."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.display import DisplayData as DisplayData
 from penstock.base.display import HasDisplayData as HasDisplayData
 from penstock.base.engine import create_runner as create_runner
@@ -25,3 +26,5 @@ from penstock.runners.runner import PipelineRunner as PipelineRunner
 from penstock.transforms.pardo import ParDo as ParDo
 from penstock.typehints.signatures import TypeCheckError as TypeCheckError
 from penstock.windows.side_input_windows import get_sideinput_index as get_sideinput_index
+
+hint_at_absent_names(globals())

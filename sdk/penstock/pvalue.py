@@ -1,5 +1,6 @@
 """The values that a pipeline is written with, under Beam's path (`apache_beam.pvalue`)."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.row import Row as Row
 from penstock.base.tagged_output import TaggedOutput as TaggedOutput
 from penstock.construction.pvalue import AsDict as AsDict
@@ -15,3 +16,5 @@ from penstock.construction.pvalue import PCollection as PCollection
 from penstock.construction.pvalue import PDone as PDone
 from penstock.construction.pvalue import PValue as PValue
 from penstock.construction.pvalue import T as T
+
+hint_at_absent_names(globals())

@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 import penstock.io
-from penstock.left_out import INSTEAD
+from penstock.left_out import INSTEAD, INSTEAD_OF_NAMES
 
 KINESIS = r"[\s\S]*hint: .*Spark reads and writes these by format name"
 
@@ -25,6 +25,20 @@ def test_an_import_fails_with_what_to_do_instead(module):
     assert hint.endswith(f"; {advice}")
     assert caught.value.name == module
     assert module not in sys.modules
+
+
+@pytest.mark.parametrize("module", sorted({name.rpartition(".")[0] for name in INSTEAD_OF_NAMES}))
+def test_a_name_that_a_module_lacks_fails_with_what_to_do_instead(module):
+    for name in [name.rpartition(".")[2] for name in INSTEAD_OF_NAMES if name.rpartition(".")[0] == module]:
+        advice = INSTEAD_OF_NAMES[f"{module}.{name}"].removeprefix("not yet: ")
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'\n  at ") as caught:
+            getattr(importlib.import_module(module), name)
+        assert str(caught.value).endswith("; " + advice.removeprefix("not our business: "))
+
+
+def test_a_package_knows_the_names_of_the_module_that_it_shows():
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'ProtoCoder'.*hint: .*serialized bytes"):
+        _ = penstock.coders.ProtoCoder
 
 
 def test_every_way_to_import_has_the_hint():

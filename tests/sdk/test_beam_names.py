@@ -96,6 +96,19 @@ def test_imports_say_what_the_table_says() -> None:
     assert {f"penstock.{name}": text for name, text in told.items()} == INSTEAD
 
 
+def test_names_say_what_their_table_says() -> None:
+    told = {
+        f"{module.replace('apache_beam', 'penstock', 1)}.{name}": text
+        for module, part in re.findall(
+            r"^### (apache_beam\S*)\n(.*?)(?=^#|\Z)", TEXT, re.MULTILINE | re.DOTALL
+        )
+        for cell, text in re.findall(r"^\| (`[^|]*) \| (.*) \|$", part, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", cell)
+    }
+    assert len(told) > 100
+    assert {name: INSTEAD_OF_NAMES.get(name) for name in told} == told
+
+
 @pytest.mark.parametrize("module", sorted({name.split(".")[2] for name in INSTEAD if ".io." in name}))
 def test_names_of_left_out_modules_that_beams_io_has_say_what_to_do(module: str) -> None:
     beam = pytest.importorskip("apache_beam.io")
@@ -121,6 +134,10 @@ DIFFERENT = {
     },
     "apache_beam.io.fileio": {"MatchContinuously": "it starts when it is built, not when it is imported"},
     "apache_beam.io.iobase": {"RestrictionProgress": "what Beam takes as keywords has names here"},
+    "apache_beam.ml.inference.base": {
+        "ModelHandler": "max_batch_weight, large_model and model_copies are refused by name",
+        "RunInference": "a model does not change while a pipeline runs: what would change it is refused by name",
+    },
     "apache_beam.testing.util": {"AssertThat": "what Beam takes as keywords has names here"},
     "apache_beam.transforms.core": {"CombinePerKey": "the function is a parameter with a name"},
     "apache_beam.transforms.periodicsequence": {

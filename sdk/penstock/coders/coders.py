@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
@@ -1013,3 +1014,6 @@ class ParamWindowedValueCoder(WindowedValueCoder):
 
     def is_deterministic(self) -> bool:
         return self.wrapped_value_coder.is_deterministic()
+
+
+hint_at_absent_names(globals())

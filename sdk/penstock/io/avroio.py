@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -225,3 +226,6 @@ class WriteToAvro(FileSinkTransform):
         hint = "pass the schema of a record, {'type': 'record', ...}"
         check_columns_of_sink(self.sink.partition_by, self.sink.names(), self._where(), hint)
         return super().expand(pcoll)
+
+
+hint_at_absent_names(globals())

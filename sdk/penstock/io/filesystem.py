@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from penstock.absent import hint_at_absent_names
 from penstock.io.compression import CompressionTypes, open_compressed
 
 __all__ = [
@@ -333,3 +334,6 @@ def for_each(
             failures[source, destination] = error
     if failures:
         raise BeamIOError(f"{operation} operation failed", failures)
+
+
+hint_at_absent_names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.absent import hint_at_absent_names
 from penstock.construction.pvalue import PCollection
 from penstock.graph import Sink
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
@@ -329,3 +330,6 @@ class WriteToParquetBatched(_WriteParquet):
             partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
+
+
+hint_at_absent_names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from penstock.absent import hint_at_absent_names
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -236,3 +237,6 @@ class WriteToText(FileSinkTransform):
             triggering_frequency,
         )
         super().__init__(sink.check())
+
+
+hint_at_absent_names(globals())

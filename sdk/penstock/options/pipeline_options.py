@@ -1,5 +1,6 @@
 """Beam's module of options: re-exports of its parts."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.options.base import OptionsContext as OptionsContext
 from penstock.options.base import OptionsParser as OptionsParser
 from penstock.options.base import PipelineOptions as PipelineOptions
@@ -25,3 +26,5 @@ from penstock.options.standard import StandardOptions as StandardOptions
 from penstock.options.standard import StreamingOptions as StreamingOptions
 from penstock.options.standard import TestOptions as TestOptions
 from penstock.options.standard import TypeOptions as TypeOptions
+
+hint_at_absent_names(globals())

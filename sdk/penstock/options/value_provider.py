@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from penstock.error import refusal
+from penstock.error import RuntimeValueProviderError, refusal
 
 __all__ = [
     "NestedValueProvider",
@@ -19,10 +19,6 @@ __all__ = [
 ]
 
 _ONLY_AT_RUN_TIME = "read it inside a DoFn, or give the option on the command line"
-
-
-class RuntimeValueProviderError(RuntimeError):
-    """A value was asked for before it is known (Beam's name, and Beam's base class)."""
 
 
 class ValueProvider:

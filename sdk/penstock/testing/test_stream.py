@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock import graph
+from penstock.absent import hint_at_absent_names
 from penstock.base.bounded_window import TimestampedValue
 from penstock.coders.coders import FastPrimitivesCoder
 from penstock.construction.ptransform import PTransform
@@ -216,3 +217,6 @@ def _demand(condition: bool, what: str, hint: str) -> None:
     # Beam asserts these, and tests may expect its AssertionError.
     if not condition:
         raise refusal(AssertionError, what, hint=hint)
+
+
+hint_at_absent_names(globals())

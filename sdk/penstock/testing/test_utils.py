@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 from unittest import mock
 
+from penstock.absent import hint_at_absent_names
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.utils import retry
@@ -155,3 +156,6 @@ class LCGenerator:
     def random_sample(self) -> float:
         """The next number from 0 to 1, of 24 bits."""
         return float(self.next_uint() >> 8) / (1 << 24)
+
+
+hint_at_absent_names(globals())

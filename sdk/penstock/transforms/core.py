@@ -1,5 +1,6 @@
 """Beam's ``transforms.core``: the transforms that all others are made of, under Beam's module path."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.bounded_window import TimestampedValue as TimestampedValue
 from penstock.base.display import DisplayDataItem as DisplayDataItem
 from penstock.base.display import HasDisplayData as HasDisplayData
@@ -80,3 +81,5 @@ from penstock.windows.window_fn import SlidingWindows as SlidingWindows
 from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
 from penstock.windows.window_fn import WindowFn as WindowFn
 from penstock.windows.windowing import Windowing as Windowing
+
+hint_at_absent_names(globals())

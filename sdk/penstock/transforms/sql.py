@@ -1,5 +1,6 @@
 """SQL over PCollections that change (Beam's path); it needs ``pip install 'penstock[sql]'``."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
 from penstock.sql.relations import Period
@@ -7,3 +8,5 @@ from penstock.sql.rendering import Snapshot
 from penstock.sql.transform import SqlTransform
 
 __all__ = ["Catalog", "Period", "Snapshot", "SqlError", "SqlTransform"]
+
+hint_at_absent_names(globals())

@@ -1,5 +1,6 @@
 """Beam's path for the small composites: ``penstock.transforms.util``."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.bounded_window import TimestampedValue as TimestampedValue
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform as PTransform
@@ -74,3 +75,5 @@ __all__ = [
     "WithKeys",
     "fn_takes_side_inputs",
 ]
+
+hint_at_absent_names(globals())

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, get_args
 
+from penstock.absent import hint_at_absent_names
 from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.constraints import Hint, validate_composite_type_param
@@ -164,3 +165,6 @@ def strip_output_annotations(type_hint: Any, strip_tagged_output: bool = True) -
 
     typehints.visit_inner_types(type_hint, look, [])
     return typehints.Any if found else type_hint
+
+
+hint_at_absent_names(globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable
 
+from penstock.absent import hint_at_absent_names
 from penstock.error import refusal
 from penstock.typehints.constraints import Hint
 from penstock.typehints.row_type import RowTypeConstraint, named_tuple_for_fields
@@ -101,3 +102,5 @@ __all__ = [
     "schema_from_element_type",
     "union_schema_type",
 ]
+
+hint_at_absent_names(globals())
