@@ -13,6 +13,7 @@ from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
 from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
+from penstock_spark.formats.csv.store import dialect, names_in
 from penstock_spark.sources.beginnings import Beginning, beginnings
 from penstock_spark.sources.partition_values import partition_values
 
@@ -34,7 +35,7 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
         return None
     begun = list(beginnings(paths))
     tables = [_records(each, source, options) for each in begun]
-    names = options.get("names") or (_names(tables[0], options) if tables[0] else None)
+    names = options.get("names") or (names_in(tables[0][0], has_header(options)) if tables[0] else None)
     if names is None:
         return None
     rows = [row for table in tables for row in table[has_header(options) :] if len(row) == len(names)]
@@ -63,16 +64,8 @@ def _kind(values: set[str], of_nothing: str | None) -> str | None:
 
 def _records(begun: Beginning, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
     text = begun.content.decode(options.get("encoding") or "utf-8", "strict" if begun.is_all else "ignore")
-    escape = options.get("escapechar")
-    reader = csv.reader(
-        _lines(text.removeprefix("\ufeff"), source, options.get("comment")),
-        delimiter=options.get("sep") or options.get("delimiter") or ",",
-        quotechar=options.get("quotechar", '"'),
-        escapechar=escape,
-        doublequote=escape is None,
-        skipinitialspace=bool(options.get("skipinitialspace", False)),
-    )
-    records = [record for record in reader if record]
+    lines = _lines(text.removeprefix("\ufeff"), source, options.get("comment"))
+    records = [record for record in csv.reader(lines, **dialect(options)) if record]
     # The last record of a part of a file may be a part of one.
     return records if begun.is_all else records[:-1]
 
@@ -81,14 +74,3 @@ def _lines(text: str, source: CsvSource, comment: str | None) -> Iterator[str]:
     for line in io.StringIO(text, newline=None if source.splittable else ""):
         if line.strip() and not (comment and line.startswith(comment)):
             yield line
-
-
-def _names(records: list[list[str]], options: dict[str, Any]) -> list[str]:
-    first = records[0]
-    if not has_header(options):
-        return [str(number) for number in range(len(first))]
-    lower = [name.lower() for name in first]
-    return [
-        f"_c{at}" if not name else f"{name}{at}" if lower.count(name.lower()) > 1 else name
-        for at, name in enumerate(first)
-    ]

@@ -57,9 +57,13 @@ def has_plain_lines(options: dict[str, Any]) -> bool:
 
 
 def names_of(files: Files, options: dict[str, Any], has_header: bool) -> list[str]:
-    """The names of the columns, by the first record of the first file that has one, as Spark gives them."""
+    """The names of the columns, by the first record of the first file that has one."""
     found = (header_of(path, files, options) for path in sorted(files.sizes))
-    first: list[str] = next((each for each in found if each is not None), [])
+    return names_in(next((each for each in found if each is not None), []), has_header)
+
+
+def names_in(first: list[str], has_header: bool) -> list[str]:
+    """The names of the columns, by the first record of all, as Spark gives them."""
     if not has_header:
         return [str(number) for number in range(len(first))]
     lower = [name.lower() for name in first]
@@ -83,10 +87,11 @@ def header_of(path: str, files: Files, options: dict[str, Any]) -> list[str] | N
 
 
 def _fields(record: str, options: dict[str, Any]) -> list[str]:
-    return next(csv.reader(io.StringIO(record, newline=""), **_dialect(options)), [])
+    return next(csv.reader(io.StringIO(record, newline=""), **dialect(options)), [])
 
 
-def _dialect(options: dict[str, Any]) -> dict[str, Any]:
+def dialect(options: dict[str, Any]) -> dict[str, Any]:
+    """How Python's own reader reads what Spark's parser reads with these options."""
     escape = options.get("escapechar")
     return {
         "delimiter": options.get("sep") or options.get("delimiter") or ",",
@@ -107,7 +112,7 @@ def _cut(text: str, options: dict[str, Any]) -> Iterator[str]:
             yield line
 
     comment = options.get("comment")
-    for _ in csv.reader(lines(), **_dialect(options)):
+    for _ in csv.reader(lines(), **dialect(options)):
         record = "".join(taken)
         taken.clear()
         if record.strip() and not (comment and record.startswith(comment)):
