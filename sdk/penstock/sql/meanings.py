@@ -133,11 +133,7 @@ def _round_float(value: float, digits: int = 0) -> float:
     return rounded if rounded else 0.0
 
 
-def _round_decimal(value: Decimal, digits: int = 0) -> Decimal:
-    return _rounded(value, digits)
-
-
-def _rounded(value: Decimal, digits: int) -> Decimal:
+def _rounded(value: Decimal, digits: int = 0) -> Decimal:
     exponent = value.as_tuple().exponent
     if isinstance(exponent, int) and -exponent <= digits:
         return value
@@ -623,7 +619,7 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
         "INTERVAL": abs,
     },
     "SIGN": _sign,
-    "ROUND": {"BIGINT": _round_whole, "DOUBLE": _round_float, "DECIMAL": _round_decimal},
+    "ROUND": {"BIGINT": _round_whole, "DOUBLE": _round_float, "DECIMAL": _rounded},
     "FLOOR": {
         "BIGINT": lambda value: value,
         "DOUBLE": _whole_of_float(math.floor),

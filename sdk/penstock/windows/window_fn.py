@@ -555,7 +555,7 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
         return phase_micros("phase of a key", self.phase_of(key), self.size_micros, where=f"in {self}")
 
     def __repr__(self) -> str:
-        phase_of = "" if self.phase_of is None else f", phase_of={_name(self.phase_of)}"
+        phase_of = "" if self.phase_of is None else f", phase_of={label_from_callable(self.phase_of)}"
         return f"{type(self).__name__}(size={self.size}, offset={self.offset}{phase_of})"
 
 
@@ -587,7 +587,7 @@ class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
         return [fixed_window(assign_context.timestamp.micros, size_micros, 0)]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(size_of={_name(self.size_of)})"
+        return f"{type(self).__name__}(size_of={label_from_callable(self.size_of)})"
 
 
 def _function(noun: str, given: Any) -> Any:
@@ -595,7 +595,3 @@ def _function(noun: str, given: Any) -> Any:
         return given
     what = f"the {noun} parameter must be a function, but is {given!r}"
     raise refusal(TypeError, what, hint="pass a function of one argument that returns seconds")
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return label_from_callable(function)
