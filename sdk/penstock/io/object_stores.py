@@ -99,7 +99,7 @@ def check_url(path: str, where: str | None = None) -> None:
     except ModuleNotFoundError:
         what = f"files with {scheme}:// need the package {store.package}, which is not installed"
         hint = f"pip install 'penstock[{store.extra}]', or give Spark a file system of Hadoop's for {scheme}"
-        raise ModuleNotFoundError(three_parts(what, where=where, hint=hint)) from None
+        raise refusal(ModuleNotFoundError, what, where=where, hint=hint) from None
 
 
 @contextmanager

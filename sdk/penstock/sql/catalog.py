@@ -6,8 +6,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from penstock.base.where import here
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.sql.dialect import parsed
 from penstock.sql.expressions import UserFunction
@@ -45,7 +44,7 @@ class Catalog:
         """
         if not replace and any(each.lower() == name.lower() for each in self.views):
             hint = "pass replace=True, or choose another name"
-            raise ValueError(three_parts(f"there is a view {name!r} already", where=here(), hint=hint))
+            raise refusal(ValueError, f"there is a view {name!r} already", hint=hint)
         parsed(query)
         self.drop_view(name)
         self.views[name] = query
@@ -77,7 +76,7 @@ class Catalog:
         aggregates = isinstance(fn, CombineFn)
         if not aggregates and not callable(fn):
             what = f"the function {name!r} is of type {type(fn).__name__}"
-            raise TypeError(three_parts(what, where=here(), hint="pass a function or a CombineFn"))
+            raise refusal(TypeError, what, hint="pass a function or a CombineFn")
         if result_type is not None:
             kind = from_hint(result_type)
         else:

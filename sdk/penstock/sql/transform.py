@@ -14,7 +14,7 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import three_parts
+from penstock.error import refusal
 from penstock.io.parquetio import ParquetSource
 from penstock.io.primitive import SourceTransform
 from penstock.io.query_source import QuerySource
@@ -89,18 +89,16 @@ class SqlTransform(PTransform[Any, Any]):
         for name, pcoll in named.items():
             if not isinstance(pcoll, PCollection):
                 what = f"the input {name!r} is a {type(pcoll).__name__}, and not a PCollection"
-                raise TypeError(
-                    three_parts(
-                        what, where=self._where(), hint="apply it to a PCollection, or a dict of them"
-                    )
+                raise refusal(
+                    TypeError, what, where=self._where(), hint="apply it to a PCollection, or a dict of them"
                 )
         return dict(named), tuple(named.values())
 
     def expand(self, pcolls: Any) -> Any:
         """Binds the names of the query, and lowers its relations to transforms."""
         if not pcolls:
-            raise ValueError(
-                three_parts("a query has no input", where=self._where(), hint="apply it to a PCollection")
+            raise refusal(
+                ValueError, "a query has no input", where=self._where(), hint="apply it to a PCollection"
             )
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
@@ -160,7 +158,7 @@ class SqlTransform(PTransform[Any, Any]):
         if row is None:
             what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
             hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
-            raise TypeError(three_parts(what, where=self._where(), hint=hint))
+            raise refusal(TypeError, what, where=self._where(), hint=hint)
         return tuple(Named(field, from_hint(hint)) for field, hint in row.fields)
 
     def _rows(self, name: str, pcoll: Any, columns: Columns) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.error import three_parts
+from penstock.error import refusal
 
 
 def fastavro(where: str) -> Any:
@@ -13,7 +13,5 @@ def fastavro(where: str) -> Any:
         import fastavro as package
     except ModuleNotFoundError:
         what = "Avro files need the package fastavro, which is not installed"
-        raise ModuleNotFoundError(
-            three_parts(what, where=where, hint="pip install 'penstock[avro]'")
-        ) from None
+        raise refusal(ModuleNotFoundError, what, where=where, hint="pip install 'penstock[avro]'") from None
     return package

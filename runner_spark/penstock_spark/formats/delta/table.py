@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from penstock.error import UnsupportedByRunner, refusal, three_parts
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.delta import TablePlace
 from penstock.io.filesystems import FileSystems
 from penstock_spark.reports.secrets import without_secrets
@@ -39,7 +39,7 @@ def deltalake(where: str) -> Any:
     except ModuleNotFoundError:
         what = "Delta tables need the package deltalake, which is not installed"
         hint = "pip install 'penstock[delta]'"
-        raise ModuleNotFoundError(three_parts(what, where=where, hint=hint)) from None
+        raise refusal(ModuleNotFoundError, what, where=where, hint=hint) from None
     return package
 
 
