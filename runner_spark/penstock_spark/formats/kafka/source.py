@@ -439,9 +439,9 @@ class Topics(NumberedSource[Any]):
         times_millis = [millis for _, millis in stamps]
         if times_millis and (min(times_millis) < 0 or max(times_millis) > _MAX_MILLIS):
             for place, millis in enumerate(times_millis):
-                if (what := _why_no_time(millis)) is not None:
+                if (why := _why_no_time(millis)) is not None:
                     hint = "pass rejects=True to as_stream, or leave timestamp_policy out and pass event_time"
-                    unreadable[place] = _unreadable(messages[place], refusal(ValueError, what, hint=hint))
+                    unreadable[place] = _unreadable(messages[place], refusal(ValueError, why, hint=hint))
         return [millis * 1000 for millis in times_millis]
 
 
