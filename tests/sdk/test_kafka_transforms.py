@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.io.kafka import KafkaRecord, ReadFromKafka
+from penstock.io.kafka import KafkaRecord, KafkaSource, ReadFromKafka
 from penstock.transforms.window import FixedWindows
 
 BROKERS = {"bootstrap.servers": "kafka:9092"}
@@ -22,3 +22,30 @@ def test_what_is_read_is_a_pair_that_can_be_grouped(is_stream: bool) -> None:
     assert str(grouped.element_type) == "Tuple[Any, Iterable[Any]]"
     with_metadata = beam.Pipeline() | ReadFromKafka(BROKERS, ["clicks"], with_metadata=True)
     assert with_metadata.element_type == KafkaRecord
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            {"dynamic_read_poll_interval_seconds": "10"},
+            "dynamic_read_poll_interval_seconds must be a number of",
+        ),
+        ({"patience_seconds": -1}, "patience_seconds must be a number of seconds from 0, but is -1"),
+        (
+            {"consumer_config": {**BROKERS, "auto.offset.reset": "none"}},
+            "auto.offset.reset must be 'earliest'",
+        ),
+        ({"start_offsets": "first"}, "start_offsets must be 'earliest', 'latest' or offsets, but is 'first'"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_where_they_are_written(arguments: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text) as caught:
+        ReadFromKafka(**{"consumer_config": BROKERS, "topics": ["clicks"], **arguments})
+    assert "at test_kafka_transforms.py:" in str(caught.value)
+
+
+def test_the_default_of_beam_for_the_interval_is_taken() -> None:
+    read = ReadFromKafka(BROKERS, ["clicks"], dynamic_read_poll_interval_seconds=None)
+    assert isinstance(read.source, KafkaSource)
+    assert read.source.poll_partitions_seconds == 10

@@ -169,13 +169,14 @@ class ReadFromKafka(SourceTransform[Any]):
         timestamp_policy: Where event times come from: ``"ProcessingTime"`` (the arrival time in a stream, none in batch
             mode), ``"CreateTime"`` or ``"LogAppendTime"``. A record without such a time cannot be decoded.
         with_metadata: Whether elements are `KafkaRecord` values.
-        dynamic_read_poll_interval_seconds: How often a stream looks for new topics and partitions, in seconds.
+        dynamic_read_poll_interval_seconds: How often a stream looks for new topics and partitions, in seconds; by
+            default 10.
         topic_pattern: A regular expression for the names of topics, which must match from beginning to end.
         partitions: Some partitions of topics, as ``{"topic": [0, 1]}``.
         start_offsets: ``"earliest"``, ``"latest"``, or the offsets of partitions, as ``{"topic": {0: 17}}``; partitions
             that are left out begin at the earliest. By default ``auto.offset.reset``, or else ``"earliest"``.
-        end_offsets: The offsets before which to end, in the same form; partitions that are left out end at their
-            present end.
+        end_offsets: The offsets before which to end, in the same form; partitions that are left out, or have
+            fewer records, end at their present end.
         end_read_time: Where to end, in milliseconds since 1970: before the first record that is not older.
         patience_seconds: How long to wait for brokers that cannot be reached while a pipeline runs.
 
@@ -202,7 +203,7 @@ class ReadFromKafka(SourceTransform[Any]):
         commit_offset_in_finalize: bool = False,
         timestamp_policy: str = processing_time_policy,
         with_metadata: bool = False,
-        dynamic_read_poll_interval_seconds: float = 10.0,
+        dynamic_read_poll_interval_seconds: float | None = None,
         *,
         topic_pattern: str | None = None,
         partitions: Mapping[str, Sequence[int]] | None = None,
@@ -239,8 +240,8 @@ class ReadFromKafka(SourceTransform[Any]):
                 timestamp_policy,
                 with_metadata,
                 commit_offset_in_finalize,
-                dynamic_read_poll_interval_seconds,
-                patience_seconds,
+                _seconds("dynamic_read_poll_interval_seconds", dynamic_read_poll_interval_seconds, 10.0),
+                _seconds("patience_seconds", patience_seconds, 60.0),
             )
         )
 
@@ -348,9 +349,20 @@ def _check_topics(topics: Any, pattern: Any, partitions: Any) -> None:
             raise refusal(ValueError, what, hint="write topic_pattern='clicks-.*', for example") from None
 
 
+def _seconds(argument: str, given: Any, default: float) -> float:
+    if given is None:
+        return default
+    if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
+        return given
+    what = f"{argument} must be a number of seconds from 0, but is {given!r}"
+    raise refusal(ValueError, what, hint=f"write {argument}={default:g}, for example")
+
+
 def _start(offsets: Any, millis: int | None, config: Mapping[str, Any]) -> Any:
+    argument = "start_offsets"
     if offsets is None:
-        offsets = config.get("auto.offset.reset", "earliest") if millis is None else "earliest"
+        argument = "auto.offset.reset"
+        offsets = config.get(argument, "earliest") if millis is None else "earliest"
     elif millis is not None:
         what = "start_offsets and start_read_time both say where to begin"
         raise refusal(ValueError, what, hint="pass one of them")
@@ -359,7 +371,7 @@ def _start(offsets: Any, millis: int | None, config: Mapping[str, Any]) -> Any:
     if isinstance(offsets, str):
         if offsets in named:
             return named[offsets]
-        what = f"start_offsets must be 'earliest', 'latest' or offsets, but is {offsets!r}"
+        what = f"{argument} must be 'earliest', 'latest' or offsets, but is {offsets!r}"
         raise refusal(ValueError, what, hint='write start_offsets="latest", for example')
     return _offsets("start_offsets", offsets)
 
