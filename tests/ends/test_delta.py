@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -529,6 +530,40 @@ def test_a_table_that_goes_away_or_changes_stops_the_stream(tmp_path: Path) -> N
     (table / "_delta_log").rename(tmp_path / "log")
     with pytest.raises(Exception, match="there is no Delta table"):
         stream(source, table, tmp_path / "checkpoint")
+    columns = pa.schema([pa.field("team", pa.string(), False), pa.field("number", pa.int64(), False)])
+    deltalake.DeltaTable.create(str(table), deltalake.Schema.from_arrow(columns))
+    with pytest.raises(LookupError, match="does not know this stream: it was deleted and made again"):
+        stream(source, table, tmp_path / "checkpoint")
+    assert rows(table) == []
+
+
+def test_a_table_that_was_there_knows_a_stream_from_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock_spark.formats.delta import writer
+    from penstock_spark.formats.delta.table import find_table
+
+    columns = pa.schema([("team", pa.string()), ("number", pa.int64())])
+    deltalake.write_deltalake(str(tmp_path), pa.table({"team": ["z"], "number": [1]}))
+    sink: Any = WriteToDelta(tmp_path, schema=columns).sink
+    no_spark: Any = None
+    begin = partial(writer.prepare_delta, sink, no_spark, "", "a stream")
+    others = iter([1])
+
+    def late(place: Any, where: str) -> Any:
+        found = find_table(place, where)
+        if next(others, None):
+            # Another driver of the stream does the same.
+            begin()
+        return found
+
+    monkeypatch.setattr("penstock_spark.formats.delta.writer.find_table", late)
+    begin()
+    assert deltalake.DeltaTable(str(tmp_path)).transaction_version(writer.app_of("a stream")) == -1
+    assert rows(tmp_path) == [{"team": "z", "number": 1}]
+    before = version(tmp_path)
+    begin()
+    assert version(tmp_path) == before
 
 
 def logged_rows(table: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,9 @@
 The tasks write files, and the driver commits them together with the transaction identifier of the micro-batch: the
 stream's name and the micro-batch's number. A commit begins with the newest version of the log. If that has the
 identifier, or a later one, the micro-batch is in the table, and its files are deleted. If another driver commits in
-between, Delta refuses the commit for the same identifier, and lets it through for a different one.
+between, Delta refuses the commit for the same identifier, and lets it through for a different one. A stream commits its
+identifier when it starts for the first time. If a table has none later, it is another table, and nobody knows what it
+has.
 """
 
 from __future__ import annotations
@@ -66,30 +68,38 @@ def plan_delta(sink: DeltaSink, is_stream: bool, where: str) -> SinkPlan:
 
 
 def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str) -> None:
-    """Makes the table for a stream that starts for the first time, or does what the mode says."""
-    table = find_table(sink.place, where)
-    started = None if table is None else table.transaction_version(app_of(stream))
-    columns = columns_of(sink, table, where)
-    parts = partitions_of(sink, table, columns, where)
+    """Does what the mode says for a stream that starts for the first time, and makes the table know the stream."""
     mark = _properties(stream, _BEFORE_ALL, where)
     package = deltalake(where)
-    if started is not None and started > _BEFORE_ALL:
-        what = (
-            f"the Delta table {sink.place.shown} has micro-batches of this stream, whose checkpoint is gone"
-        )
-        raise refusal(ValueError, what, where=where, hint="write to another table, or use another checkpoint")
-    if table is None:
-        make_folder(sink.place)
-        with told(sink.place, "cannot be made", where):
-            _create(sink, columns, parts, [], mark, where)
-    elif started is None and sink.mode == "error":
-        raise _exists(sink, where)
-    elif started is None and sink.mode == "overwrite":
-        with told(sink.place, "cannot be overwritten", where):
+    reason = ""
+    for _ in range(_ATTEMPTS):
+        table = find_table(sink.place, where)
+        started = None if table is None else table.transaction_version(app_of(stream))
+        columns = columns_of(sink, table, where)
+        parts = partitions_of(sink, table, columns, where)
+        if started == _BEFORE_ALL:
+            return
+        if started is not None:
+            shown = sink.place.shown
+            what = f"the Delta table {shown} has micro-batches of this stream, whose checkpoint is gone"
+            hint = "write to another table, or use another checkpoint"
+            raise refusal(ValueError, what, where=where, hint=hint)
+        if table is None:
+            make_folder(sink.place)
+            with told(sink.place, "cannot be made", where):
+                if _create(sink, columns, parts, [], mark, where):
+                    return
+            continue
+        if sink.mode == "error":
+            raise _exists(sink, where)
+        mode, cannot = ("overwrite", "overwritten") if sink.mode == "overwrite" else ("append", "written to")
+        with told(sink.place, f"cannot be {cannot}", where):
             try:
-                table.create_write_transaction([], "overwrite", columns, list(parts), commit_properties=mark)
+                table.create_write_transaction([], mode, columns, list(parts), commit_properties=mark)
+                return
             except package.exceptions.CommitFailedError as error:
-                raise _not_committed(sink, str(error), where) from None
+                reason = str(error)
+    raise _not_committed(sink, reason, where)
 
 
 def app_of(stream: str) -> str:
@@ -123,7 +133,7 @@ class _Commit:
             batch.check_or(lambda: self._delete(written))
             if self._commit(written, batch) or sink.key:
                 self._delete(written)
-        except (ValueError, TypeError, OSError, RuntimeError) as error:
+        except (ValueError, TypeError, OSError, LookupError, RuntimeError) as error:
             if not batch.stream:
                 raise
             step_failed(error, where)
@@ -141,9 +151,12 @@ class _Commit:
         reason = ""
         for attempt in range(_ATTEMPTS):
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
-            if batch.stream and _has(table, batch):
-                # A commit that seemed to fail may have succeeded.
-                return attempt == 0
+            if batch.stream:
+                if _last(table, batch) is None:
+                    raise self._forgotten()
+                if _has(table, batch):
+                    # A commit that seemed to fail may have succeeded.
+                    return attempt == 0
             if table is None:
                 if self._made(written):
                     return False
@@ -205,6 +218,14 @@ class _Commit:
                 hint = "write to a disk that all workers share, or to a store such as s3://"
                 raise refusal(OSError, what, where=self._where, hint=hint)
 
+    def _forgotten(self) -> Exception:
+        what = (
+            f"the Delta table {self._sink.place.shown} does not know this stream: it was deleted and made again, so it "
+            "may lack what the stream has written"
+        )
+        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
+        return refusal(LookupError, what, where=self._where, hint=hint)
+
     def _delete(self, written: Sequence[dict[str, Any]]) -> None:
         """Deletes files that no version of the table names; what stays, `vacuum` deletes."""
         with contextlib.suppress(OSError):
@@ -213,8 +234,14 @@ class _Commit:
                 files.delete_file(each["path"])
 
 
+def _last(table: Any, batch: MicroBatch) -> int | None:
+    """The number of the last micro-batch in the table; None if it does not know the stream."""
+    last: int | None = table.transaction_version(app_of(batch.stream))
+    return last
+
+
 def _has(table: Any, batch: MicroBatch) -> bool:
-    last = table.transaction_version(app_of(batch.stream))
+    last = _last(table, batch)
     return last is not None and last >= batch.number
 
 
