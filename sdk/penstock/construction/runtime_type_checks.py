@@ -11,7 +11,7 @@ from penstock import graph
 from penstock.base.bounded_window import TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
 from penstock.functions.asynchronous import outputs_of
-from penstock.functions.combinefn import CombineFn, NoValue, delegate, described
+from penstock.functions.combinefn import CombineFn, NoValue, WrappingCombineFn, described
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
 from penstock.functions.wrapping import WrappingDoFn
@@ -137,13 +137,11 @@ class AsyncCheckedDoFn(CheckedDoFn):
         return self._checked(await outputs_of(self.dofn.process(*args, **kwargs)))
 
 
-class CheckedCombineFn(CombineFn):
+class CheckedCombineFn(WrappingCombineFn):
     """Wraps a CombineFn, and checks its inputs and results. The transform's type hints describe pairs."""
 
     def __init__(self, fn: CombineFn, hints: IOTypeHints, label: str, every: int) -> None:
-        super().__init__()
-        self.fn = fn
-        delegate(self, fn, _PASSED_ON)
+        super().__init__(fn, _PASSED_ON)
         self._label = label
         self._sample = _Sample(every)
         self._input = _value_hint(
@@ -162,9 +160,6 @@ class CheckedCombineFn(CombineFn):
         if self._output is not None:
             self._check("Type-hint for return type violated", self._output, result)
         return result
-
-    def default_type_hints(self) -> Any:
-        return self.fn.get_type_hints()
 
     def _check(self, what: str, hint: Any, value: Any) -> None:
         reason = _violation(what, hint, value)

@@ -246,18 +246,17 @@ _METHODS = (
 )
 
 
-class _CurriedFn(CombineFn):
-    """A CombineFn whose further arguments are already known."""
+class WrappingCombineFn(CombineFn):
+    """The base of CombineFns around another one, with its name, its types, and some of its methods."""
 
-    def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, fn: CombineFn, methods: str = "") -> None:
         super().__init__()
         self.fn = fn
         self.takes_retractions = fn.takes_retractions
-        for name in _METHODS.split():
-            if hasattr(fn, name):
-                setattr(self, name, functools.partial(_called_with, getattr(fn, name), tuple(args), kwargs))
+        delegate(self, fn, methods)
 
     def describe(self) -> str:
+        """The name of the CombineFn inside, for people."""
         return described(self.fn)
 
     def default_label(self) -> str:
@@ -265,6 +264,16 @@ class _CurriedFn(CombineFn):
 
     def default_type_hints(self) -> Any:
         return self.fn.get_type_hints()
+
+
+class _CurriedFn(WrappingCombineFn):
+    """A CombineFn whose further arguments are already known."""
+
+    def __init__(self, fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().__init__(fn)
+        for name in _METHODS.split():
+            if hasattr(fn, name):
+                setattr(self, name, functools.partial(_called_with, getattr(fn, name), tuple(args), kwargs))
 
 
 def _called_with(
@@ -306,27 +315,17 @@ _PASSED_ON = (
 )
 
 
-class DefaultingCombineFn(CombineFn):
+class DefaultingCombineFn(WrappingCombineFn):
     """A CombineFn that skips the marker of an otherwise empty PCollection."""
 
     def __init__(self, fn: CombineFn) -> None:
-        super().__init__()
-        self.fn = fn
         # The marker is never taken back.
-        delegate(self, fn, _PASSED_ON)
-        self.takes_retractions = fn.takes_retractions
+        super().__init__(fn, _PASSED_ON)
 
     @staticmethod
     def is_marker(value: Any) -> bool:
         """Whether a value is the marker."""
         return value is NoValue.MARKER
-
-    def default_label(self) -> str:
-        return self.fn.default_label()
-
-    def describe(self) -> str:
-        """The name of the CombineFn inside, for people."""
-        return described(self.fn)
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
         if element is NoValue.MARKER:
@@ -336,6 +335,3 @@ class DefaultingCombineFn(CombineFn):
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         values = [element for element in elements if element is not NoValue.MARKER]
         return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
-
-    def default_type_hints(self) -> Any:
-        return self.fn.get_type_hints()
