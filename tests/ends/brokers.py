@@ -1,10 +1,11 @@
 """Brokers of Kafka for tests, without Java: librdkafka's mock cluster, and ``tansu`` in a process of its own.
 
 Each is true in other ways. The mock cluster knows the ends of partitions, but neither commits offsets in transactions
-nor shuts producers out. The other broker does both, with two faults. It names too small an end of a partition after a
+nor shuts producers out. The other broker does both, with three faults. It names too small an end of a partition after a
 batch of several records, so tests only read back what they wrote to it. Of two transactions that overlap on a
-partition, it may confirm one that never takes effect, so tests write one at a time. Neither has offsets by time, and
-both show readers what was aborted.
+partition, it may confirm one that never takes effect, so tests write one at a time. A client that has read a topic, and
+asks for more once it was made again, dies of this broker's answer, so tests read such a topic in workers only. Neither
+has offsets by time, and both show readers what was aborted.
 """
 
 from __future__ import annotations
