@@ -36,6 +36,14 @@ def test_what_is_read_is_a_pair_that_can_be_grouped(is_stream: bool) -> None:
             {"consumer_config": {**BROKERS, "auto.offset.reset": "none"}},
             "auto.offset.reset must be 'earliest'",
         ),
+        (
+            {"consumer_config": {**BROKERS, "enable.auto.commit": True}},
+            "enable.auto.commit would commit what is not",
+        ),
+        (
+            {"consumer_config": {**BROKERS, "enable.auto.commit": "true"}},
+            "enable.auto.commit would commit what is",
+        ),
         ({"start_offsets": "first"}, "start_offsets must be 'earliest', 'latest' or offsets, but is 'first'"),
     ],
 )
@@ -45,7 +53,8 @@ def test_arguments_that_cannot_be_are_refused_where_they_are_written(arguments: 
     assert "at test_kafka_transforms.py:" in str(caught.value)
 
 
-def test_the_default_of_beam_for_the_interval_is_taken() -> None:
-    read = ReadFromKafka(BROKERS, ["clicks"], dynamic_read_poll_interval_seconds=None)
+def test_what_programs_for_beam_pass_is_taken() -> None:
+    config = {**BROKERS, "enable.auto.commit": "false"}
+    read = ReadFromKafka(config, ["clicks"], dynamic_read_poll_interval_seconds=None)
     assert isinstance(read.source, KafkaSource)
     assert read.source.poll_partitions_seconds == 10

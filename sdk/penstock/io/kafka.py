@@ -217,6 +217,10 @@ class ReadFromKafka(SourceTransform[Any]):
         if timestamp_policy not in _POLICIES:
             what = f"timestamp_policy must be one of {', '.join(_POLICIES)}, but is {timestamp_policy!r}"
             raise refusal(ValueError, what, hint='write timestamp_policy="CreateTime", for example')
+        if str(config.get("enable.auto.commit")).lower() == "true":
+            what = "enable.auto.commit would commit what is not processed; offsets are kept in the checkpoint"
+            hint = "leave it out; commit_offset_in_finalize=True commits what is processed, for tools"
+            raise refusal(ValueError, what, hint=hint)
         if commit_offset_in_finalize and "group.id" not in config:
             what = "commit_offset_in_finalize needs a group, but consumer_config has no group.id"
             raise refusal(ValueError, what, hint="add group.id to consumer_config")
