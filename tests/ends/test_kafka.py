@@ -588,6 +588,32 @@ def test_a_producer_with_a_fatal_error_is_replaced(tansu: Tansu) -> None:
     assert len(tansu.consume(topic, 1)) == 4
 
 
+def test_a_transaction_that_fails_says_why_its_records_are_not_delivered(tansu: Tansu) -> None:
+    topic = tansu.make("undelivered", 1)
+    sink = WriteToKafka(tansu.config, topic, exactly_once=True).sink
+    clients, page = Clients(), dumps([(topic, b"v", b"k", -1, 0, [])])
+    writing = _Writing(sink, "here", "penstock-undelivered", 0, reporting_now())
+    assert _write_part(writing, clients, 0, [page]) == 1
+    producer = clients._producers["penstock-undelivered-0"]
+    producer.last_batch = -1
+
+    class Undelivered:
+        def poll(self, seconds: float) -> int:
+            producer._note(KafkaError(KafkaError._UNKNOWN_TOPIC))
+            return 0
+
+        def begin_transaction(self) -> None:
+            raise KafkaException(
+                KafkaError(KafkaError._INCONSISTENT, "1 message(s) failed", txn_requires_abort=True)
+            )
+
+    producer.client = Undelivered()
+    with pytest.raises(Failed) as failed:
+        _in_transaction(writing, clients, producer, [page])
+    assert failed.value.ends_producer, "a new producer may succeed"
+    assert "there is no such topic or partition" in str(producer.explained(failed.value.error))
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("kills", [30])
 def test_a_copy_that_is_killed_has_each_record_once(

@@ -128,12 +128,14 @@ class Failed(Exception):
             the transaction is void.
     """
 
-    def __init__(self, error: Any) -> None:
+    def __init__(self, error: Any, raised: Any = None) -> None:
         super().__init__()
         self.error = error
         self.is_shut_out = error.name() in FENCED
-        is_fatal = error.fatal() or error.name() == "_FATAL"
-        self.ends_producer = self.is_shut_out or is_fatal or error.txn_requires_abort()
+        # What was raised for it may only say that there was an error.
+        both = (error, error if raised is None else raised)
+        is_fatal = any(each.fatal() or each.name() == "_FATAL" for each in both)
+        self.ends_producer = self.is_shut_out or is_fatal or any(each.txn_requires_abort() for each in both)
 
 
 class Producer:
@@ -197,12 +199,15 @@ class Producer:
             raise Failed(self._error)
 
     def failed(self, error: Any) -> Failed:
-        """What an exception of the client means: after a fatal error, each call only says that there was one."""
-        found = error.args[0]
-        if found.name() == "_FATAL":
+        """What an exception of the client means.
+
+        After a fatal error, each call only says that there was one; a transaction, that records are not delivered.
+        """
+        raised = found = error.args[0]
+        if raised.name() in ("_FATAL", "_INCONSISTENT"):
             self.client.poll(0)
-            found = self._error or found
-        return Failed(found)
+            found = self._error or raised
+        return Failed(found, raised)
 
     def _note(self, error: Any) -> None:
         # A fatal error is the cause of the errors of the records.
