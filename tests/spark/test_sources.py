@@ -339,10 +339,12 @@ def test_a_parquet_column_has_the_type_that_holds_the_values_of_all_files(
 ) -> None:
     for name, kind, number in zip("ab", (one, other), numbers, strict=True):
         pq.write_table(pa.table({"n": pa.array([number], kind), "f": [name]}), tmp_path / f"{name}.parquet")
-    records = read(ReadFromParquet(f"{tmp_path}/*"))
-    values = [record["n"] for record in sorted(records, key=lambda record: record["f"])]
-    assert values == list(numbers)
-    assert len({type(value) for value in values if value is not None}) == 1
+    # With a scheme, only Spark reaches the files, and it does not read nulls without a type as text.
+    for scheme in [""] if one == pa.null() else ["", "file://"]:
+        records = read(ReadFromParquet(f"{scheme}{tmp_path}/*"))
+        values = [record["n"] for record in sorted(records, key=lambda record: record["f"])]
+        assert values == list(numbers)
+        assert len({type(value) for value in values if value is not None}) == 1
     assert sorted(read(ReadFromParquet(f"{tmp_path}/*", columns=["f"])), key=str) == [{"f": "a"}, {"f": "b"}]
 
 

@@ -38,9 +38,8 @@ from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.reporting import report_with, reporting_now
 from penstock_spark.reports.spark_errors import translated
 from penstock_spark.session.session import runner_session
-from penstock_spark.sources import later_columns
 from penstock_spark.sources.scan import Rejected, StreamScan
-from penstock_spark.sources.stream_files import CHANGED, FILE, START, SURVEYED_FILES
+from penstock_spark.sources.stream_files import SURVEYED_FILES
 
 WHERE = "at step 'Read' (game.py:41)"
 Parts = list[tuple[str, list[Any]]]
@@ -324,7 +323,7 @@ def test_parquet_has_the_columns_of_the_files_that_are_there(tmp_path: Path, str
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"a": [1], "o": [{"p": 1, "q": 2}]}), tmp_path / "in/1.parquet")
     scans = [
-        streams.open(ReadFromParquet(f"{tmp_path}/in/*")),
+        streams.open(ReadFromParquet(f"{tmp_path}/in/*", columns=["a", "o"])),
         streams.open(ReadFromParquet(f"{tmp_path}/in/*", columns=["o.q"], as_rows=True)),
     ]
     pq.write_table(pa.table({"a": [2], "z": ["more"]}), tmp_path / "in/2.parquet")
@@ -339,40 +338,47 @@ def test_parquet_has_the_columns_of_the_files_that_are_there(tmp_path: Path, str
     ]
 
 
+POINT, POINT_IN_SPACE = {"x": 1, "y": 2}, {"x": 1, "y": 2, "z": 3}
+
+
 @pytest.mark.parametrize(
-    ("read", "write"), [(ReadFromParquet, pq.write_table), (ReadFromOrc, orc.write_table)]
+    ("read", "write", "scheme", "columns", "told"),
+    [
+        (ReadFromParquet, pq.write_table, "", {"a": 2, "points": 3}, "points"),
+        (ReadFromOrc, orc.write_table, "", {"a": 2, "points": 3}, "points"),
+        (ReadFromParquet, pq.write_table, "", {"a": 2, "at": [POINT_IN_SPACE]}, "at.z"),
+        (ReadFromParquet, pq.write_table, "file://", {"a": 2, "points": 3}, "points"),
+    ],
 )
-def test_columns_that_only_later_files_have_are_left_out_with_a_warning(
-    tmp_path: Path,
-    streams: Streams,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    read: Any,
-    write: Any,
+def test_a_column_that_only_a_later_file_has_stops_the_stream_which_reads_it_when_it_is_started_again(
+    tmp_path: Path, streams: Streams, read: Any, write: Any, scheme: str, columns: Any, told: str
 ) -> None:
-    monkeypatch.setattr(later_columns, "_told", set())
+    def put_row(name: str, row: dict[str, Any]) -> None:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        write(pa.Table.from_pylist([row]), f"{tmp_path}/in/{name}")
+
+    pattern = f"{scheme}{tmp_path}/in/*"
+    put_row("1", {"a": 1, "at": [POINT]})
+    scan = streams.open(read(pattern), rejects=read is ReadFromOrc)
+    named = Streams(streams.session, tmp_path / "another checkpoint")
+    named_scan = named.open(read(pattern, columns=["a"]))
+    put_row("2", columns)
+    with pytest.raises(ValueError, match=r"/in/2 has columns that no file had when") as caught:
+        streams.read(scan)
+    assert_readable(caught.value, f"started: {told}\n", WHERE, "start the pipeline again", "columns=[...]")
+    (rows,) = streams.read(streams.open(read(pattern)))
+    assert {**columns, "at": columns.get("at")} in [row for _, own in rows for row in own]
+    (rows,) = named.read(named_scan)
+    assert sorted(row["a"] for _, own in rows for row in own) == [1, 2]
+
+
+def test_fields_that_only_a_later_orc_file_has_in_a_struct_are_read(tmp_path: Path, streams: Streams) -> None:
     (tmp_path / "in").mkdir()
-    write(pa.table({"a": [1]}), f"{tmp_path}/in/1")
-    whole = streams.open(read(f"{tmp_path}/in/*"))
-    named = streams.open(read(f"{tmp_path}/in/*", columns=["a"]))
-    write(pa.table({"a": [2], "points": [3]}), f"{tmp_path}/in/2")
-    name = f"file://{tmp_path}/in/2"
-    row = {
-        "a": 2,
-        "file": name,
-        "content": (tmp_path / "in/2").read_bytes(),
-        FILE: name,
-        START: 0,
-        CHANGED: 7,
-    }
-    columns = {column: [row[column]] for column in whole.frame.columns}
-    for scan in (named, whole, whole):
-        [part] = scan.make_decoder()(pa.RecordBatch.from_pydict(columns))
-        assert part.values == [{"a": 2}]
-    [told] = [each.getMessage() for each in caplog.records if "leaves out" in each.getMessage()]
-    assert told.startswith(f"{tmp_path}/in/2 has columns that the stream leaves out")
-    assert "when it started: points\n" in told
-    assert f"\n  {WHERE}\n  hint: start the pipeline again" in told
+    orc.write_table(pa.Table.from_pylist([{"at": POINT}]), f"{tmp_path}/in/1")
+    scan = streams.open(ReadFromOrc(f"{tmp_path}/in/*"))
+    orc.write_table(pa.Table.from_pylist([{"at": POINT_IN_SPACE}]), f"{tmp_path}/in/2")
+    (rows,) = streams.read(scan)
+    assert [row for _, own in sorted(rows) for row in own] == [{"at": POINT}, {"at": POINT_IN_SPACE}]
 
 
 @pytest.mark.every_spark

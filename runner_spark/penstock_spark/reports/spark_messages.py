@@ -131,7 +131,7 @@ MESSAGES = (
         + _FILE
         + r"|FAILED_READ_FILE[^\n]*? file "
         + _FILE.replace("file>", "file2>")
-        + r".{0,20000}?(?:CSV header (?:does not conform|is not conforming)|Number of column in CSV header is not equal)",
+        + r".{0,20000}?CSV header (?:does|is) not",
         "the header of {file} has a name twice or an empty one, or is not the header of the other files",
         "give the files one header; names=[...] with header=0 replaces names that are there twice or are empty",
         "file",

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import StepFailed, step_failed
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, Naming
 
@@ -97,13 +97,16 @@ class Careful:
         try:
             return self.decode(batch, file)
         except Exception as error:
-            if not self.has_rejects:
+            # A failure that is the step's already is not the fault of a row.
+            if isinstance(error, StepFailed) or not self.has_rejects:
                 step_failed(error, self.where)
         elements: list[Any] = []
         for place in range(batch.num_rows):
             row = batch.slice(place, 1)
             try:
                 elements += self.decode(row, file)
+            except StepFailed:
+                raise
             except Exception as error:
                 [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()
                 elements.append(Rejected(text_or_bytes(raw), error))

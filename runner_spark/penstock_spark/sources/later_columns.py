@@ -1,21 +1,26 @@
-"""Says which columns of later files a stream leaves out, because no file had them when it began."""
+"""Stops a stream at a file with columns that it would leave out, because no file had them when it began."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-_LOGGER = logging.getLogger(__name__)
-_HINT = "start the pipeline again to read them from then on, or name the wanted columns with columns=[...]"
+from pyspark.sql import types as T
 
-_told: set[tuple[str, str]] = set()
-"""The steps and columns of which this worker has spoken: a task looks at its files anew."""
+from penstock.error import refusal
+from penstock_spark.reports.failure import step_failed
+
+_HINT = (
+    "start the pipeline again, which then reads them too, or name the wanted columns with columns=[...] to leave "
+    "others out"
+)
 
 
 @dataclass
 class LaterColumns:
-    """Logs a warning when a file has columns that its stream did not find at the start.
+    """Looks for columns that a stream did not find at the start; they would be lost, since a file is read once.
+
+    The failed micro-batch is read again after a restart, which finds them.
 
     >>> later_columns = LaterColumns(("a", "B"), "at step 'Read' (game.py:41)")
     >>> later_columns.look("/in/2.parquet", lambda: ("A", "b"))
@@ -34,11 +39,32 @@ class LaterColumns:
         """Looks at a file once; `names_of` gives its columns."""
         if file in self._seen:
             return
-        self._seen.add(file)
         new = [name for name in names_of() if name.casefold() not in self._folded]
-        untold = [name for name in new if (self.where, name) not in _told]
-        if untold:
-            _told.update((self.where, name) for name in untold)
-            listed = ", ".join(untold)
-            what = "%s has columns that the stream leaves out, because no file had them when it started: %s"
-            _LOGGER.warning(f"{what}\n  %s\n  hint: {_HINT}", file, listed, self.where)
+        if new:
+            what = f"{file} has columns that no file had when the stream started: {', '.join(new)}"
+            step_failed(refusal(ValueError, what, where=self.where, hint=_HINT), self.where)
+        self._seen.add(file)
+
+
+def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
+    """The names of columns and of fields in them, each behind the names of what it is in.
+
+    >>> point = T.StructType().add("x", "long").add("y", "long")
+    >>> list(names_at_any_depth(T.StructType().add("id", "long").add("path", T.ArrayType(point))))
+    ['id', 'path', 'path.x', 'path.y']
+    """
+    for column in schema:
+        yield column.name
+        for name in _names_in(column.dataType):
+            yield f"{column.name}.{name}"
+
+
+def _names_in(kind: T.DataType) -> Iterator[str]:
+    match kind:
+        case T.StructType():
+            yield from names_at_any_depth(kind)
+        case T.ArrayType(elementType=item):
+            yield from _names_in(item)
+        case T.MapType(keyType=key, valueType=value):
+            yield from _names_in(key)
+            yield from _names_in(value)

@@ -43,9 +43,8 @@ def ReadFromCsv(
     A first pass over all data finds the types of columns: integers become int, other numbers float, ``true`` and
     ``false`` (in any case) bool, everything else str. What pandas takes for a missing value (an empty field, ``NA``,
     ``null`` ...) is None in columns of every type; unlike pandas, this does not turn such integers into floats. A line
-    with more or fewer fields than the header is an error that names the file, and so is text that is not in the encoding.
-    A stream cannot tell such text from the character U+FFFD with `splittable=False`, or in another encoding than UTF-8,
-    and takes both for an error.
+    with more or fewer fields than the header is an error that names the file, and so is text in another encoding. With
+    `splittable=False`, or in another encoding than UTF-8, a stream takes the character U+FFFD for such text.
 
     The element type has these types too, from `dtype` and the first 4 MB of the files when the transform is applied. A
     column whose type turns out to be different is an error when the files are opened.

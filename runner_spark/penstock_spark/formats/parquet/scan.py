@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -22,13 +23,20 @@ from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
-from penstock_spark.formats.parquet.footers import Footers, merged_schema, read_footers, schema_for_spark
+from penstock_spark.files.found_file import open_by_hadoop
+from penstock_spark.formats.parquet.footers import (
+    Footers,
+    merged_schema,
+    read_footers,
+    schema_for_spark,
+    struct_of,
+)
 from penstock_spark.formats.parquet.store import check_types, frame_of, read_stored
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import ByFile
-from penstock_spark.sources.later_columns import LaterColumns
+from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan
@@ -36,6 +44,9 @@ from penstock_spark.sources.stream_files import no_schema, place_columns, stream
 
 _TYPES = re.compile("CANNOT_MERGE|Failed merging schemas|PARQUET_TYPE_|UNSUPPORTED_TIME_TYPE")
 """What Spark says of types that it does not read, or not together."""
+
+_AT_ONCE = 16
+"""So many footers are read at a time, because each waits for a network."""
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
 """What makes elements of batches, by what an element is."""
@@ -74,17 +85,22 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
         return read_by_row_groups(files.sizes)
     is_local = FileSystems.get_scheme(files.pattern) is None
     footers = read_footers(files.paths) if is_local else None
-    frame = None
+    frame, by_file = None, dict[str, pq.FileMetaData]()
     if footers is None:
         try:
             frame = files.load(spark.read.option("mergeSchema", True), "parquet")
         except Exception as error:  # PySpark has no class for some.
-            if not is_local or not _TYPES.search(str(error)):
+            if not _TYPES.search(str(error)):
                 raise
-            return read_by_row_groups(files.sizes_on_disk())
-        footers = Footers(frame.schema, UNBOUNDED)
+            if is_local:
+                return read_by_row_groups(files.sizes_on_disk())
+            by_file = _footers_by_hadoop(files, spark)
+            footers = Footers(schema_for_spark(by_file.values()), UNBOUNDED)
+        else:
+            footers = Footers(frame.schema, UNBOUNDED)
     whole = values.with_columns(footers.schema)
     schema = whole if source.columns is None else _pruned(whole, source.columns, where)
+    check_types(schema, by_file, where)
     if values.names:
         table = table_of_pattern(files.pattern, values.names)
         # Spark finds the columns in names of folders only if it is told of all of them.
@@ -115,14 +131,18 @@ def open_parquet_stream(
     frame = files.load(spark.readStream.schema(in_files), "parquet")
     decode, naming = _DECODERS[source.elements], files.naming()
     is_local = FileSystems.get_scheme(files.pattern) is None
-    folder = working_folder() if is_local and source.columns is None else None
+    # The path of a file by its name; a worker reaches only what is on a disk.
+    is_on_disk = is_local or FileSystems.get_scheme(files.pattern) == "file"
+    folder = working_folder() if is_on_disk and source.columns is None else None
 
     def make_decoder() -> ByFile:
-        later_columns = LaterColumns(whole.names, where)
+        later_columns = LaterColumns(list(names_at_any_depth(whole)), where)
 
         def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
             if folder is not None:
-                later_columns.look(file, lambda: _columns_in(os.path.join(folder, file)))
+                later_columns.look(
+                    file, lambda: _columns_in(os.path.join(folder, file.removeprefix("file://")))
+                )
             return decode(values.added(batch, file).select(wanted.names) if values.names else batch)
 
         return ByFile(decode_part, naming)
@@ -137,16 +157,30 @@ def _schema_of_present(
     try:
         return present.load(spark.read.option("mergeSchema", True), "parquet").schema, {}
     except Exception as error:  # As above.
-        if FileSystems.get_scheme(present.pattern) is not None or not _TYPES.search(str(error)):
+        if not _TYPES.search(str(error)):
             raise
-    footers = {path: pq.read_metadata(path) for path in present.paths}
+    if FileSystems.get_scheme(present.pattern) is None:
+        footers = {path: pq.read_metadata(path) for path in present.paths}
+    else:
+        footers = _footers_by_hadoop(present, spark)
     return schema_for_spark(footers.values()), footers
 
 
+def _footers_by_hadoop(files: Files, spark: SparkSession) -> dict[str, pq.FileMetaData]:
+    """The footers of files that only Spark reaches."""
+
+    def read(path: str) -> pq.FileMetaData:
+        with open_by_hadoop(spark, path) as file:
+            return pq.read_metadata(file)
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        return dict(zip(files.paths, threads.map(read, files.paths), strict=True))
+
+
 def _columns_in(path: str) -> list[str]:
-    """The columns of a file; [] if it cannot be read any more."""
+    """The columns of a file, at any depth; [] if it cannot be read any more."""
     try:
-        return list(pq.read_schema(path).names)
+        return list(names_at_any_depth(struct_of(pq.read_schema(path))))
     except (OSError, pa.ArrowException):
         return []
 
