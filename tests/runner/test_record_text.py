@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import datetime
+import decimal
+import io
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from penstock.base.row import Row
 from penstock.io.columnar import CsvSink, JsonSink
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.json import json_files
+from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, TextOfFile, check_arguments
 
 WHERE = "at step 'Write' (game.py:41)"
@@ -71,3 +80,41 @@ def test_an_argument_that_pandas_does_not_have_is_refused(make, hint: str) -> No
     assert WHERE in str(caught.value)
     assert hint in str(caught.value)
     check_arguments("to_csv", CsvSink("out", options=(("sep", ";"),)), WHERE)
+
+
+def written(sink: FileSink, folder: Path, records: list[dict[str, Any]]) -> str:
+    shard = sink.open_shard(str(folder / "shard"))
+    shard.write(records)
+    shard.close()
+    return (folder / "shard").read_bytes().decode()
+
+
+def test_json_has_all_digits_of_floats_and_the_forms_of_pandas_for_other_values(tmp_path: Path) -> None:
+    floats = [0.1 + 0.2, 1.2345678901234567e-12, 123456.78901234567, 5e-324, -0.0, 1e22]
+    at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+    others = {
+        "n": float("nan"),
+        "at": at,
+        "d": decimal.Decimal("1.25"),
+        "in": {"f": [0.1 + 0.2, float("inf")]},
+    }
+    text = written(
+        json_files(JsonSink("out"), WHERE),
+        tmp_path,
+        [{"f": each, "text": "é/\ud83d", "big": 2**70} for each in floats] + [{"f": 0.1 + 0.2, **others}],
+    )
+    *first, last = map(json.loads, text.splitlines())
+    assert [repr(each["f"]) for each in first] == list(map(repr, floats))
+    assert {(each["text"], each["big"]) for each in first} == {("é/\ud83d", 2**70)}
+    expected = {"n": None, "at": 1704153600000, "d": 1.25, "in": {"f": [0.1 + 0.2, None]}}
+    assert {name: last[name] for name in others} == expected
+    text = written(
+        json_files(JsonSink("out", options=(("date_format", "iso"),)), WHERE), tmp_path, [{"f": 1e-12}]
+    )
+    assert json.loads(text) == {"f": 1e-12}
+
+
+def test_a_return_within_a_value_of_csv_is_in_quotes_and_ends_no_record(tmp_path: Path) -> None:
+    records = [{"a": "x\ry", "b": 1}, {"a": "z", "b": None}]
+    text = written(csv_files(CsvSink("out"), WHERE), tmp_path, records)
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["x\ry", "1"], ["z", ""]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -244,13 +245,66 @@ def json_files(sink: JsonSink, where: str) -> FileSink:
     """An object in each line, or one list in each file."""
     check_arguments("to_json", sink, where)
     options = dict(sink.options)
-    is_list = not options.get("lines", True)
+    is_list = not options.pop("lines", True)
+    # Of ten digits, which is the default of pandas, small numbers keep none.
+    chosen = {"orient": "records", "lines": not is_list, "double_precision": 15, **options}
 
     def write(table: pd.DataFrame, first: bool) -> bytes:
-        text: str = table.to_json(orient="records", **options)
+        text: str = table.to_json(**chosen) if options else _text_of_records(table, is_list)
         return (text if text.endswith("\n") or is_list else text + "\n").encode("utf-8")
 
     return record_files(sink, RecordText(write, sink.columns, where, is_list=is_list), 0, where)
+
+
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+def _text_of_records(table: pd.DataFrame, is_list: bool) -> str:
+    """The records as pandas writes them without options, but with all digits of floats.
+
+    >>> import pandas as pd
+    >>> _text_of_records(pd.DataFrame([[1e-12, float("nan")], [0.1, 2.0]], columns=["a", "b"], dtype=object), True)
+    '[{"a":1e-12,"b":null},{"a":0.1,"b":2.0}]'
+    """
+    names = list(table.columns)
+    columns: list[Sequence[Any]] = [table.iloc[:, place].tolist() for place in range(len(names))]
+    try:
+        texts = _texts_of_rows(names, columns)
+    except (TypeError, ValueError):
+        # Some values are of a type that JSON lacks, or not finite.
+        columns = [_values_for_json(table.iloc[:, [place]], each) for place, each in enumerate(columns)]
+        texts = _texts_of_rows(names, columns)
+    return f"[{','.join(texts)}]" if is_list else "\n".join(texts)
+
+
+def _texts_of_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:
+    return [_encode(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _values_for_json(table: pd.DataFrame, values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a column, in forms of JSON; pandas knows those of times, decimals and numbers of NumPy."""
+    finite = [_finite(value) for value in values]
+    try:
+        _encode(finite)
+    except (TypeError, ValueError):
+        return [value for (value,) in json.loads(table.to_json(orient="values", double_precision=15))]
+    return finite
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for numbers that JSON does not have, as pandas writes them.
+
+    >>> _finite({"a": [1.5, float("inf")]})
+    {'a': [1.5, None]}
+    """
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {name: _finite(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_finite(inner) for inner in value]
+    return value
 
 
 JSON = Format(open_json, open_json_stream, told_by_files(type_of_json), files=json_files)

@@ -81,7 +81,9 @@ def WriteToJson(
         partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements need
             a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
             folder.
-        kwargs: More arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``.
+        kwargs: More arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``. Without any, floats keep all their
+            digits; with some, pandas keeps 15 digits behind the point unless `double_precision` is another number. Times
+            are milliseconds since 1970 unless `date_unit` or ``date_format`` says otherwise.
 
     Raises:
         ValueError: If `orient` is another one; and for columns of `partition_by`, as in `WriteToCsv`.

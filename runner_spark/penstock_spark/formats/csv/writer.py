@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING
 
 from penstock.io.columnar import CsvSink
@@ -21,8 +22,12 @@ def csv_files(sink: CsvSink, where: str) -> FileSink:
         options["columns"] = [name for name in options["columns"] if name not in sink.partition_by]
 
     def write(table: pd.DataFrame, first: bool) -> bytes:
-        text = table.to_csv(**(options if first else {**options, "header": False}))
-        return str(text).encode(encoding)
+        chosen = options if first else {**options, "header": False}
+        text = str(table.to_csv(**chosen))
+        if "\r" in text and not options.keys() & {"quoting", "lineterminator"}:
+            # Pandas leaves a return without quotes, and a reader takes it for the end of a record.
+            text = str(table.to_csv(**chosen, quoting=csv.QUOTE_ALL))
+        return text.encode(encoding)
 
     text = RecordText(write, sink.columns, where, has_header=True)
     # A collection of nothing still makes a file if it is known what the header says.
