@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +47,11 @@ class DataFiles(Encoder):
     def _flush(self) -> None:
         if self._batches:
             rows = pa.Table.from_batches(self._batches)
-            self._written += map(pickle.dumps, files_of_rows(rows, self._target, self._where))
+            try:
+                self._written += map(pickle.dumps, files_of_rows(rows, self._target, self._where))
+            except BaseException:
+                delete_files([pickle.loads(each).file_path for each in self._written], self._target.io)
+                raise
             self._batches, self._bytes = [], 0
 
 
@@ -80,9 +85,39 @@ def changes_of(written: bytes) -> pa.Table:
 
 
 def files_of_rows(rows: pa.Table, target: Target, where: str) -> list[Any]:
-    """Writes rows to files, apart by partitions, and describes the files."""
+    """Writes rows to files, apart by partitions, and describes the files; if one fails, it deletes all of them."""
     arrow = module("io.pyarrow", where)
-    return list(arrow._dataframe_to_data_files(target.metadata, rows, target.io))
+    noted = _NotedFiles(target.io)
+    try:
+        return list(arrow._dataframe_to_data_files(target.metadata, rows, noted))
+    except BaseException:
+        # On a full disk, they would keep the next try from writing.
+        noted.is_over = True
+        delete_files(noted.paths, target.io)
+        raise
+
+
+def delete_files(paths: Iterable[str], io: Any) -> None:
+    """Deletes files that the table does not name, if that is possible."""
+    for path in paths:
+        with contextlib.suppress(Exception):
+            io.delete(path)
+
+
+class _NotedFiles:
+    """Access to files that notes which ones were begun."""
+
+    def __init__(self, io: Any) -> None:
+        self._io = io
+        self.paths: list[str] = []
+        self.is_over = False
+
+    def new_output(self, path: str) -> Any:
+        if self.is_over:
+            # Another thread has failed.
+            raise OSError(None, "the write has failed", path)
+        self.paths.append(path)
+        return self._io.new_output(path)
 
 
 def rows_of(written: Sequence[bytes]) -> pa.RecordBatch:

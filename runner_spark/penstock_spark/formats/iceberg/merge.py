@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.io.iceberg import IcebergSink
-from penstock_spark.formats.iceberg.data_files import files_of_rows
+from penstock_spark.formats.iceberg.data_files import delete_files, files_of_rows
 from penstock_spark.formats.iceberg.scan import batches_of, planned_files
 from penstock_spark.formats.iceberg.table import Target, module
 from penstock_spark.sinks.table_changes import DELETED
@@ -30,9 +30,20 @@ def merged(
     """
     if not changes_of_tasks:
         return [], []
-    changes = pa.concat_tables(changes_of_tasks)
-    removed: list[Any] = []
     added: list[Any] = []
+    try:
+        removed = _replaced(table, sink, target, pa.concat_tables(changes_of_tasks), added, where)
+    except BaseException:
+        delete_files([file.file_path for file in added], target.io)
+        raise
+    return added, removed
+
+
+def _replaced(
+    table: Any, sink: IcebergSink, target: Target, changes: pa.Table, added: list[Any], where: str
+) -> list[Any]:
+    """The files that go; adds to those that come instead, one by one, so that they are known if one fails."""
+    removed: list[Any] = []
     # The numbers of changes, and the rows that they replace, whose other columns may stay.
     old_rows: list[tuple[pa.Array, pa.Table]] = []
     for file in _files(table, sink, changes, where):
@@ -48,7 +59,7 @@ def merged(
             old_rows.append((matches[_CHANGE].combine_chunks(), rows.take(matches[_ROW])))
     new = _new_rows(sink, target.columns, changes, old_rows)
     added += files_of_rows(new, target, where) if new.num_rows else []
-    return added, removed
+    return removed
 
 
 def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iterator[Any]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -75,6 +76,8 @@ def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
     except refused_commits(where):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise  # The runner knows what to say of full disks.
         shown = without_secrets(f"{error}" or type(error).__name__, place.properties)
         raise refusal(
             RuntimeError,

@@ -24,7 +24,13 @@ from penstock.base import clock
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.iceberg import IcebergSink
-from penstock_spark.formats.iceberg.data_files import ROWS_SCHEMA, ChangeRows, DataFiles, changes_of
+from penstock_spark.formats.iceberg.data_files import (
+    ROWS_SCHEMA,
+    ChangeRows,
+    DataFiles,
+    changes_of,
+    delete_files,
+)
 from penstock_spark.formats.iceberg.merge import merged
 from penstock_spark.formats.iceberg.table import (
     Target,
@@ -243,9 +249,7 @@ class _Commit:
 
     def _delete(self, files: Iterable[Any]) -> None:
         """Deletes files that the table does not name."""
-        with contextlib.suppress(Exception):
-            for each in files:
-                self._target.io.delete(each.file_path)
+        delete_files([each.file_path for each in files], self._target.io)
 
 
 def _not_committed(sink: IcebergSink, reason: str, where: str) -> Exception:
