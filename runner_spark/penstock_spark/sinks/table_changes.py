@@ -39,10 +39,21 @@ class LastChanges:
             self._last[encode_key(value.key)] = value
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them as columns, in the form of `change_schema`."""
+        """All of them as columns, in the form of `change_schema`.
+
+        ValueError in the end if keys that differ are one key in the table: it has one row for each.
+        """
         upserts = [*self._last.values()]
+        keys: list[pa.Table] = []
         for start in range(0, len(upserts), _CHUNK_ROWS):
-            yield self._batch(upserts[start : start + _CHUNK_ROWS])
+            batch = self._batch(upserts[start : start + _CHUNK_ROWS])
+            keys.append(_keys_of(self._sink, pa.Table.from_batches([batch])))
+            yield batch
+        if _repeats(keys):
+            columns = ", ".join(self._sink.key)
+            what = f"two keys that differ, such as 1.5 and 1.50 as Decimals, are the same in the columns {columns}"
+            hint = "make them alike before they are grouped: decimals of one scale, and instants of one time zone"
+            raise refusal(ValueError, what, where=self._where, hint=hint)
 
     def _batch(self, upserts: Sequence[Upsert]) -> pa.RecordBatch:
         schema = change_schema(self._sink, self._columns)
@@ -102,11 +113,22 @@ def check_keys(sink: TableSink, tables: Sequence[pa.Table], where: str) -> None:
     """Refuses two changes of one key from different tasks, since nobody knows which is the later one."""
     if len(tables) < 2:
         return
-    keys = pa.concat_tables([table.select([*sink.key]) for table in tables])
-    if keys.group_by([*sink.key]).aggregate([]).num_rows < keys.num_rows:
+    if _repeats([_keys_of(sink, table) for table in tables]):
         what = "two tasks have changes of one key, so that their order is unknown"
         hint = "put Upserts() directly before the write, without a Reshuffle in between"
         raise refusal(ValueError, what, where=where, hint=hint)
+
+
+def _keys_of(sink: TableSink, table: pa.Table) -> pa.Table:
+    return table.select([*sink.key])
+
+
+def _repeats(parts: Sequence[pa.Table]) -> bool:
+    """Whether a row is there twice."""
+    if not parts:
+        return False
+    rows = pa.concat_tables(parts)
+    return bool(rows.group_by(rows.column_names).aggregate([]).num_rows < rows.num_rows)
 
 
 def _parts(key: Any) -> Iterator[Any]:
