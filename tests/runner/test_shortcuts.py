@@ -192,6 +192,19 @@ def test_what_cannot_be_summed_is_told_the_same_way(elements, wanted, windowfn, 
     assert failure.where.startswith("at step 'Sum'")
 
 
+@pytest.mark.parametrize("element", ["ab", {1, 2}, 3, ("a", 1, 2)], ids=str)
+def test_a_join_says_of_what_is_no_pair_what_a_grouping_says(element):
+    pipeline = beam.Pipeline()
+    unknown = pipeline | beam.Create([element]).with_output_types(beam.typehints.Any)
+    _ = {"left": unknown, "right": unknown} | "Join" >> beam.CoGroupByKey()
+    with pytest.raises(StepFailed) as caught:
+        run_plain(pipeline)
+    failure = find_failure(str(caught.value))
+    kind = type(element).__name__
+    assert f"a grouping reads elements that are not (key, value) pairs: {kind}\n" in failure.message
+    assert failure.where.startswith("at step 'Join/Tag[")
+
+
 def test_sums_over_fixed_windows_ask_for_no_windows_of_elements(monkeypatch):
     monkeypatch.setattr(fixed_windows.FixedAssigner, "__call__", None)
     pipeline = beam.Pipeline()

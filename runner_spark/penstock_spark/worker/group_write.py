@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from penstock.base.pairs import NEVER_PAIRS, not_pairs
 from penstock.coders.deterministic import encode_keys
 from penstock.error import refusal
 from penstock.functions.combinefn import DefaultingCombineFn
@@ -30,27 +31,17 @@ _MOST_COMBINED = 1_000_000
 _MOST_NAMES = 200_000
 _NUMBERS = frozenset((int, float))
 _NUMBER_BYTES = sys.getsizeof(0)
-_NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 
 
 def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
     """The keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
     kinds = set(map(type, batch.values))
-    if kinds != {tuple} and any(issubclass(kind, _NEVER_PAIRS) for kind in kinds):
-        step_failed(_not_a_pair(batch.values), where)
+    if kinds != {tuple} and any(issubclass(kind, NEVER_PAIRS) for kind in kinds):
+        step_failed(not_pairs(batch.values), where)
     try:
         return [key for key, _ in batch.values], [value for _, value in batch.values]
     except (TypeError, ValueError):
-        step_failed(_not_a_pair(batch.values), where)
-
-
-def _not_a_pair(values: list[Any]) -> TypeError:
-    kinds = {type(value).__name__ for value in values if not (isinstance(value, tuple) and len(value) == 2)}
-    return refusal(
-        TypeError,
-        f"a grouping reads elements that are not (key, value) pairs: {', '.join(sorted(kinds)) or 'unknown'}",
-        hint="map the elements to 2-tuples first, for example with beam.WithKeys",
-    )
+        step_failed(not_pairs(batch.values), where)
 
 
 def unexpected_retraction() -> ValueError:

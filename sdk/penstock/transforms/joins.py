@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from penstock.base.pairs import NEVER_PAIRS, not_pairs
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey
-from penstock.transforms.pardo import MapTuple
+from penstock.transforms.pardo import Map, MapTuple
 from penstock.typehints import KV, Dict, Tuple, Union
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.trivial_inference import instance_to_type, key_value_types
@@ -74,7 +75,16 @@ def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple
 
 
 def _numbered(number: int) -> Any:
-    return MapTuple(lambda key, value: (key, (number, value)))
+    def with_number(pair: Any) -> tuple[Any, tuple[int, Any]]:
+        if type(pair) is not tuple and isinstance(pair, NEVER_PAIRS):
+            raise not_pairs([pair])
+        try:
+            key, value = pair
+        except (TypeError, ValueError):
+            raise not_pairs([pair]) from None
+        return key, (number, value)
+
+    return Map(with_number)
 
 
 def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
