@@ -19,6 +19,7 @@ from apache_beam.options.value_provider import RuntimeValueProvider
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import trigger as beams_trigger
 from apache_beam.transforms import window as beams_window
+from apache_beam.typehints.decorators import TypeCheckError
 from apache_beam.utils import windowed_value as beams_windowed_value
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow, TimestampedValue
@@ -295,6 +296,17 @@ def test_values_that_are_created_with_a_time_have_it() -> None:
     pipeline = beam.Pipeline()
     _ = pipeline | beam.Create([beam.window.TimestampedValue("a", 5), "b"])
     assert steps_of(pipeline)["Create"].source.values == (TimestampedValue("a", 5), "b")
+
+
+def test_a_step_that_beam_has_refused_is_left_out() -> None:
+    pipeline = beam.Pipeline()
+    numbers = pipeline | beam.Create([1])
+    with pytest.raises(TypeCheckError):
+        _ = numbers | "Texts" >> beam.Map(str).with_input_types(str)
+    with pytest.raises(TypeCheckError):
+        _ = numbers | "Groups" >> beam.GroupByKey()
+    _ = numbers | "Numbers" >> beam.Map(str)
+    assert list(steps_of(pipeline)) == ["Create", "Numbers"]
 
 
 def test_a_grouping_that_fires_by_the_clock_may_be_followed_by_another() -> None:

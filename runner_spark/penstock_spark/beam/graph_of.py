@@ -85,7 +85,9 @@ class _Builder:
             raise _unknown(node)
         translate = _translation(node, self.is_batch)
         if translate is not None:
-            translate(self, node)
+            # Beam keeps a step that it has refused, without outputs, if the program goes on.
+            if node.outputs:
+                translate(self, node)
         elif node.parts:
             for part in node.parts:
                 self.add(part)
