@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from penstock.error import refusal
-from penstock.io.delta import DeltaChangesSource, DeltaSource, TablePlace
+from penstock.io.delta import DeltaChangesSource, DeltaSource
 from penstock.io.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.streams import StreamSource
 from penstock.utils.windowed_value import ValueKind
@@ -62,12 +62,13 @@ class _Versions(RangeSource[Any]):
 
     poll_seconds = 0.5
 
-    def __init__(self, place: TablePlace, elements: str, where: str) -> None:
-        self._place = place
+    def __init__(self, source: DeltaSource | DeltaChangesSource, where: str) -> None:
+        self._described = source.describe()
+        self._place = source.place
         self._where = where
-        self._to_elements = to_dicts if elements == "dict" else to_rows
-        table = open_table(place, where)
-        with told(place, "cannot be read", where):
+        self._to_elements = to_dicts if source.elements == "dict" else to_rows
+        table = open_table(source.place, where)
+        with told(source.place, "cannot be read", where):
             # This refuses tables with features that readers have to know.
             table.to_pyarrow_dataset()
         metadata = table.metadata()
@@ -78,12 +79,15 @@ class _Versions(RangeSource[Any]):
         self._parts = tuple(metadata.partition_columns)
         protocol = table.protocol()
         self._needs = protocol.min_reader_version, frozenset(protocol.reader_features or ())
-        self._names: tuple[str, ...] = ()
+        self._names = tuple(columns_to_read(source.place, source.columns, self._schema, where).names)
         self._rows_at: tuple[int, tuple[LogFile, ...]] | None = None
         self._traces: dict[int, tuple[int | None, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_rows_at": None}
+
+    def describe(self) -> str:
+        return self._described
 
     # What differs
 
@@ -272,14 +276,10 @@ class AddedRows(_Versions):
     """The rows of a table, and those that are added later."""
 
     def __init__(self, source: DeltaSource, where: str) -> None:
-        super().__init__(source.place, source.elements, where)
+        super().__init__(source, where)
         self._source = source
-        self._names = tuple(columns_to_read(source.place, source.columns, self._schema, where).names)
         is_newest = source.starting_version in (None, "latest") and source.version is None
         self.asks_first_position_once = is_newest
-
-    def describe(self) -> str:
-        return self._source.describe()
 
     def first_position(self) -> dict[str, Any]:
         source = self._source
@@ -309,9 +309,8 @@ class ChangedRows(_Versions):
     """The changes of a table, each with its kind."""
 
     def __init__(self, source: DeltaChangesSource, where: str) -> None:
-        super().__init__(source.place, source.elements, where)
+        super().__init__(source, where)
         self._source = source
-        self._names = tuple(columns_to_read(source.place, source.columns, self._schema, where).names)
         # The newest version may be another one when the same question is asked again.
         self.asks_first_position_once = source.starting_version is None
         first = self._opened if source.starting_version is None else source.starting_version
@@ -322,9 +321,6 @@ class ChangedRows(_Versions):
             # Only this shows whether the first version was written with the property.
             settings = table_at(source.place, first, None, where).metadata().configuration
             self._check_feed(settings, first)
-
-    def describe(self) -> str:
-        return self._source.describe()
 
     def first_position(self) -> dict[str, Any]:
         if self._source.starting_version is None:
