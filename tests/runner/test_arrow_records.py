@@ -78,3 +78,25 @@ def test_a_number_too_large_for_a_narrow_column_is_refused_and_does_not_become_i
     for value, column in [(beyond, kind), (-beyond, kind), ([beyond], pa.list_(kind))]:
         with pytest.raises(TypeError, match="a value of the field x does not fit the type"):
             to_batch([{"x": value}], pa.schema([("x", column)]), WHERE)
+
+
+NEEDED = pa.field("item", pa.int64(), nullable=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fits", "misfit"),
+    [
+        (pa.struct([NEEDED]), {"item": 1}, {"item": None}),
+        (pa.struct([NEEDED]), {"item": 1}, {}),
+        (pa.list_(NEEDED), [1], [1, None]),
+        (pa.map_(pa.string(), NEEDED), {"a": 1}, {"a": None}),
+        (pa.list_(pa.struct([NEEDED])), [{"item": 1}, None], [{"item": None}]),
+    ],
+)
+def test_null_inside_of_a_value_is_refused_where_the_type_needs_a_value(
+    kind: pa.DataType, fits: Any, misfit: Any
+) -> None:
+    schema = pa.schema([("x", kind)])
+    assert to_batch([{"x": fits}, {"x": None}, {}], schema, WHERE)["x"].null_count == 2
+    with pytest.raises(TypeError, match="a value of the field x does not fit the type"):
+        to_batch([{"x": fits}, {"x": misfit}], schema, WHERE)

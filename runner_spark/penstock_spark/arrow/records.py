@@ -240,7 +240,9 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
         if _has_map(field.type):
             values = [_with_pairs(value, field.type) for value in values]
         if nulls_fit and exact:
-            return pa.array(values, field.type)
+            column = pa.array(values, field.type)
+            if _inner_nulls_fit(column):
+                return column
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
         pass
@@ -250,6 +252,21 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
         where=where,
         hint="correct the declared type or the schema, or convert the value first (an int has 64 bits)",
     )
+
+
+def _inner_nulls_fit(column: pa.Array) -> bool:
+    """Whether there are nulls inside of the values only where the type allows them, which Arrow does not check."""
+    kind = column.type
+    if not pa.types.is_nested(kind):
+        return True
+    column = column.drop_null()
+    if pa.types.is_map(kind):
+        inner = [(kind.key_field, column.keys), (kind.item_field, column.items)]
+    elif pa.types.is_struct(kind):
+        inner = list(zip(kind, column.flatten(), strict=True))
+    else:
+        inner = [(kind.field(0), column.flatten())]
+    return all((field.nullable or not part.null_count) and _inner_nulls_fit(part) for field, part in inner)
 
 
 def _has_map(kind: pa.DataType) -> bool:
