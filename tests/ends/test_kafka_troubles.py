@@ -97,6 +97,36 @@ def test_where_to_begin_and_end_by_time(mock: Mock, monkeypatch: pytest.MonkeyPa
     assert set(asked) == {6500, 2000, 4000, 99_000}
 
 
+def test_a_stream_goes_on_until_a_record_is_as_late_as_the_time_to_end(
+    mock: Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = mock.make("until")
+    mock.produce(topic, [(0, None, b"older")])
+    first_late = {0: -1, 1: -1, 2: -1, 3: -1}
+    original = Topics._offsets
+
+    def offsets(self: Topics, partitions: list[str], which: str, millis: int = 0) -> dict[str, int]:
+        if which == "time":
+            return {name: first_late[int(name.rpartition("/")[2])] for name in partitions}
+        return original(self, partitions, which, millis)
+
+    monkeypatch.setattr(Topics, "_offsets", offsets)
+    look_up = Topics._look_up
+    monkeypatch.setattr(Topics, "_look_up", lambda self: look_up(self)[:2])
+    read = ReadFromKafka(mock.config, [topic], end_read_time=99_000, dynamic_read_poll_interval_seconds=0)
+    source = topics(read)
+    end = source.last_position(source.first_position(), None)
+    assert end == {"until/0": 1, "until/1": 0}
+    mock.produce(topic, [(0, None, b"older"), (0, None, b"late"), (0, None, b"later")])
+    mock.produce(topic, [(2, None, b"older"), (2, None, b"late")])
+    first_late |= {0: 2, 2: 1}
+    # A partition that is found later has an end, too.
+    monkeypatch.setattr(Topics, "_look_up", look_up)
+    end = source.last_position(end, None)
+    assert source.last_position(end, None) == {"until/0": 2, "until/1": 0, "until/2": 1, "until/3": 0}
+    source.close()
+
+
 # --- What is removed, made again or added.
 
 
@@ -119,6 +149,14 @@ def test_records_that_retention_has_removed(mock: Mock, monkeypatch: pytest.Monk
     # Removed between planning and reading: the task finds out.
     with pytest.raises(LookupError, match=r"records of retention/0 from offset 50 on are no longer there"):
         list(source.read(SourceRange(f"{topic}/0", 50, 60)))
+    source.close()
+
+
+def test_a_pattern_that_matches_no_topic_is_a_warning(mock: Mock, caplog: pytest.LogCaptureFixture) -> None:
+    source = topics(ReadFromKafka(mock.config, topic_pattern="matches-none-.*"))
+    assert source.last_position(source.first_position(), None) == {}
+    assert "topics matches-none-.* at" in caplog.text
+    assert "there is no such topic yet" in caplog.text
     source.close()
 
 

@@ -102,7 +102,7 @@ class Topics(NumberedSource[Any]):
         self._found_seconds: float | None = None
         self._identifiers: dict[str, str] = {}
         self._missing: set[str] = set()
-        self._ends: dict[str, int] | None = None
+        self._ends: dict[str, int] = {}
         self._admin: Any = None
         self._planner: Any = None
 
@@ -114,6 +114,8 @@ class Topics(NumberedSource[Any]):
 
     def first_position(self) -> dict[str, Any]:
         first = super().first_position()
+        if not first:
+            _LOGGER.warning("%s: there is no such topic yet", self.describe())
         return {**self._identifiers, **first, **self._beginning(first)}
 
     def _beginning(self, first: dict[str, int]) -> dict[str, int]:
@@ -160,10 +162,9 @@ class Topics(NumberedSource[Any]):
 
     def _bounds(self, partitions: list[str]) -> dict[str, tuple[int, int]]:
         first, last = self._offsets(partitions, "earliest"), self._offsets(partitions, "latest")
-        if self._ends is None:
-            self._ends = self._end_of_reading(partitions)
+        ends = self._ends_of(partitions)
         return {
-            name: (first[name], max(first[name], min(last[name], self._ends.get(name, last[name]))))
+            name: (first[name], max(first[name], min(last[name], ends.get(name, last[name]))))
             for name in partitions
         }
 
@@ -334,11 +335,18 @@ class Topics(NumberedSource[Any]):
         found = self._offsets(partitions, "time", millis)
         return {name: latest[name] if offset < 0 else offset for name, offset in found.items()}
 
-    def _end_of_reading(self, partitions: list[str]) -> dict[str, int]:
-        """The offsets before which to end, where the user has named them."""
+    def _ends_of(self, partitions: list[str]) -> dict[str, int]:
+        """The offsets before which to end, where the user has named them.
+
+        A partition of which all records are older than `end_read_time` has no end yet: more of them may come.
+        """
         if self._source.end_millis is not None:
-            return self._at_millis(partitions, self._source.end_millis)
-        return self._named("end_offsets", self._source.end, partitions)
+            open_ones = [name for name in partitions if name not in self._ends]
+            found = self._offsets(open_ones, "time", self._source.end_millis)
+            self._ends |= {name: offset for name, offset in found.items() if offset >= 0}
+        elif not self._ends:
+            self._ends = self._named("end_offsets", self._source.end, partitions)
+        return self._ends
 
     def _named(self, argument: str, offsets: Any, partitions: Any) -> dict[str, int]:
         """The user's offsets by partition."""
