@@ -409,9 +409,12 @@ def test_lines_of_files_go_into_a_topic(tansu: Tansu, tmp_path: Path) -> None:
         _ = lines | beam.Map(lambda line: (None, line.encode())) | WriteToKafka(tansu.config, target)
         return pipeline.run()
 
+    commits = tmp_path / "checkpoint" / "spark" / "commits"
     for count in (2, 3):
         result = run()
         wait_for(lambda: len(tansu.consume(target, 1)) >= count, result)
+        # What is written and not committed would be written again.
+        wait_for(lambda: len([*commits.glob("[0-9]*")]) >= micro_batches(tmp_path / "checkpoint"), result)
         assert result.cancel() == "CANCELLED"
         (tmp_path / "b.txt").write_text("3\n")
     assert [record.value() for record in tansu.consume(target, 1)] == [b"1", b"2", b"3"]
