@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import importlib.util
 import io
 import random
 from pathlib import Path
@@ -98,6 +99,20 @@ def test_a_file_that_is_not_avro_or_is_cut_off_or_missing_is_an_error(tmp_path: 
         assert "hint: " in str(caught.value)
     with pytest.raises(OSError, match="none"):
         beam.Pipeline() | ReadFromAvro(str(tmp_path / "none*"))
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("cramjam") is not None, reason="the package for snappy is installed"
+)
+def test_a_codec_whose_package_is_not_installed_is_no_damage(tmp_path: Path) -> None:
+    from penstock_spark.formats.avro.scan import records_of_file
+
+    put(tmp_path / "a.avro", users(3), codec="null")
+    # The lengths of both names are before them, twice as large.
+    data = (tmp_path / "a.avro").read_bytes().replace(b"\x08null", b"\x0csnappy", 1)
+    with pytest.raises(ValueError, match=r"a.avro is compressed with snappy") as caught:
+        list(records_of_file(io.BytesIO(data), "a.avro"))
+    assert "hint: install one of these: 'cramjam'" in str(caught.value)
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
@@ -269,3 +284,40 @@ def test_a_reader_takes_a_file_that_is_open(tmp_path: Path) -> None:
 
     put(tmp_path / "a.avro", users(3))
     assert list(records_of_file(io.BytesIO((tmp_path / "a.avro").read_bytes()), "a")) == users(3)
+
+
+def test_records_at_any_depth_become_rows() -> None:
+    from penstock_spark.formats.avro.scan import AvroRecords
+    from penstock_spark.sources.partition_values import partition_values
+
+    point = {"type": "record", "name": "Point", "namespace": "maps", "fields": [{"name": "x", "type": "int"}]}
+    place = {"type": "record", "name": "Place", "fields": [{"name": "y", "type": "int"}]}
+    fields = {
+        "first": point,
+        "again": "Point",
+        "either": [
+            "null",
+            "Point",
+            place,
+            {"type": "map", "values": "Point"},
+            {"type": "array", "items": "Point"},
+        ],
+        "next": ["null", "Path"],
+    }
+    schema = {
+        "type": "record",
+        "name": "Path",
+        "namespace": "maps",
+        "fields": [{"name": name, "type": kind} for name, kind in fields.items()],
+    }
+    one, row = {"x": 1}, beam.Row(x=1)
+    eithers = [(None, None), (one, row), ({"y": 2}, beam.Row(y=2)), ({"k": one}, {"k": row}), ([one], [row])]
+    for either, wanted in eithers:
+        last = {"first": one, "again": one, "either": either, "next": None}
+        file = io.BytesIO()
+        fastavro.writer(file, schema, [{**last, "next": last}])
+        file.seek(0)
+        records = AvroRecords(True, partition_values((), None, ""), "")
+        [[found]] = records.all_of(file, "a.avro")
+        end = beam.Row(first=row, again=row, either=wanted, next=None)
+        assert found == beam.Row(first=row, again=row, either=wanted, next=end)

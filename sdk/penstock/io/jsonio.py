@@ -82,8 +82,8 @@ def WriteToJson(
             a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
             folder.
         kwargs: More arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``. Without any, floats keep all their
-            digits; with some, pandas keeps 15 digits behind the point unless `double_precision` is another number. Times
-            are milliseconds since 1970 unless `date_unit` or ``date_format`` says otherwise.
+            digits; with some, pandas keeps 15 behind the point, or as many as ``double_precision`` says. Times are
+            milliseconds since 1970 unless ``date_unit`` or ``date_format`` says otherwise.
 
     Raises:
         ValueError: If `orient` is another one; and for columns of `partition_by`, as in `WriteToCsv`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -27,6 +28,10 @@ from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import stream_files
 
 _BATCH_RECORDS = 2_000
+_LACKS_CODEC = re.compile(
+    r"(\w+) codec is supported but you need to install one of the following libraries: \((.*)\)"
+)
+"""What the package says of a codec that needs another package."""
 
 Convert = Callable[[Any], Any]
 
@@ -103,7 +108,7 @@ class AvroRecords:
         try:
             reader = package.reader(file)
             schema = reader.writer_schema
-            convert = _row_of(schema) if self.as_rows else None
+            convert = _row_of(package.parse_schema(schema)) if self.as_rows else None
         except Exception:
             raise _damaged(name, self.where) from None
         if self.values.names:
@@ -116,8 +121,8 @@ class AvroRecords:
                 records = list(islice(reader, _BATCH_RECORDS))
             except OSError:
                 raise
-            except Exception:
-                raise _damaged(name, self.where) from None
+            except Exception as error:
+                raise _unreadable(name, error, self.where) from None
             if not records:
                 return
             yield records if convert is None else [convert(record) for record in records]
@@ -142,28 +147,77 @@ def _damaged(name: str, where: str) -> ValueError:
     )
 
 
+def _unreadable(name: str, error: Exception, where: str) -> ValueError:
+    lacks = _LACKS_CODEC.match(str(error))
+    if lacks is None:
+        return _damaged(name, where)
+    codec, packages = lacks.groups()
+    what = f"{name} is compressed with {codec}, for which a package is not installed"
+    return refusal(ValueError, what, where=where, hint=f"install one of these: {packages.rstrip(',')}")
+
+
 def _row_of(schema: Any) -> Convert:
-    convert = _converter(schema)
+    convert = _converter(schema, {})
     if _is_record(schema):
         return convert
     return lambda value: Row(record=convert(value))
 
 
-def _converter(schema: Any) -> Convert:
-    """Turns the records in a value of a schema into Rows."""
+@dataclass(frozen=True)
+class _Record:
+    """A record with a name, which other parts of a schema may use."""
+
+    fields: frozenset[str]
+    convert: Convert
+
+
+def _converter(schema: Any, named: dict[str, _Record]) -> Convert:
+    """Turns the records in a value of a schema into Rows; `named` are the records that come before it."""
     match schema:
-        case {"type": "record", "fields": fields}:
-            parts = [(field["name"], _converter(field["type"])) for field in fields]
-            return lambda value: Row(**{name: convert(value[name]) for name, convert in parts})
+        case {"type": "record", "name": name, "fields": fields}:
+            return _record(name, fields, named)
+        case str() if schema in named:
+            return named[schema].convert
         case {"type": "array", "items": items}:
-            each = _converter(items)
+            each = _converter(items, named)
             return lambda value: [each(item) for item in value]
         case {"type": "map", "values": values}:
-            of_value = _converter(values)
+            of_value = _converter(values, named)
             return lambda value: {key: of_value(item) for key, item in value.items()}
         case list():
-            others = [branch for branch in schema if branch != "null"]
-            if len(others) == 1:
-                inner = _converter(others[0])
-                return lambda value: None if value is None else inner(value)
+            return _union([branch for branch in schema if branch != "null"], named)
     return lambda value: value
+
+
+def _record(name: str, fields: Sequence[Any], named: dict[str, _Record]) -> Convert:
+    parts: list[tuple[str, Convert]] = []
+
+    def to_row(value: Any) -> Row:
+        return Row(**{each: convert(value[each]) for each, convert in parts})
+
+    # A record may have itself in it.
+    named[name] = _Record(frozenset(field["name"] for field in fields), to_row)
+    parts += [(field["name"], _converter(field["type"], named)) for field in fields]
+    return to_row
+
+
+def _union(branches: Sequence[Any], named: dict[str, _Record]) -> Convert:
+    converters = [_converter(branch, named) for branch in branches]
+    if len(converters) == 1:
+        (inner,) = converters
+        return lambda value: None if value is None else inner(value)
+    # The package does not tell the branch of a value, and a record has all of its fields.
+    names = [branch["name"] if _is_record(branch) else branch for branch in branches]
+    records = [named[name] for name in names if isinstance(name, str) and name in named]
+    kinds = [branch["type"] if isinstance(branch, dict) else branch for branch in branches]
+    others = {
+        kind: convert for kind, convert in zip(kinds, converters, strict=True) if kind in ("array", "map")
+    }
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, dict):
+            record = next((each for each in records if each.fields == value.keys()), None)
+            return record.convert(value) if record is not None else others["map"](value)
+        return others["array"](value) if isinstance(value, list) else value
+
+    return convert
