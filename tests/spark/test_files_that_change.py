@@ -101,7 +101,7 @@ def test_a_micro_batch_that_is_done_again_misses_a_file_that_has_gone_since(
 
 
 def test_files_that_grow_or_come_and_those_that_go_when_they_are_read_are_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = lines(tmp_path / "a.txt", 10)
     for name in ("b.txt", "[c]*{}.txt", "d %20é.txt", "empty.txt"):
@@ -125,6 +125,9 @@ def test_files_that_grow_or_come_and_those_that_go_when_they_are_read_are_no_err
     streamed(beam.io.ReadFromText, tmp_path / "*.txt")(pipeline)
     assert pipeline.run().wait_until_finish() == "DONE"
     assert out
+    [told] = {each.getMessage() for each in caplog.records if "is not read again" in each.getMessage()}
+    assert told.startswith(f"{file} has changed since the stream has read it")
+    assert f"\n  at step 'Read' ({HERE}:" in told
 
 
 @pytest.mark.parametrize("name", ["text", "csv", "json"])

@@ -7,10 +7,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock_spark.files.changed_files import ChangedFiles
 from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
 from penstock_spark.files.finding import unreadable
 from penstock_spark.files.splits import SHORTER
@@ -34,6 +35,7 @@ class WholeFiles:
     def __init__(self, spark: SparkSession, places: Mapping[int, str]) -> None:
         self._spark = spark
         self._places = dict(places)
+        self._changed = ChangedFiles()
 
     @property
     def may_be_short(self) -> bool:
@@ -45,16 +47,23 @@ class WholeFiles:
         disappeared.
         """
         for leaf, where in self._leaves(frame):
-            for error, path in _missing_parts(leaf.relation().location(), self._ignores_missing(leaf)):
+            files = _on_disk(leaf.relation().location())
+            for error, path in _missing_parts(files, self._ignores_missing(leaf)):
                 step_failed(unreadable(error, path, where), where)
+            self._changed.read({_local(path): size for path, size in files.listed.items()}, where)
 
     def check_names(self, frame: DataFrame) -> None:
         """Raises a step's marked failure before a file is read that Spark would unpack as Hadoop's own form."""
+        self._changed.look()
         for leaf, where in self._leaves(frame):
             relation = leaf.relation()
             if relation.fileFormat().getClass().getSimpleName() in _UNPACKING:
                 for path in filter(has_ending_of_hadoop, _paths_of(relation.location())):
                     step_failed(ending_of_hadoop(_shown(path), where), where)
+
+    def close(self) -> None:
+        """Warns of files that have changed since they were read."""
+        self._changed.look()
 
     def _leaves(self, frame: DataFrame) -> Iterator[tuple[Any, str]]:
         """The relations of the files that a micro-batch reads, each with its step."""
@@ -80,18 +89,31 @@ class WholeFiles:
         return str(text).lower() == "true"
 
 
-def _missing_parts(found: Any, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
+class _OnDisk(NamedTuple):
+    """Files of a micro-batch on this machine's disks, as Spark writes their paths."""
+
+    asked: list[str]
+    listed: dict[str, int]  # Those that were there when Spark looked at them, with their sizes.
+    sizes: dict[str, int]  # The present sizes.
+
+
+def _on_disk(found: Any) -> _OnDisk:
     asked = [path for path in _paths_of(found) if path.startswith(_SCHEME)]
     if not asked:
-        return
+        return _OnDisk([], {}, {})
     files = found.allFiles()
-    if files.size() == len(asked) and found.sizeInBytes() == sum(map(_size, asked)):
-        return
+    sizes = {path: _size(path) for path in asked}
+    if files.size() == len(asked) and found.sizeInBytes() == sum(sizes.values()):
+        return _OnDisk(asked, sizes, sizes)
     listed = {files.apply(at).getPath().toString(): files.apply(at).getLen() for at in range(files.size())}
-    for path in asked:
-        if path not in listed and not ignores_missing:
+    return _OnDisk(asked, listed, sizes)
+
+
+def _missing_parts(files: _OnDisk, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
+    for path in files.asked:
+        if path not in files.listed and not ignores_missing:
             yield OSError(errno.ENOENT, "it was deleted after the stream had found it"), _local(path)
-        elif path in listed and 0 <= _size(path) < listed[path]:
+        elif path in files.listed and 0 <= files.sizes[path] < files.listed[path]:
             yield OSError(errno.EIO, SHORTER), _local(path)
 
 

@@ -101,6 +101,8 @@ class BatchWriter:
         """Waits until a micro-batch that is being written is whole in all sinks; no other is written afterwards."""
         with self._writing:
             self._is_closed = True
+            if self.files is not None:
+                self.files.close()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""

@@ -1,0 +1,60 @@
+"""Warns of files that change after a stream has read them: it reads each file once, and not what is added later."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+
+from penstock.error import three_parts
+
+_LOGGER = logging.getLogger(__name__)
+_FILES_MAX = 100
+"""So many of the files that were read last are looked at: a file that grows is mostly one that is still written."""
+
+_HINT = "write a file elsewhere and rename it when it is complete; give more data a file of its own"
+
+_State = tuple[int, int]  # The size, and when the file has changed.
+
+
+class ChangedFiles:
+    """The files on this machine's disks that were read last, with the states in which they were read."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[_State, str]] = {}
+
+    def read(self, sizes: Mapping[str, int], where: str) -> None:
+        """Notes files that a step has read, with the sizes up to which it has read them."""
+        for path, size in list(sizes.items())[-_FILES_MAX:]:
+            state = _state_of(path)
+            if path in self._read or state is None:
+                continue
+            if state[0] > size:
+                _warn(path, where)
+            else:
+                self._read[path] = (state, where)
+        for path in list(self._read)[:-_FILES_MAX]:
+            del self._read[path]
+
+    def look(self) -> None:
+        """Warns once of each file that has changed since; a file that is gone is no longer looked at."""
+        for path, (state, where) in list(self._read.items()):
+            now = _state_of(path)
+            if now != state:
+                del self._read[path]
+                if now is not None:
+                    _warn(path, where)
+
+
+def _state_of(path: str) -> _State | None:
+    """The present state of a file; None if it has disappeared."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _warn(path: str, where: str) -> None:
+    what = f"{path} has changed since the stream has read it, and is not read again"
+    _LOGGER.warning(three_parts(what, where=where, hint=_HINT))
