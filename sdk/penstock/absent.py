@@ -9,7 +9,8 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from opcode import opmap
+from types import FrameType, ModuleType
 from typing import Any
 
 from penstock.base.where import here
@@ -57,13 +58,20 @@ class AbsentModules:
         package, _, name = fullname.rpartition(".")
         if "_handle_fromlist" in callers:
             # The caller would replace a ModuleNotFoundError with an error without a hint.
-            what = f"cannot import name {name!r} from {package!r}"
-            raise ImportError(three_parts(what, where=here(), hint=hint), name=package)
+            raise _no_name(package, name, hint)
         what = f"No module named {fullname!r}"
         raise ModuleNotFoundError(three_parts(what, where=here(), hint=hint), name=fullname)
 
 
+def _no_name(module: str, name: str, hint: str) -> ImportError:
+    what = f"cannot import name {name!r} from {module!r}"
+    return ImportError(three_parts(what, where=here(), hint=hint), name=module)
+
+
 def _hint(name: str) -> str | None:
+    if name.rpartition(".")[2].startswith("_"):
+        # Python asks every module for its `__path__` whenever something is imported from it.
+        return None
     from penstock.left_out import instead_of
 
     instead = instead_of(name)
@@ -83,8 +91,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
       hint: Beam has it, and penstock does not; Spark reads ...
     """
     what = f"module {module!r} has no attribute {name!r}"
-    # Python asks every module for its `__path__` whenever something is imported from it.
-    hint = None if name.startswith("_") else _hint(f"{module}.{name}")
+    hint = _hint(f"{module}.{name}")
     return AttributeError(
         three_parts(what, where=hint and here(), hint=hint), name=name, obj=sys.modules.get(module)
     )
@@ -100,12 +107,21 @@ def _import_system() -> Iterator[str]:
         frame = frame.f_back
 
 
+def _is_import(frame: FrameType) -> bool:
+    """Whether a frame executes ``from module import name``."""
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
 def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package."""
+    """The ``__getattr__`` of a package or a module."""
 
     def imported(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
+        hint = _hint(f"{package}.{name}")
+        if hint is not None and _is_import(sys._getframe(1)):
+            # The statement would replace an AttributeError with an error without a hint.
+            raise _no_name(package, name, hint)
         raise no_attribute(package, name)
 
     return imported

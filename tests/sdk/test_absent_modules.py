@@ -36,6 +36,18 @@ def test_a_name_that_a_module_lacks_fails_with_what_to_do_instead(module):
         assert str(caught.value).endswith("; " + advice.removeprefix("not our business: "))
 
 
+def test_an_import_from_a_module_that_lacks_the_name_has_the_hint():
+    with pytest.raises(
+        ImportError, match=r"(?s)cannot import name 'CompressedFile'.*at test_absent.*hint: .*gzip"
+    ):
+        from penstock.io.filesystem import CompressedFile  # noqa: F401
+    with pytest.raises(ImportError, match=r"(?s)cannot import name 'ProtoCoder'.*hint: .*serialized bytes"):
+        from penstock.coders import ProtoCoder  # noqa: F401
+    with pytest.raises(ImportError, match=r"cannot import name 'Nothing' from 'penstock.io.filesystem' \("):
+        from penstock.io.filesystem import Nothing  # noqa: F401
+    assert not hasattr(penstock.io.filesystem, "CompressedFile")
+
+
 def test_a_package_knows_the_names_of_the_module_that_it_shows():
     with pytest.raises(AttributeError, match=r"(?s)no attribute 'ProtoCoder'.*hint: .*serialized bytes"):
         _ = penstock.coders.ProtoCoder
