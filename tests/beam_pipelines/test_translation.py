@@ -21,9 +21,11 @@ from apache_beam.transforms import trigger as beams_trigger
 from apache_beam.transforms import window as beams_window
 from apache_beam.typehints.decorators import TypeCheckError
 from apache_beam.utils import windowed_value as beams_windowed_value
+from apache_beam.utils.sharded_key import ShardedKey
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow, TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
+from penstock.coders.deterministic import decode_key, encode_keys
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FilterDoFn, FlatMapDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.signature import bind, signature_of
@@ -36,6 +38,7 @@ from penstock.windows.timeutil import TimeDomain
 from penstock.windows.triggers import AfterCount, AfterSynchronizedProcessingTime, AfterWatermark, Repeatedly
 from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
 from penstock_spark.beam import BeamRunner, version
+from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import HostedDoFn, dofn_of
 from penstock_spark.beam.graph_of import graph_of
@@ -296,6 +299,14 @@ def test_values_that_are_created_with_a_time_have_it() -> None:
     pipeline = beam.Pipeline()
     _ = pipeline | beam.Create([beam.window.TimestampedValue("a", 5), "b"])
     assert steps_of(pipeline)["Create"].source.values == (TimestampedValue("a", 5), "b")
+
+
+def test_a_key_that_beam_spreads_over_shards_is_a_key() -> None:
+    register_beams_coders()
+    keys = [ShardedKey("k", b"1"), ShardedKey("k", b"2"), ShardedKey(("k", 1), b"1")]
+    encoded = encode_keys(keys)
+    assert len({*encoded}) == 3
+    assert list(map(decode_key, encoded)) == keys
 
 
 def test_a_step_that_beam_has_refused_is_left_out() -> None:

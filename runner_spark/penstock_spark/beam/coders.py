@@ -8,8 +8,10 @@ from apache_beam.coders import RowCoder
 from apache_beam.coders import registry as beams_registry
 from apache_beam.io.iobase import BoundedSource
 from apache_beam.typehints.typehints import TypeConstraint
+from apache_beam.utils.sharded_key import ShardedKey
 
 from penstock.coders.base import Coder
+from penstock.coders.deterministic import decode_key, encode_key
 from penstock.coders.typecoders import registry
 
 
@@ -32,6 +34,19 @@ class HostedCoder(Coder):
         return _hosting(self.beams.as_deterministic_coder(step_label, error_message))()
 
 
+class ShardedKeyCoder(Coder):
+    """Keys that are spread over shards, as `GroupIntoBatches.WithShardedKey` of Beam's makes them."""
+
+    def encode(self, value: Any) -> bytes:
+        return encode_key((value.key, value._shard_id))
+
+    def decode(self, encoded: bytes) -> Any:
+        return ShardedKey(*decode_key(encoded))
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
 def register_beams_coders() -> None:
     """Has penstock use the coders that the program has registered with Beam.
 
@@ -42,6 +57,8 @@ def register_beams_coders() -> None:
         is_element = isinstance(kind, type) and not issubclass(kind, TypeConstraint | BoundedSource)
         if is_element and not issubclass(coder_class, RowCoder):
             registry.register_coder(kind, _hosting(beams_registry.get_coder(kind)))
+    # Beam chooses the coder of these keys by their type hint, and not by their class.
+    registry.register_coder(ShardedKey, ShardedKeyCoder)
 
 
 def _hosting(beams: Any) -> type[HostedCoder]:
