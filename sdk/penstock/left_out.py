@@ -18,6 +18,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     ("yaml", "not our business: it describes pipelines for services; write the pipeline in Python"),
     ("portability internal tools", "not our business: protocol messages and Beam's own workshop"),
+    ("examples", "not our business: copy what you use of Beam's examples, and change its imports"),
     (
         "transforms.external transforms.external_java transforms.external_transform_provider transforms.managed "
         "transforms.fully_qualified_named_transform transforms.xlang",
