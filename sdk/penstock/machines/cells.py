@@ -8,10 +8,23 @@ from typing import Any, Final
 
 from penstock.error import refusal
 from penstock.functions import userstate
+from penstock.machines.long_lists import LongList
 from penstock.utils.timestamp import Timestamp
 
 Cells = dict[str, Any]
-"""The cells of a key and window, by name: bytes, or lists or dictionaries of bytes. Empty cells have no entry."""
+"""The cells of a key and window, by name: bytes, or lists or dictionaries of bytes. Empty cells have no entry.
+
+Only a bag may have a `LongList`; an ordered list has pairs.
+"""
+
+
+def is_bag(content: Any) -> bool:
+    """Whether the content of a cell, which is not empty, is a bag's.
+
+    >>> is_bag([b"value"]), is_bag([(0, b"value")]), is_bag(b"value")
+    (True, False, False)
+    """
+    return type(content) is LongList or (type(content) is list and type(content[0]) is bytes)
 
 
 def cell_of(spec: userstate.StateSpec, cells: Cells) -> userstate.RuntimeState:
@@ -65,7 +78,9 @@ class BagCell(_Cell, userstate.BagRuntimeState):
     """Values without an order; adding one reads nothing."""
 
     def read(self) -> Iterable[Any]:
-        return _Decoded(self._spec.coder.decode, tuple(self._cells.get(self._name, ())))
+        stored = self._cells.get(self._name, ())
+        present = stored.snapshot() if type(stored) is LongList else tuple(stored)
+        return _Decoded(self._spec.coder.decode, present)
 
     def add(self, value: Any) -> None:
         self._cells.setdefault(self._name, []).append(self._spec.coder.encode(value))
@@ -208,7 +223,7 @@ def _micros(row: tuple[int, bytes]) -> int:
 class _Decoded:
     """The present content of a cell, decoded anew in each iteration."""
 
-    def __init__(self, decode: Callable[[Any], Any], stored: tuple[Any, ...]) -> None:
+    def __init__(self, decode: Callable[[Any], Any], stored: tuple[Any, ...] | LongList) -> None:
         self._decode = decode
         self._stored = stored
 

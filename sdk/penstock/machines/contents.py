@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.machines.long_lists import AnyList, LongList, joined
+
 _IMMUTABLE = frozenset((int, float, str, bytes, bool, complex, type(None)))
 
 
@@ -63,22 +65,25 @@ class Values(Contents):
     def empty(self) -> list[Any]:
         return []
 
-    def add(self, held: list[Any], value: Any) -> list[Any]:
+    def add(self, held: AnyList, value: Any) -> AnyList:
         held.append(value)
         return held
 
-    def subtract(self, held: list[Any], value: Any) -> list[Any]:
+    def subtract(self, held: AnyList, value: Any) -> AnyList:
         """Never called: where elements may be retractions, a `Bag` is used."""
         raise NotImplementedError
 
-    def merge(self, several: Sequence[list[Any]]) -> list[Any]:
+    def merge(self, several: Sequence[AnyList]) -> AnyList:
         first, *others = several
         for other in others:
-            first.extend(other)
+            if isinstance(other, LongList):
+                first = joined(first, other)
+            else:
+                first.extend(other)
         return first
 
-    def result(self, held: list[Any], is_kept: bool) -> list[Any]:
-        return list(held) if is_kept else held
+    def result(self, held: AnyList, is_kept: bool) -> list[Any]:
+        return list(held) if is_kept or isinstance(held, LongList) else held
 
 
 class Accumulator(Contents):

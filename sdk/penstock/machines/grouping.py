@@ -6,13 +6,15 @@ It answers the paper's questions where, when and how. It knows no engine and no 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
 from penstock.error import refusal
 from penstock.machines import merging, splitting
+from penstock.machines.contents import Values
+from penstock.machines.long_lists import AnyList
 from penstock.machines.program import program_of
 from penstock.machines.records import MAX_MICROS, Arrival, Dropped, DropReason, Element, Emitted, Pane, Times
 from penstock.machines.states import KeyState, WindowState
@@ -64,6 +66,14 @@ class GroupingMachine:
     def new_key(self, key: Any = None) -> KeyState:
         """The state of a key without elements."""
         return KeyState()
+
+    def renew_lists(self, key: KeyState, renewed: Callable[[AnyList], AnyList]) -> None:
+        """Replaces each list to which values are only ever added by what a function gives of it."""
+        if type(self.program.contents) is Values:
+            for state in key.windows.values():
+                # A window that takes no more elements holds nothing at all.
+                if state.held:
+                    state.held = renewed(state.held)
 
     def element(self, key: KeyState, element: Element, times: Times) -> list[Emitted]:
         """An element arrives in its windows; gives panes, and a `Dropped` for each window that has expired or

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from penstock.error import refusal
 from penstock.functions.splitting import Limits, Part, Splits
+from penstock.machines.long_lists import AnyList
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, Given, Times
 from penstock.machines.stateful_keys import plain_window, window_of
 from penstock.machines.timers import NextTimers
@@ -132,6 +133,9 @@ class SplittableMachine:
     def new_key(self, key: Any = None) -> SplittableKey:
         """The state of a key without a restriction."""
         return SplittableKey(key)
+
+    def renew_lists(self, state: SplittableKey, renewed: Callable[[AnyList], AnyList]) -> None:
+        """Does nothing: a restriction has no list to which values are added."""
 
     def element(self, state: SplittableKey, element: Element, times: Times) -> list[Given]:
         """An element arrives with a restriction; the first call is made, and its outputs are stored."""

@@ -6,13 +6,15 @@ Like a grouping's machine it knows no engine and no clock: time is an argument (
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
 from penstock.error import refusal
 from penstock.functions.userstate import UserStateContext
+from penstock.machines.cells import is_bag
+from penstock.machines.long_lists import AnyList
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, window_of
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, NextTimers
@@ -65,6 +67,13 @@ class StatefulMachine:
     def new_key(self, key: Any = None) -> StatefulKey:
         """The state of a key without elements."""
         return StatefulKey(key)
+
+    def renew_lists(self, state: StatefulKey, renewed: Callable[[AnyList], AnyList]) -> None:
+        """Replaces each bag by what a function gives of it."""
+        for cells in state.windows.values():
+            for name, content in cells.items():
+                if is_bag(content):
+                    cells[name] = renewed(content)
 
     def element(self, state: StatefulKey, element: Element, times: Times) -> list[Reaction]:
         """An element arrives in its windows; gives results, and a `Dropped` for each window that has expired.
