@@ -31,7 +31,9 @@ def key_page(chance: Chance) -> KeyPage:
     for _ in range(chance.randint(1, 6)):
         alarms = {domain: time_of(chance) for domain in (WATERMARK, CLOCK) if chance.often()}
         hold = time_of(chance) if chance.often() else None
-        page.change({chance.blob(): (chance.blob(), alarms, hold, chance.blob() if chance.often() else None)})
+        carried = chance.blob() if chance.often() else None
+        segments = {-1 - chance.randint(0, 2**40): chance.randint(1, 2**30)} if chance.often() else {}
+        page.change({chance.blob(): (chance.blob(), alarms, hold, carried, segments)})
     return page
 
 
@@ -68,7 +70,7 @@ def header(chance: Chance) -> Header:
 
 
 def columns_of(page: KeyPage) -> tuple[Any, ...]:
-    return page.states, page.hold_micros, page.alarms, page.carried
+    return page.states, page.hold_micros, page.alarms, page.carried, page.segments
 
 
 @seeds(200, 20_000)

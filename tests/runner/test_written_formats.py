@@ -31,7 +31,7 @@ from penstock_spark.stream.waiting import kept_state, parcel_of
 
 def page_of_keys() -> bytes:
     page = KeyPage()
-    page.change({b"a": (b"", {}, None, None)})
+    page.change({b"a": (b"", {}, None, None, {})})
     return page.encoded()[0]
 
 

@@ -46,9 +46,9 @@ def test_moments_give_the_answers_of_a_plain_list(steps: list[tuple[str, Any]]) 
 def test_a_page_keeps_what_each_key_has_and_what_it_has_not() -> None:
     page = KeyPage()
     kept = {
-        b"a": StoredKey(b"1", {}, None, None),
-        b"b": StoredKey(b"2", {"clock": 5}, 7, b"key"),
-        b"c": StoredKey(b"3", {1.0: 1 << 70, "clock": 9}, None, None),
+        b"a": StoredKey(b"1", {}, None, None, {}),
+        b"b": StoredKey(b"2", {"clock": 5}, 7, b"key", {-1: 70_000}),
+        b"c": StoredKey(b"3", {1.0: 1 << 70, "clock": 9}, None, None, {}),
     }
     for name, own in kept.items():
         page.change({name: own})

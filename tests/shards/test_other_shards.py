@@ -243,7 +243,7 @@ def test_a_window_that_is_open_again_has_still_ended_for_the_keys_of_pages_for_w
         assembly = Assembly(lambda _, store=store: store, 1)  # type: ignore[misc]
         for page in pages:
             assembly.add(Piece("Sums", page.encoded()[0]))
-        assembly.finish({})
+        assembly.finish({}, {})
         found = [page_of(encoded)[window] for encoded in store.pages.values()]
         opened = [stored.opened() for stored in found]
         assert {name for content in opened for name in content.cells} == ended | again | new

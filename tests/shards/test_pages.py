@@ -132,6 +132,8 @@ def test_what_comes_at_once_is_read_at_once_and_nothing_else(monkeypatch: pytest
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = filled(machine)
     assert len(notes) > 60
+    # What comes makes pages larger, and none is to be split for that.
+    monkeypatch.setattr(key_pages, "PAGE_BYTES", 600)
     table = KeyTable(machine, KeyPages(store, notes, 1))
     table.read(NAMES[:20])
     for name in NAMES[:20]:

@@ -203,7 +203,7 @@ class ToyQuery:
                 for new, piece in pieces(division, waits, shard, label, number, page):
                     assemblies[new].add(loads(dumps(piece)))
         for shard, assembly in enumerate(assemblies):
-            assembly.finish(waits)
+            assembly.finish(waits, headers[shard].notes)
             other._headers[level, shard] = replace(headers[shard], notes=assembly.notes).encoded()
         # What a checkpoint that is written anew is compared by.
         assert self._tally(level, division) == other._tally(level, division), "keys are lost"

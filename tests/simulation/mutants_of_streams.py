@@ -33,7 +33,7 @@ from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.stream import columns, moved_pages, shard, tasks
+from penstock_spark.stream import columns, merged_headers, moved_pages, segments, shard, tasks
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.waiting import WaitingOperator
 
@@ -203,6 +203,12 @@ def _written_anew(seed: int, **changes: Any) -> Program:
 
 def state_that_is_divided(seed: int) -> Program:
     return _written_anew(seed, shards=4)
+
+
+def long_lists_that_are_divided(seed: int) -> Program:
+    program = state_that_is_divided(seed)
+    shapes = (replace(shape, grouping="list", parts=()) for shape in program.shapes)
+    return replace(program, shapes=tuple(shapes))
 
 
 def one_source_more(seed: int) -> Program:
@@ -868,6 +874,24 @@ OF_REWRITING = (
         "0",
         make=state_that_is_divided,
         seed=13,
+    ),
+    Mutant(
+        "segments of lists get the numbers of others when there are more shards",
+        merged_headers,
+        "_notes",
+        "header.notes.keys() & division.kept",
+        "()",
+        make=long_lists_that_are_divided,
+        seed=10,
+    ),
+    Mutant(
+        "a list that takes more loses a segment",
+        segments.Segments,
+        "replace",
+        "before.keys() - after.keys()",
+        "[*before][:1]",
+        make=long_lists_that_are_divided,
+        seed=10,
     ),
     Mutant(
         "a source is read from its beginning when it has another place",

@@ -70,6 +70,13 @@ def build(pipeline: beam.Pipeline, source: str, target: str, changes: Changes = 
     ends = longest | "Hours" >> beam.WindowInto(FixedWindows(600), allowed_lateness=1000)
     best = ends | "Best" >> beam.CombinePerKey(max)
     _write(best | "Show best" >> beam.Map(shown), target, "best")
+    # Lists that are too long to be written whole with each micro-batch.
+    texts = scores | "Texts" >> beam.MapTuple(lambda team, points: (team, f"{points}" * 8_000))
+    lists = texts | "Days of texts" >> beam.WindowInto(FixedWindows(86_400)) | "Lists" >> beam.GroupByKey()
+    begins = lists | "Show lists" >> beam.MapTuple(
+        lambda team, own: f"{team} {sorted(text[0] for text in own)}"
+    )
+    _write(begins, target, "lists")
     # Elements, and the keys of a DoFn with state, that wait for a side input.
     most = minutes | "Points" >> beam.Values() | "Most" >> beam.CombineGlobally(best_of).without_defaults()
     told = minutes | "Ledger" >> beam.ParDo(Ledger(), beam.pvalue.AsSingleton(most))

@@ -37,6 +37,8 @@ from penstock_spark.stream.page_index import PageNotes
 SECOND = 1_000_000
 TWICE = Repeatedly(AfterCount(2))
 MINUTES = Windowing(FixedWindows(60), TWICE, AccumulationMode.ACCUMULATING)
+LONG = "long" * 6_000
+"""Of this length, three in a list are kept apart from the page of their key."""
 LATER = Windowing(GlobalWindows(), Repeatedly(AfterProcessingTime(10)), AccumulationMode.DISCARDING)
 
 
@@ -80,7 +82,7 @@ def keeper(groupings: dict[str, tuple[Windowing, Any, list[tuple[Any, Any, int]]
 
     class Keeper(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
-            self.pages = handle.getMapState("pages", "grouping string, page int", "page binary")
+            self.pages = handle.getMapState("pages", "grouping string, page long", "page binary")
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timers: Any) -> Iterator[Any]:
             given = list(rows)
@@ -127,7 +129,8 @@ def location(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     checkpoint = open_checkpoint(spark, folder, signature())
     clicks = [("ann", 1, 5), ("ann", 1, 65), ("ann", 1, 70), ("bob", 1, 6), (Place("Ulm"), 1, 7)]
     counted = {"Count": (MINUTES, CountCombineFn(), clicks), "Gone": (MINUTES, None, clicks)}
-    run(spark, checkpoint, keeper(counted), keeper({"Group": (LATER, None, [(("ann", 1), "x", 5)])}))
+    grouped: list[Any] = [(("ann", 1), "x", 5), *((("bob", 1), LONG, 5) for _ in range(3))]
+    run(spark, checkpoint, keeper(counted), keeper({"Group": (LATER, None, grouped)}))
     return str(folder)
 
 
@@ -143,6 +146,7 @@ def test_the_state_is_a_table(spark: Any, location: str) -> None:
         (1, "Count", "'bob'", 0): (60, "1", 1, 0),
         (1, "Count", "Place(name='Ulm')", 0): (60, "1", 1, 0),
         (2, "Group", "('ann', 1)", None): (None, "['x']", 1, 0),
+        (2, "Group", "('bob', 1)", None): (None, repr([LONG] * 3), 3, 0),
     }
     # Nothing is new in the second minute, so that nothing is held back. The end of the global window is not a date.
     assert {key[2:]: (row.hold, row.next_alarm, row.next_clock_alarm) for key, row in rows.items()} == {
@@ -151,9 +155,10 @@ def test_the_state_is_a_table(spark: Any, location: str) -> None:
         ("'bob'", 0): (59.999999, 60, None),
         ("Place(name='Ulm')", 0): (59.999999, 60, None),
         ("('ann', 1)", None): (None, None, 15),
+        ("('bob', 1)", None): (None, None, 15),
     }
     # It is a frame like any other, and what Python makes of its moments are dates.
-    assert table.groupBy("grouping").count().orderBy("grouping").collect() == [("Count", 4), ("Group", 1)]
+    assert table.groupBy("grouping").count().orderBy("grouping").collect() == [("Count", 4), ("Group", 2)]
     assert {type(row.window_end) for row in table.where("level = 1").collect()} == {datetime}
 
 
@@ -165,8 +170,9 @@ def test_the_state_is_rows_with_the_objects_themselves(spark: Any, location: str
         ("ann", IntervalWindow(60, 120), 2),
         ("bob", IntervalWindow(0, 60), 1),
         (("ann", 1), GlobalWindow(), ["x"]),
+        (("bob", 1), GlobalWindow(), [LONG] * 3),
     ]
-    assert [row.next_clock_alarm for row in rows] == [None] * 4 + [Timestamp(15)]
+    assert [row.next_clock_alarm for row in rows] == [None] * 4 + [Timestamp(15)] * 2
 
 
 def test_a_checkpoint_that_nothing_has_run_with_has_no_state(spark: Any, tmp_path: Path) -> None:

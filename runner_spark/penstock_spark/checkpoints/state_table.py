@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
 from penstock.error import refusal
+from penstock.machines.long_lists import LongList
 from penstock.machines.pieces import Held
 from penstock.machines.splittable import SplittableKey
 from penstock.machines.stateful_keys import StatefulKey, window_of
@@ -31,6 +34,8 @@ from penstock_spark.shipping.import_paths import driver_sys_path, import_like_dr
 from penstock_spark.stream.column_pages import is_of_columns, page_of
 from penstock_spark.stream.key_pages import StoredKey, keys_of
 from penstock_spark.stream.keys import state_of
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.segments import Segments
 from penstock_spark.stream.waiting import KeptParcel, kept_in
 from penstock_spark.stream.waiting_state import label_of_waiting, waiting_label
 from penstock_spark.worker.batch import loads
@@ -52,6 +57,7 @@ _SCHEMA = pa.schema(
     ]
 )
 _COLUMNS = from_arrow_schema(_SCHEMA)
+_PAGE = ("shard", "grouping", "page", "content")
 # Spark returns rows with Python's datetime, which ends beyond these years.
 _FIRST_MICROS = Timestamp.from_rfc3339("0001-01-02T00:00:00Z").micros
 _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
@@ -135,21 +141,29 @@ def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = No
     checkpoint = find_checkpoint(spark, location)
     known = _groupings(checkpoint.plan)
     pages = _pages(spark, checkpoint)
-    for label, page in () if pages is None else pages.toLocalIterator():
-        yield from rows_of_page(label, bytes(page), *known[label])
+    for label, page, segments in _with_segments(() if pages is None else pages.toLocalIterator()):
+        yield from rows_of_page(label, page, *known[label], segments=segments)
 
 
 def rows_of_page(
-    label: str, page: bytes, level: int, fires_empty_at_end: bool, waits: bool = False
+    label: str,
+    page: bytes,
+    level: int,
+    fires_empty_at_end: bool,
+    waits: bool = False,
+    segments: Mapping[int, bytes] = {},
 ) -> Iterator[StateRow]:
-    """The rows of one page of a grouping or, with `waits`, of a step that waits for side inputs."""
+    """The rows of one page of a grouping or, with `waits`, of a step that waits for side inputs.
+
+    `segments` are what long lists in the page consist of, by number.
+    """
     if waits:
         parcel = kept_in(page)
         if parcel is not None:
             yield _row_of_parcel(label_of_waiting(label), level, parcel)
         return
     if is_of_columns(page):
-        yield from _rows_of_columns(label, level, page, fires_empty_at_end)
+        yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments)
         return
     for name, kept in keys_of(page):
         key, state = _restored(label, name, kept)
@@ -157,7 +171,7 @@ def rows_of_page(
             yield from _rows_of_restriction(label, level, key, state)
             continue
         if isinstance(state, StatefulKey):
-            yield from _rows_of_cells(label, level, key, state)
+            yield from _rows_of_cells(label, level, key, state, segments)
             continue
         for window in state.windows.values():
             yield StateRow(
@@ -165,7 +179,7 @@ def rows_of_page(
                 grouping=label,
                 key=key,
                 window=window.window,
-                value=window.held.whole if isinstance(window.held, Held) else window.held,
+                value=_whole(window.held.whole if isinstance(window.held, Held) else window.held, segments),
                 new_elements=window.fresh,
                 panes=window.panes,
                 hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),
@@ -174,7 +188,30 @@ def rows_of_page(
             )
 
 
-def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bool) -> Iterator[StateRow]:
+def _with_segments(
+    rows: Iterable[tuple[int, str, int, bytes]],
+) -> Iterator[tuple[str, bytes, dict[int, bytes]]]:
+    """The pages among the rows of `_pages`, each with its label, and with the segments of its shard and grouping."""
+    for (_, label), own in groupby(rows, itemgetter(0, 1)):
+        segments: dict[int, bytes] = {}
+        for _, _, number, content in own:
+            if number < 0:
+                segments[number] = bytes(content)
+            else:
+                yield label, bytes(content), segments
+
+
+def _whole(held: Any, segments: Mapping[int, bytes]) -> Any:
+    """What a window or a cell holds; a long list as a plain one."""
+    if not isinstance(held, LongList):
+        return held
+    kept = Segments(lambda numbers: [segments.get(number) for number in numbers], PageNotes(), 1)
+    return [*kept.keep(held)]
+
+
+def _rows_of_columns(
+    label: str, level: int, page: bytes, fires_empty_at_end: bool, segments: Mapping[int, bytes]
+) -> Iterator[StateRow]:
     """The rows of windows that are kept in columns; rows without new elements may have no value."""
     try:
         columns = [(window, stored, stored.opened()) for window, stored in page_of(page).items()]
@@ -188,7 +225,7 @@ def _rows_of_columns(label: str, level: int, page: bytes, fires_empty_at_end: bo
                 grouping=label,
                 key=carried[name] if name in carried else decode_key(name),
                 window=window,
-                value=held,
+                value=_whole(held, segments),
                 new_elements=fresh,
                 panes=panes,
                 hold=window.max_timestamp() if waits and (fresh or fires_empty_at_end) else None,
@@ -203,7 +240,9 @@ def _unknown_class(label: str, error: Exception) -> ValueError:
     return refusal(ValueError, what, hint=hint)
 
 
-def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iterator[StateRow]:
+def _rows_of_cells(
+    label: str, level: int, key: Any, state: StatefulKey, segments: Mapping[int, bytes]
+) -> Iterator[StateRow]:
     """The rows of a DoFn with state: the value is the content of its cells, as their coders encode it."""
     for plain, cells in state.windows.items():
         yield StateRow(
@@ -211,7 +250,7 @@ def _rows_of_cells(label: str, level: int, key: Any, state: StatefulKey) -> Iter
             grouping=label,
             key=key,
             window=window_of(plain),
-            value=cells,
+            value={name: _whole(content, segments) for name, content in cells.items()},
             hold=_moment(state.timers.hold_micros()),
             next_alarm=_moment(state.timers.earliest(is_event_time=True)),
             next_clock_alarm=_moment(state.timers.earliest(is_event_time=False)),
@@ -281,7 +320,10 @@ def _groupings(plan: Signature) -> dict[str, _Known]:
 
 
 def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
-    """All pages of all groupings, as grouping and page; None without a finished micro-batch, or without state."""
+    """All pages of all groupings; None without a finished micro-batch, or without state.
+
+    The segments of long lists have numbers below zero, so they come before the pages of their shard and grouping.
+    """
     plan = checkpoint.plan
     if not plan["levels"] or checkpoint.last_commit() < 0:
         return None
@@ -290,9 +332,11 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
         pages_of_operator(spark, checkpoint.spark_location, operator)
         for operator in range(len(plan["levels"]))
     ]
-    pages = reduce(DataFrame.unionAll, frames).select("grouping", "content")
+    pages = reduce(DataFrame.unionAll, frames)
     # State that is not in the plan was given up.
-    return pages.where(pages["grouping"].isin(list(_groupings(plan))))
+    known = pages.where(pages["grouping"].isin(list(_groupings(plan))))
+    # All rows of a shard are in one partition.
+    return known.select(*_PAGE).sortWithinPartitions(*_PAGE[:3])
 
 
 def _table_function(
@@ -300,9 +344,13 @@ def _table_function(
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
-        for record in promptly(records):
-            for label, page in zip(record.column(0), record.column(1), strict=True):
-                yield _record(rows_of_page(label.as_py(), page.as_py(), *groupings[label.as_py()]))
+        rows: Iterator[Any] = (
+            tuple(value.as_py() for value in row)
+            for record in promptly(records)
+            for row in zip(*(record.column(name) for name in _PAGE), strict=True)
+        )
+        for label, page, segments in _with_segments(rows):
+            yield _record(rows_of_page(label, page, *groupings[label], segments=segments))
 
     return run
 

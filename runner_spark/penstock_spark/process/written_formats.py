@@ -15,6 +15,7 @@ name, unless this version reads it too.
 ``HEADER``       in Spark's store of state: a page of each shard, with the messages that wait
 ``KEY_PAGE``     likewise: a page with keys, one by one
 ``COLUMN_PAGE``  likewise: a page with windows
+``SEGMENT``      likewise: values of a long list
 ``PARCEL``       likewise: elements that wait for side inputs, or contents of side inputs
 ===============  ==========================================================================================
 
@@ -71,9 +72,13 @@ ERAS = WrittenFormat("the times of a source that counts seconds", 1)
 STAGED = WrittenFormat("the staged elements of a bounded source", 1)
 POSITION = WrittenFormat("the position of a source", 1)
 OWNER = WrittenFormat("the mark of a temporary folder", 1)
-HEADER = WrittenFormat("what a shard remembers", 3)
-KEY_PAGE = WrittenFormat("a page of keys", 5)
-COLUMN_PAGE = WrittenFormat("a page of windows", 2)
+HEADER = WrittenFormat("what a shard remembers", 4)
+KEY_PAGE = WrittenFormat("a page of keys", 6)
+COLUMN_PAGE = WrittenFormat("a page of windows", 3)
+SEGMENT = WrittenFormat("a part of a long list", 1)
 PARCEL = WrittenFormat("a parcel of elements that wait", 3)
 
-FORMATS = (PLAN, CLAIM, COMMAND, END, ERAS, STAGED, POSITION, OWNER, HEADER, KEY_PAGE, COLUMN_PAGE, PARCEL)
+FORMATS = (
+    *(PLAN, CLAIM, COMMAND, END, ERAS, STAGED, POSITION, OWNER),
+    *(HEADER, KEY_PAGE, COLUMN_PAGE, SEGMENT, PARCEL),
+)

@@ -15,6 +15,7 @@ from penstock.machines.window_columns import DUE, FRESH, Cell
 from penstock_spark.process.written_formats import COLUMN_PAGE
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
+from penstock_spark.stream.segments import Sizes, sizes_of
 from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import key_is_self_contained
@@ -43,6 +44,7 @@ class StoredColumn(NamedTuple):
     fresh: int  # The number of cells with something new.
     alarm_micros: int  # The watermark at which the window needs attention.
     due_micros: int | None  # When the first of its keys is due by the clock, if any is.
+    segments: Sizes  # The segments of the long lists in its cells.
 
     def has_ended(self, window: BoundedWindow) -> bool:
         """Whether the watermark had passed the window's end when this was stored."""
@@ -101,6 +103,7 @@ def stored_column(
         len(cells) - fresh.count(0),
         alarm_micros,
         min((due for due in dues if due is not None), default=None),
+        sizes_of(columns[0]),
     )
 
 
@@ -128,6 +131,8 @@ class ColumnPages(Pages[ColumnPage]):
         before = page.get(window)
         self._grown_bytes += _size_of(stored) - _size_of(before)
         self.notes.count_windows(_cells_of(stored) - _cells_of(before))
+        if before is not None and before.segments:
+            self.segments.replace(before.segments, {} if stored is None else stored.segments)
         if stored is None:
             page.pop(window, None)
         else:

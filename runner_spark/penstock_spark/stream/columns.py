@@ -14,6 +14,8 @@ from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.deterministic import decode_key
+from penstock.machines.contents import Values
+from penstock.machines.long_lists import LongList
 from penstock.machines.records import Dropped, DropReason, Element, Times
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import ColumnMachine, Firing, WindowColumn
@@ -30,7 +32,7 @@ Fired = Batch | tuple[Any, list[Dropped]]
 class LiveColumn:
     """A window with known cells."""
 
-    __slots__ = ("column", "noted_due", "stored", "stored_fresh", "touched")
+    __slots__ = ("column", "has_long_lists", "noted_due", "stored", "stored_fresh", "touched")
 
     def __init__(self, column: WindowColumn) -> None:
         self.column = column  # Its unpickled cells.
@@ -38,6 +40,7 @@ class LiveColumn:
         self.stored_fresh = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
         self.noted_due: int | None = None  # The last time of the clock that was noted.
+        self.has_long_lists = False  # Whether `column` may have long lists from an earlier micro-batch.
 
 
 class _KeyNames(dict[bytes, Any]):
@@ -58,6 +61,7 @@ class Columns:
         self.pages = pages
         self.live: dict[BoundedWindow, LiveColumn] = {}
         self.keys = _KeyNames()
+        self._holds_lists = type(machine.rule.program.contents) is Values
         self._page_of: dict[bytes, int] = {}
         self._gone: list[LiveColumn] = []
         self._numbers = count()
@@ -161,8 +165,26 @@ class Columns:
                 parts[number] = {name: cell}
         alarm_micros = self.machine.next_micros(column)
         for number, cells in parts.items():
-            stored = stored_column(cells, self.keys, alarm_micros, column.ended) if cells else None
+            if live.has_long_lists:
+                self._shorten(cells, LongList)
+            stored = self._stored(cells, alarm_micros, column.ended) if cells else None
             self.pages.put(number, column.window, stored)
+
+    def _stored(self, cells: Cells, alarm_micros: int, ended: set[bytes]) -> StoredColumn:
+        stored = stored_column(cells, self.keys, alarm_micros, ended)
+        is_long = self._holds_lists and len(stored.content) > self.pages.segments.seal_bytes
+        if is_long and self._shorten(cells, list):
+            return stored_column(cells, self.keys, alarm_micros, ended)
+        return stored
+
+    def _shorten(self, cells: Cells, kind: type[Any]) -> bool:
+        """Seals what takes much in lists of a kind; says whether that makes other lists of some."""
+        shortened: Cells = {}
+        for name, (held, fresh, due_micros, panes, nonspeculative) in cells.items():
+            if type(held) is kind and (short := self.pages.segments.shortened(name, held)) is not held:
+                shortened[name] = short, fresh, due_micros, panes, nonspeculative
+        cells.update(shortened)
+        return bool(shortened)
 
     def _find(self, names: Iterable[bytes]) -> None:
         page_of = self._page_of
@@ -271,6 +293,10 @@ class Columns:
         for number in numbers:
             stored = live.stored.pop(number)
             cells, carried, ended = stored.opened()
+            if stored.segments:
+                live.has_long_lists = True
+                for held, *_ in cells.values():
+                    self.pages.segments.keep(held)
             column.cells.update(cells)
             if not column.is_past_end:
                 column.ended.update(cells if stored.has_ended(column.window) else ended)

@@ -15,11 +15,13 @@ from penstock.machines.trigger_machine import Domain
 from penstock_spark.process.written_formats import KEY_PAGE
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
+from penstock_spark.stream.segments import Sizes
 from penstock_spark.stream.stored import content_of
 
 PAGE_BYTES = 4 << 10
 # Roughly what a key takes in a page besides its state.
 _KEY_BYTES = 32
+_NO_SEGMENTS: Sizes = {}
 
 T = TypeVar("T")
 
@@ -29,36 +31,38 @@ class StoredKey(NamedTuple):
     alarms: Mapping[Domain, int]  # When it is next due, by domain.
     hold_micros: int | None  # The time to which it holds the watermark back.
     carried: bytes | None  # The pickled key, unless its name contains it.
+    segments: Sizes  # The segments of the long lists in its state.
 
 
-KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None]
+KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None, Sizes]
 """What a `StoredKey` has."""
 
 
 class KeyPage:
     """The keys of a page: a column for each kind of data, by name, all in the same order."""
 
-    __slots__ = ("alarms", "carried", "hold_micros", "states")
+    __slots__ = ("alarms", "carried", "hold_micros", "segments", "states")
 
     def __init__(self) -> None:
         self.states: dict[bytes, bytes] = {}
         self.hold_micros: dict[bytes, int] = {}  # `NOTHING` where a key holds nothing back.
         self.alarms: dict[Domain, dict[bytes, int]] = {}  # By domain; `NOTHING` where a key has no alarm.
         self.carried: dict[bytes, bytes] = {}  # The pickled keys whose names do not contain them.
+        self.segments: dict[bytes, Sizes] = {}  # Of the keys that have long lists.
 
     def __len__(self) -> int:
         return len(self.states)
 
     def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
         """Replaces or adds keys, and removes those that are None."""
-        states, held, carried = self.states, self.hold_micros, self.carried
+        states, held, carried, segments = self.states, self.hold_micros, self.carried, self.segments
         columns = [*self.alarms.items()]
         for name, kept in changes.items():
             if kept is None:
-                for each in (states, held, carried, *self.alarms.values()):
+                for each in (states, held, carried, segments, *self.alarms.values()):
                     each.pop(name, None)  # type: ignore[attr-defined]
                 continue
-            state, alarms, hold_micros, own = kept
+            state, alarms, hold_micros, own, sizes = kept
             states[name] = state
             held[name] = NOTHING if hold_micros is None else hold_micros
             if not alarms.keys() <= self.alarms.keys():
@@ -69,6 +73,10 @@ class KeyPage:
                 column[name] = alarms.get(domain, NOTHING)
             if own is not None:
                 carried[name] = own
+            if sizes:
+                segments[name] = sizes
+            elif segments:
+                segments.pop(name, None)
 
     def move(self, names: Collection[bytes]) -> KeyPage:
         page = KeyPage()
@@ -76,6 +84,7 @@ class KeyPage:
         page.hold_micros = _moved(self.hold_micros, names)
         page.alarms = {domain: _moved(column, names) for domain, column in self.alarms.items()}
         page.carried = _moved(self.carried, [name for name in names if name in self.carried])
+        page.segments = _moved(self.segments, [name for name in names if name in self.segments])
         return page
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
@@ -84,7 +93,7 @@ class KeyPage:
         holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
         alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
         earliest = {domain: min(times) for domain, times in alarms.items()}
-        content = KEY_PAGE.number, self.states, holds, alarms, self.carried
+        content = KEY_PAGE.number, self.states, holds, alarms, self.carried, self.segments
         return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
 
     @staticmethod
@@ -92,7 +101,7 @@ class KeyPage:
         """Decodes a page; no bytes give an empty page. ValueError if it has another format."""
         page = KeyPage()
         if stored:
-            page.states, holds, alarms, page.carried = _content(stored)
+            page.states, holds, alarms, page.carried, page.segments = _content(stored)
             page.hold_micros = _column(page.states, holds)
             page.alarms = {domain: _column(page.states, column) for domain, column in alarms.items()}
         return page
@@ -122,8 +131,9 @@ def _content(stored: bytes) -> Any:
     return content_of(stored, KEY_PAGE)
 
 
-Found = tuple[int, bytes | None, bytes | None]
-"""Of a key: the number of its page, its state, and the pickled key; the state is None if there is none."""
+Found = tuple[int, bytes | None, bytes | None, Sizes]
+"""Of a key: the number of its page, its state, the pickled key, and the segments of its long lists; the state is None
+if there is none."""
 
 
 class KeyPages(Pages[KeyPage]):
@@ -135,13 +145,16 @@ class KeyPages(Pages[KeyPage]):
         """Keys in a page that has been read; the page stays encoded, which takes less memory."""
         page = self.loaded[number]
         if not page:
-            return [(name, (number, None, None)) for name in names]
+            return [(name, (number, None, None, {})) for name in names]
         if isinstance(page, bytes):
-            states, _, _, carried = _content(page)
+            states, _, _, carried, segments = _content(page)
         else:
-            states, carried = page.states, page.carried
-        state_of, carried_of = states.get, carried.get
-        return [(name, (number, state_of(name), carried_of(name))) for name in names]
+            states, carried, segments = page.states, page.carried, page.segments
+        state_of, carried_of, segments_of = states.get, carried.get, segments.get
+        return [
+            (name, (number, state_of(name), carried_of(name), segments_of(name, _NO_SEGMENTS)))
+            for name in names
+        ]
 
     def page(self, number: int) -> KeyPage:
         """A decoded page that has been read, with all changes."""
@@ -188,4 +201,6 @@ def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
     for name, state in page.states.items():
         alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}
         held = page.hold_micros[name]
-        yield name, StoredKey(state, alarms, None if held == NOTHING else held, page.carried.get(name))
+        hold_micros = None if held == NOTHING else held
+        segments = page.segments.get(name, _NO_SEGMENTS)
+        yield name, StoredKey(state, alarms, hold_micros, page.carried.get(name), segments)

@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.grouping import GroupingMachine
+from penstock.machines.long_lists import AnyList
 from penstock.machines.records import Arrival, Element, Emitted, Times
 from penstock.machines.splittable import DRAIN, SplittableKey, SplittableMachine
 from penstock.machines.stateful import Reaction, StatefulMachine
@@ -23,6 +24,7 @@ from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock_spark.stream.due_times import DueTimes
 from penstock_spark.stream.key_pages import PAGE_BYTES, Found, KeptRow, KeyPages, size_of
 from penstock_spark.stream.page_index import NOTHING, Unread
+from penstock_spark.stream.segments import Sizes, sizes_of
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.keys import key_is_self_contained
 
@@ -45,13 +47,27 @@ def state_of(key: Any, stored: bytes) -> AnyKey:
     return StatefulKey(key, state)
 
 
+def _stored(state: AnyKey) -> bytes:
+    return dumps(state if isinstance(state, KeyState) else state.plain())
+
+
 class LiveKey:
     """A key whose state has been read; `found` is its stored state, and its page."""
 
-    __slots__ = ("alarms", "before", "before_bytes", "before_windows", "hold_micros", "key", "page", "state")
+    __slots__ = (
+        "alarms",
+        "before",
+        "before_bytes",
+        "before_segments",
+        "before_windows",
+        "hold_micros",
+        "key",
+        "page",
+        "state",
+    )
 
     def __init__(self, found: Found, key: Any, state: AnyKey) -> None:
-        self.page, self.before, carried = found
+        self.page, self.before, carried, self.before_segments = found
         self.before_bytes = 0
         if self.before is not None:
             self.before_bytes = size_of(self.before, carried)
@@ -178,21 +194,30 @@ class KeyTable:
         self._note_all()
         changes: dict[int, dict[bytes, KeptRow | None]] = {}
         grown_bytes = more_keys = more_windows = 0
+        seal_bytes = self.pages.segments.seal_bytes
         for name, live in self.live.items():
             state, before_bytes, kept = live.state, live.before_bytes, None
+            segments = before_segments = live.before_segments
             if state.windows:
-                stored = dumps(state if isinstance(state, KeyState) else state.plain())
+                if segments:
+                    segments = self._shorten(name, state)
+                stored = _stored(state)
+                if len(stored) > seal_bytes and not segments and (segments := self._shorten(name, state)):
+                    stored = _stored(state)
                 # Some keys are only looked at: a page that holds no others is not written anew.
                 if stored == live.before:
                     continue
                 carried = None if key_is_self_contained(name) else dumps(live.key)
-                kept = stored, live.alarms, live.hold_micros, carried
+                kept = stored, live.alarms, live.hold_micros, carried, segments
                 grown_bytes += size_of(stored, carried)
                 more_keys += not before_bytes
             elif before_bytes:
                 more_keys -= 1
+                segments = {}
             else:
                 continue
+            if before_segments:
+                self.pages.segments.replace(before_segments, segments)
             grown_bytes -= before_bytes
             more_windows += len(state.windows) - live.before_windows
             if live.page in changes:
@@ -203,6 +228,18 @@ class KeyTable:
         self.pages.change(changes, grown_bytes, more_keys, more_windows)
         self.pages.save()
 
+    def _shorten(self, name: bytes, state: AnyKey) -> Sizes:
+        """Seals what takes much in lists to which values are only added; returns all segments of the state."""
+        found: dict[int, int] = {}
+
+        def renewed(held: AnyList) -> AnyList:
+            held = self.pages.segments.shortened(name, held)
+            found.update(sizes_of([held]))
+            return held
+
+        self.machine.renew_lists(state, renewed)
+        return found
+
     def _live(self, name: bytes, key: Any) -> LiveKey:
         live = self.live.get(name)
         if live is not None:
@@ -212,12 +249,14 @@ class KeyTable:
 
     def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
         """A key whose state has been found; `key` is None if it is stored or if its name contains it."""
-        _, stored, carried = found
+        _, stored, carried, segments = found
         if carried is not None:
             key = loads(carried)
         elif stored is not None or key_is_self_contained(name):
             key = decode_key(name)
         state = self.machine.new_key(key) if stored is None else state_of(key, stored)
+        if segments:
+            self.machine.renew_lists(state, self.pages.segments.keep)
         live = self.live[name] = LiveKey(found, key, state)
         return live
 
@@ -244,8 +283,7 @@ class KeyTable:
             for micros, name, number in due:
                 live = self.live.get(name)
                 if live is None:
-                    page = self.pages.page(number)
-                    found = number, page.states[name], page.carried.get(name)
+                    [(_, found)] = self.pages.find(number, (name,))
                     live = self._opened(name, None, found)
                     # It is written back even without results: it may be due at another time now.
                     live.before = None

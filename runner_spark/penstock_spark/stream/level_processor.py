@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from penstock_spark.session.worker_socket import confirm_at_once
 
@@ -21,7 +21,7 @@ ROWS = "level int, shard int, payload binary"
 _FIRST_LOOK = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 # Types and not their names, which Spark's processes would ask each other to read with every micro-batch.
-_KEYS = StructType([StructField("grouping", StringType()), StructField("page", IntegerType())])
+_KEYS = StructType([StructField("grouping", StringType()), StructField("page", LongType())])
 _PAGES = StructType([StructField("page", BinaryType())])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.error import refusal
 from penstock.machines.records import MIN_MICROS
 from penstock_spark.stream.header import Header
+from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.spreading import address
 from penstock_spark.stream.writer import shard_of
 from penstock_spark.worker.messages import Message, Part, WatermarkUpdate
@@ -36,7 +37,10 @@ class Division:
 
 
 def merged_headers(headers: Sequence[Header], division: Division) -> list[Header]:
-    """The headers of the new shards of a level, without notes of pages; ValueError if the shards disagree."""
+    """The headers of the new shards of a level; ValueError if the shards disagree.
+
+    Their notes tell nothing of pages, but from where on numbers of segments are new in every shard.
+    """
     first = headers[0]
     for name in ("clock_micros", "last", "estimators", "is_draining"):
         if any(getattr(header, name) != getattr(first, name) for header in headers):
@@ -56,11 +60,22 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
                 if not _begins_anew(origin, division)
             },
             sent=dict(sent),
-            notes={},
+            notes={
+                label: PageNotes(next_segment=max(own.next_segment for own in noted))
+                for label, noted in _notes(headers, division).items()
+            },
             pending=pending,
         )
         for pending in _pending(headers, division)
     ]
+
+
+def _notes(headers: Sequence[Header], division: Division) -> dict[str, list[PageNotes]]:
+    found: dict[str, list[PageNotes]] = {}
+    for header in headers:
+        for label in header.notes.keys() & division.kept:
+            found.setdefault(label, []).append(header.notes[label])
+    return found
 
 
 def _begins_anew(origin: str, division: Division) -> bool:

@@ -1,6 +1,7 @@
 """The pages of a level's shards for another number of shards: each is cut into pieces, and pieces become pages again.
 
-A piece is a page, encoded as any other, with the keys of one new shard. A parcel of elements that wait is cut likewise
+A piece is a page, encoded as any other, with the keys of one new shard. A segment of a long list goes to the shard of
+its key as it is, under the number that it has. A parcel of elements that wait is cut likewise
 if its elements have keys; otherwise it moves as a whole, and the contents of side inputs go to every shard.
 """
 
@@ -25,6 +26,7 @@ from penstock_spark.stream.key_pages import KeptRow, KeyPage, KeyPages, keys_of,
 from penstock_spark.stream.merged_headers import Division, disagreement
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
+from penstock_spark.stream.segments import key_of_segment
 from penstock_spark.stream.waiting import STATE, kept_state, opened_parcel, parcel_of
 from penstock_spark.stream.writer import shard_of
 from penstock_spark.worker.batch import Batch
@@ -34,10 +36,11 @@ _AT_ONCE_BYTES = 4 << 20
 
 class Piece(NamedTuple):
     label: str
-    content: bytes  # A page with keys of one new shard, or a parcel.
+    content: bytes  # A page with keys of one new shard, a parcel, or a segment.
     parcel: tuple[int, int] | None = (
         None  # For a parcel: its number and its shard until now, which order parcels.
     )
+    segment: int | None = None  # For a segment: its number.
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,13 @@ def waits_of(states: Sequence[bytes | None]) -> Waits:
 def pieces(
     division: Division, waits: Mapping[str, Waits], shard: int, label: str, number: int, content: bytes
 ) -> Iterator[tuple[int, Piece]]:
-    """The pieces of a page or of a parcel of an old shard, each with its new shard."""
+    """The pieces of a page, a segment or a parcel of an old shard, each with its new shard."""
     if label in waits:
         if number != STATE:
             for new, parcel in _parcels(division, waits[label], shard, label, number, content):
                 yield new, Piece(label, parcel, (number, shard))
+    elif number < 0:
+        yield shard_of(key_of_segment(content), division.after), Piece(label, content, segment=number)
     elif is_of_columns(content):
         for new, columns in _column_pages(page_of(content), division.after).items():
             yield new, Piece(label, columns.encoded()[0])
@@ -81,8 +86,12 @@ def pieces(
 
 
 def names_in(division: Division, label: str, number: int, content: bytes) -> list[bytes]:
-    """The keys in a page, once for each window that they have; those of elements that wait."""
+    """The keys in a page, once for each window that they have; those of elements that wait; and of segments, with
+    their numbers.
+    """
     if label not in division.parcels:
+        if number < 0:
+            return [b"%d " % number + key_of_segment(content)]
         if is_of_columns(content):
             stored = page_of(content).values()
             return [name for column in stored for name in column.opened().cells]
@@ -154,20 +163,29 @@ class Assembly:
                 self._parcels[piece.label] = _Parcels(self.store_of(piece.label))
             self._parcels[piece.label].add(piece.content, *piece.parcel)
             return
+        if piece.segment is not None:
+            self.store_of(piece.label).put_many([(piece.segment, piece.content)])
+            self._notes_of(piece.label).segment_bytes += len(piece.content)
+            return
         self._collected.setdefault(piece.label, []).append(piece.content)
         self._collected_bytes += len(piece.content)
         if self._collected_bytes > _AT_ONCE_BYTES:
             self._write()
 
-    def finish(self, waits: Mapping[str, Waits]) -> None:
-        """Writes the rest, after the last piece."""
+    def finish(self, waits: Mapping[str, Waits], before: Mapping[str, PageNotes]) -> None:
+        """Writes the rest, after the last piece; `before` is what the header says of each grouping."""
         self._write()
+        for label, notes in before.items():
+            self._notes_of(label).next_segment = notes.next_segment
         for label, parcels in self._parcels.items():
             parcels.finish(waits[label])
 
+    def _notes_of(self, label: str) -> PageNotes:
+        return self.notes.setdefault(label, PageNotes())
+
     def _write(self) -> None:
         for label, contents in self._collected.items():
-            notes = self.notes.setdefault(label, PageNotes())
+            notes = self._notes_of(label)
             by_window = {is_of_columns(content) for content in contents}
             if len(by_window) > 1 or (len(notes) and by_window != {notes.by_window}):
                 raise disagreement(f"about the form of the state of '{label}'")

@@ -35,6 +35,8 @@ class PageNotes:
     # The number of windows in all pages, those of each key apart; None if that is unknown: a version that did not
     # count them, or a move to other shards, which does not look into keys, has left pages. No pages have no windows.
     windows: int | None = None
+    next_segment: int = 0  # No segment of a long list has this number or a higher one, in any shard.
+    segment_bytes: int = 0  # The size of all segments.
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Generic, Protocol, TypeVar
 from zlib import crc32
 
 from penstock.machines.trigger_machine import Domain
 from penstock_spark.stream.page_index import NOTHING, PageNotes
+from penstock_spark.stream.segments import Segments
 
 FIRST_PAGES = 4
 
@@ -51,6 +53,7 @@ class Pages(ABC, Generic[P]):
         self.notes = notes
         # The pages that have been read; a page stays encoded until it is needed.
         self.loaded: dict[int, bytes | P] = {}
+        self.segments = Segments(store.get_many, notes, spread)
         self._store = store
         self._spread = spread
         self._page_bytes = page_bytes
@@ -108,7 +111,7 @@ class Pages(ABC, Generic[P]):
         size_bytes = self.notes.size_bytes + self._grown_bytes
         # A few keys with much to keep do not get any smaller by more pages.
         self._split(min(size_bytes // self._page_bytes, self.notes.keys))
-        self._store.put_many(self._written())
+        self._store.put_many(chain(self.segments.taken_changes(), self._written()))
         self._grown_bytes = 0
         self._changed = set()
         if not self.notes.keys:

@@ -66,7 +66,9 @@ class Shard:
     def sizes(self, label: str) -> tuple[int, int, int | None]:
         """The numbers of keys and bytes with state, and of windows, if that is known; call it after `save`."""
         notes = self.header.notes.get(label)
-        return (0, 0, None) if notes is None else (notes.keys, notes.size_bytes, notes.windows)
+        if notes is None:
+            return 0, 0, None
+        return notes.keys, notes.size_bytes + notes.segment_bytes, notes.windows
 
     def awaited(self, label: str) -> dict[str, int]:
         """The watermarks on which the watermark of an operator's input depends, by origin."""

@@ -135,7 +135,7 @@ def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iter
             assembly.add(content)
         else:
             header, waits = Header.decoded(content[0]), content[1]
-    assembly.finish(waits)
+    assembly.finish(waits, header.notes if header is not None else {})
     if header is not None:
         header.notes = assembly.notes
         pages.updateValue(HEADER_KEY, (header.encoded(),))

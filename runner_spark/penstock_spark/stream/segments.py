@@ -1,0 +1,117 @@
+"""Sealed segments of long lists, beside the pages of a grouping: a micro-batch writes what is new, and no list again.
+
+A segment has a number below zero, so that it is no page's. It belongs to one key, and moves to another shard with it.
+Its number stays the same there. Therefore no two shards give the same number, and no shard gives one again, even after
+the number of shards has changed.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from weakref import WeakSet
+from zlib import crc32
+
+from penstock.error import refusal
+from penstock.machines.long_lists import AnyList, LongList, Segment, Snapshot
+from penstock_spark.process.written_formats import SEGMENT
+from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.stored import content_of, unpickled
+from penstock_spark.worker.batch import dumps
+
+SEAL_BYTES = 64 << 10
+"""If a state takes more, it is worth a look whether a list in it does."""
+
+Sizes = Mapping[int, int]
+"""The sizes of segments in bytes, by number."""
+
+GetMany = Callable[[Sequence[int]], list[bytes | None]]
+
+
+class Segments:
+    """The segments of one grouping in one shard, in one micro-batch; `changes` are to be stored."""
+
+    def __init__(self, get_many: GetMany, notes: PageNotes, spread: int) -> None:
+        self.seal_bytes = SEAL_BYTES
+        self.changes: dict[int, bytes | None] = {}
+        self._get_many = get_many
+        self._notes = notes
+        self._spread = spread
+        self._lent: WeakSet[Snapshot] = WeakSet()
+
+    def read(self, segments: Sequence[Segment]) -> Iterator[list[Any]]:
+        stored = self._get_many([segment.number for segment in segments])
+        return values_of(zip(segments, stored, strict=True))
+
+    def lend(self, snapshot: Snapshot) -> None:
+        self._lent.add(snapshot)
+
+    def keep(self, held: AnyList) -> AnyList:
+        """Tells a list from an earlier micro-batch where its segments are."""
+        if isinstance(held, LongList):
+            held.keeper = self
+        return held
+
+    def shortened(self, name: bytes, held: AnyList) -> AnyList:
+        """The list of a key, with what is in memory sealed if that takes much."""
+        parts = held.unsealed if isinstance(held, LongList) else [held]
+        sealed = [(part, dumps(part)) for part in parts if part]
+        if sum(len(content) for _, content in sealed) <= self.seal_bytes:
+            return held
+        contents = iter(sealed)
+        long = held if isinstance(held, LongList) else LongList([held], self)
+        long.seal(lambda part: self._sealed(name, len(part), next(contents)[1]))
+        return long
+
+    def replace(self, before: Sizes, after: Sizes) -> None:
+        """A state has some segments instead of others; those that nobody has any more are removed."""
+        for number in before.keys() - after.keys():
+            self.changes[number] = None
+            self._notes.segment_bytes -= before[number]
+
+    def taken_changes(self) -> Iterator[tuple[int, bytes | None]]:
+        """What is to be stored, once, at the end of the micro-batch."""
+        for snapshot in [*self._lent]:
+            snapshot.read()
+        changes, self.changes = self.changes, {}
+        yield from changes.items()
+
+    def _sealed(self, name: bytes, length: int, values: bytes) -> Segment:
+        content = pickle.dumps((SEGMENT.number, name, values), pickle.HIGHEST_PROTOCOL)
+        # Of so many numbers in a row, each shard has one.
+        first = self._notes.next_segment
+        number = first + (crc32(name) - first) % self._spread
+        self._notes.next_segment = number + 1
+        self._notes.segment_bytes += len(content)
+        self.changes[~number] = content
+        return Segment(~number, length, len(content))
+
+
+def values_of(stored: Iterable[tuple[Segment, bytes | None]]) -> Iterator[list[Any]]:
+    """The values of segments; ValueError if one has another format, or is not there."""
+    for segment, content in stored:
+        if content is None:
+            what = f"a list of values in the state lacks a part, of {segment.length:,} values"
+            raise refusal(ValueError, what, hint="restore the checkpoint from a copy")
+        _, values = content_of(content, SEGMENT)
+        yield unpickled(values, SEGMENT.name)
+
+
+def key_of_segment(content: bytes) -> bytes:
+    """The encoded key to which a segment belongs."""
+    name: bytes
+    name, _ = content_of(content, SEGMENT)
+    return name
+
+
+def sizes_of(helds: Sequence[Any]) -> dict[int, int]:
+    """The segments of the long lists among what windows or cells hold; quick if there is none."""
+    if LongList not in set(map(type, helds)):
+        return {}
+    return {
+        segment.number: segment.size_bytes
+        for held in helds
+        if type(held) is LongList
+        for segment in held.segments
+    }
