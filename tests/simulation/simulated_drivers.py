@@ -113,6 +113,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
     local = DisksOfMachines(disk)
     threads = Threading(world)
     columns = SimpleNamespace(unix_micros=lambda column: column)
+    unchanged = SimpleNamespace(check_names=lambda frame: None, check=lambda frame: None, close=lambda: None)
     without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
     stand_ins: list[tuple[Any, str, Any]] = [
         *((LocalFiles, name, method) for name, method in local.stand_ins().items()),
@@ -145,7 +146,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (rewriting, "runner_session", tables.quiet_session),
         (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (execute_stream, "check_workers_python", lambda context, is_local: None),
-        (execute_stream, "WholeFiles", lambda spark, files: SimpleNamespace(check=lambda frame: None)),
+        (execute_stream, "WholeFiles", lambda spark, files: unchanged),
         *database.stand_ins(),
     ]
     with (
