@@ -90,6 +90,16 @@ def coders(old: dict[str, Any], new: dict[str, Any]) -> Callable[[Signature, Sig
     return note
 
 
+def fields(old: list[str], new: list[str]) -> Callable[[Signature, Signature], None]:
+    """Fields of the rows in the state; the programs themselves are tested elsewhere."""
+
+    def note(before: Signature, after: Signature) -> None:
+        for signature, own in ((before, old), (after, new)):
+            signature["levels"][0]["Sum"]["fields"] = {"Visit": own}
+
+    return note
+
+
 def coder(name: str, own_form: bool = True) -> dict[str, Any]:
     return {"Angle": {"coder": name, "own_form": own_form}}
 
@@ -248,6 +258,17 @@ ROWS = (
                     read(watermark=BoundedDisorder(60), arrival_time=float, tick=2),
                 ),
                 "the source 'Clicks' has another tick",
+            ),
+        ),
+    ),
+    Row(
+        "fields of a NamedTuple in the state, or of a row behind a `RowCoder`, in another order",
+        "refused; new fields at the end continue",
+        (Change(BASE, BASE, also=fields(["user", "page"], ["user", "page", "seconds"])),),
+        (
+            (
+                Change(BASE, BASE, also=fields(["user", "page"], ["page", "user"])),
+                "'Sum' has stored values of Visit by the position of their fields",
             ),
         ),
     ),
