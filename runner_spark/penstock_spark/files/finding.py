@@ -41,7 +41,7 @@ class Files:
 
     @property
     def is_open_to_tasks(self) -> bool:
-        """Whether tasks can open the files by themselves."""
+        """Whether tasks can open the files on their own."""
         return self.is_beyond_spark or FileSystems.get_scheme(self.pattern) is None
 
     def load(self, reader: DataFrameReader, format: str, table: str | None = None) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Sources that tasks read by themselves: Spark gives each task no more than its number, by which it finds its parts."""
+"""Sources that tasks read on their own: Spark gives each task no more than its number, by which it finds its parts."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def refusals(source: str, where: str) -> Iterator[None]:
             raise
         said = str(error if java is None else java.getMessage()).strip()
         if _IN_A_FILE in said:
-            # Not the source is wrong but a file, and what Spark says of files is told at one place.
+            # A file is wrong, and not the source. Another module explains what Spark says of files.
             raise
         hint = next((hint for part, hint in _HINTS.items() if part in said), _HINT)
         what = f"Spark does not read {source} as a stream: {_sentence(said)}"

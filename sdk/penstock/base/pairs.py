@@ -8,7 +8,7 @@ from typing import Any
 from penstock.error import refusal
 
 NEVER_PAIRS = (str, bytes, dict, set, frozenset)
-"""Types whose values are no pairs, even if they have two members."""
+"""Types whose values are not pairs, even if they have two members."""
 
 
 def not_pairs(values: Iterable[Any], *, where: str | None = None) -> TypeError:

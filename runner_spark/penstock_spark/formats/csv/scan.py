@@ -53,7 +53,7 @@ FLOAT = (
 )
 BOOL = r"^(true|True|TRUE|false|False|FALSE)$"
 REPLACEMENT = "\ufffd"
-"""What Java puts in the place of bytes that an encoding does not have."""
+"""The character with which Java replaces bytes that an encoding does not have."""
 MALFORMED = "__malformed"
 """The column of lines that are not CSV."""
 
@@ -298,9 +298,7 @@ class Survey(NamedTuple):
     kinds: dict[str, str]  # By the names of the columns.
     malformed: int  # The number of lines that are not CSV.
     file_with_malformed: str  # The first one.
-    file_with_replacements: (
-        str | None
-    )  # The first one with the character that Java puts for undecodable bytes.
+    file_with_replacements: str | None  # The first one with a `REPLACEMENT`.
 
 
 def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Survey:

@@ -45,7 +45,7 @@ _DENIED = {"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"}
 _DENIED |= {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 
 _heard: dict[str, Any] = {}
-"""What a client has last told by its callback, by the brokers: why it cannot reach them."""
+"""Why a client could not reach its brokers, as its callback last said, by the brokers."""
 
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 """What a producer hears once another one uses its transactional identifier."""

@@ -243,7 +243,7 @@ class Topics(NumberedSource[Any]):
                     raise refusal(LookupError, what, hint="leave it out of partitions")
         if source.pattern is not None:
             names = tuple(sorted(name for name in found.topics if re.fullmatch(source.pattern, name)))
-        # Only the controller tells identifiers; there may be none for a moment.
+        # Only the controller gives identifiers, and a cluster that elects one has none for a moment.
         self._identifiers = self._identified(names) if found.controller_id in found.brokers else {}
         if source.partitions:
             return [f"{name}/{number}" for name, number in source.partitions]
