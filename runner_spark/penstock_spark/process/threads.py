@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeVar
+from typing import TypeVar, cast
 
 _Answer = TypeVar("_Answer")
+
+
+class NoAnswer(TimeoutError):
+    """A call takes longer than it may. It goes on in its thread, and may still do what it was asked to do."""
 
 
 def in_thread(
@@ -24,3 +28,18 @@ def in_thread(
 
     Thread(target=run, name=name, daemon=True).start()
     return outcomes
+
+
+def answer_of(call: Callable[[], _Answer], name: str, seconds: float) -> _Answer:
+    """What a call gives, or raises; NoAnswer if it takes longer.
+
+    >>> answer_of(lambda: 7, "counts", seconds=60.0)
+    7
+    """
+    try:
+        found, error = in_thread(call, name).get(timeout=seconds)
+    except Empty:
+        raise NoAnswer from None
+    if error is not None:
+        raise error
+    return cast(_Answer, found)

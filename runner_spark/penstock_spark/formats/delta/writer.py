@@ -41,6 +41,7 @@ from penstock_spark.formats.delta.table import (
     told,
 )
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.sinks.lost_streams import checkpoint_is_gone, stream_is_unknown
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.sinks.table_changes import change_schema
 
@@ -74,16 +75,13 @@ def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str)
     reason = ""
     for _ in range(_ATTEMPTS):
         table = find_table(sink.place, where)
-        started = None if table is None else table.transaction_version(app_of(stream))
+        started = None if table is None else _last(table, stream)
         columns = columns_of(sink, table, where)
         parts = partitions_of(sink, table, columns, where)
         if started == _BEFORE_ALL:
             return
         if started is not None:
-            shown = sink.place.shown
-            what = f"the Delta table {shown} has micro-batches of this stream, whose checkpoint is gone"
-            hint = "write to another table, or use another checkpoint"
-            raise refusal(ValueError, what, where=where, hint=hint)
+            raise checkpoint_is_gone(f"the Delta table {sink.place.shown}", where)
         if table is None:
             make_folder(sink.place)
             with told(sink.place, "cannot be made", where):
@@ -142,7 +140,8 @@ class _Commit:
     def holds(self, batch: MicroBatch) -> bool:
         """Whether the table has a commit of the micro-batch, or of a later one."""
         table = find_table(self._sink.place, self._where)
-        return table is not None and _has(table, batch)
+        last = None if table is None else _last(table, batch.stream)
+        return last is not None and last >= batch.number
 
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
         """Commits the files; whether the table certainly names none of them."""
@@ -152,9 +151,11 @@ class _Commit:
         for attempt in range(_ATTEMPTS):
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
             if batch.stream:
-                if _last(table, batch) is None:
-                    raise self._forgotten()
-                if _has(table, batch):
+                last = _last(table, batch.stream)
+                if last is None:
+                    why = ": it was deleted and made again"
+                    raise stream_is_unknown(f"the Delta table {sink.place.shown}", why, where)
+                if last >= batch.number:
                     # A commit that seemed to fail may have succeeded.
                     return attempt == 0
             if table is None:
@@ -218,14 +219,6 @@ class _Commit:
                 hint = "write to a disk that all workers share, or to a store such as s3://"
                 raise refusal(OSError, what, where=self._where, hint=hint)
 
-    def _forgotten(self) -> Exception:
-        what = (
-            f"the Delta table {self._sink.place.shown} does not know this stream: it was deleted and made again, so it "
-            "may lack what the stream has written"
-        )
-        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
-        return refusal(LookupError, what, where=self._where, hint=hint)
-
     def _delete(self, written: Sequence[dict[str, Any]]) -> None:
         """Deletes files that no version of the table names; what stays, `vacuum` deletes."""
         with contextlib.suppress(OSError):
@@ -234,15 +227,10 @@ class _Commit:
                 files.delete_file(each["path"])
 
 
-def _last(table: Any, batch: MicroBatch) -> int | None:
+def _last(table: Any, stream: str) -> int | None:
     """The number of the last micro-batch in the table; None if it does not know the stream."""
-    last: int | None = table.transaction_version(app_of(batch.stream))
+    last: int | None = table.transaction_version(app_of(stream))
     return last
-
-
-def _has(table: Any, batch: MicroBatch) -> bool:
-    last = _last(table, batch)
-    return last is not None and last >= batch.number
 
 
 def _actions(written: Sequence[dict[str, Any]]) -> list[Any]:

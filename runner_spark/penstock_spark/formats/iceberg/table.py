@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from queue import Empty
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.error import RunnerError, UnsupportedByRunner, refusal, three_parts
 from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
-from penstock_spark.process.threads import in_thread
+from penstock_spark.process.threads import NoAnswer, answer_of
 from penstock_spark.reports.secrets import without_secrets
 from penstock_spark.sinks.table_columns import columns_of, no_type
 
@@ -58,12 +57,9 @@ def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
 def answered(call: Callable[[], Any]) -> Any:
     """What a call of a catalog gives; TimeoutError if it does not answer, though it may still do what it was asked."""
     try:
-        found, error = in_thread(call, "penstock iceberg").get(timeout=ANSWER_SECONDS)
-    except Empty:
+        return answer_of(call, "penstock iceberg", ANSWER_SECONDS)
+    except NoAnswer:
         raise TimeoutError(f"no answer within {ANSWER_SECONDS:g} seconds") from None
-    if error is not None:
-        raise error
-    return found
 
 
 @contextmanager

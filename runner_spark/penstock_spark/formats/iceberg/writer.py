@@ -46,6 +46,7 @@ from penstock_spark.formats.iceberg.table import (
 )
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.secrets import without_secrets
+from penstock_spark.sinks.lost_streams import checkpoint_is_gone, stream_is_unknown
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.sinks.table_changes import check_keys
 
@@ -86,10 +87,7 @@ def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: 
             if last == _BEFORE_ALL:
                 return
             if last is not None:
-                shown = sink.place.shown
-                what = f"the Iceberg table {shown} has micro-batches of this stream, whose checkpoint is gone"
-                hint = "write to another table, or use another checkpoint"
-                raise refusal(ValueError, what, where=where, hint=hint)
+                raise checkpoint_is_gone(f"the Iceberg table {sink.place.shown}", where)
             does_not = "cannot be made" if table is None else "cannot be changed"
             with told(sink.place, does_not, where), contextlib.suppress(*refused_commits(where)):
                 transaction = _made(sink, catalog, target, where) if table is None else table.transaction()
@@ -233,12 +231,8 @@ class _Commit:
         return transaction, added
 
     def _forgotten(self, stream: str) -> Exception:
-        what = (
-            f"the Iceberg table {self._sink.place.shown} does not know this stream any more: it was made again, or its "
-            f"property {property_of(stream)} was removed, so it may lack what the stream has written"
-        )
-        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
-        return refusal(LookupError, what, where=self._where, hint=hint)
+        why = f" any more: it was made again, or its property {property_of(stream)} was removed"
+        return stream_is_unknown(f"the Iceberg table {self._sink.place.shown}", why, self._where)
 
     def _unknown(self, reason: str, mark: str) -> Exception:
         place = self._sink.place

@@ -7,13 +7,12 @@ import importlib.util
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from queue import Empty
 from threading import Thread
 from typing import Any, TypeVar
 
 from penstock.base import clock
 from penstock.error import RunnerError, refusal
-from penstock_spark.process.threads import in_thread
+from penstock_spark.process.threads import NoAnswer, answer_of
 
 _LOGGER = logging.getLogger("penstock_spark.kafka")
 _Answer = TypeVar("_Answer")
@@ -95,14 +94,11 @@ def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
     longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
     """
     try:
-        found, error = in_thread(call, THREAD).get(timeout=seconds + _LATE_SECONDS)
-    except Empty:
+        return answer_of(call, THREAD, seconds + _LATE_SECONDS)
+    except NoAnswer:
         what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
         hint = "another client takes its place; check whether this machine's clock has been set back"
         raise refusal(StandsStill, what, hint=hint) from None
-    if error is not None:
-        raise error
-    return found  # type: ignore[return-value]
 
 
 def leave(*clients: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, BinaryIO, NamedTuple
@@ -21,7 +20,7 @@ from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.files.finding import find_files, local_paths, unreadable
-from penstock_spark.files.found_file import open_by_hadoop, open_found, size_of
+from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords, in_micros
@@ -35,9 +34,6 @@ from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, stream_files
-
-_AT_ONCE = 16
-"""So many footers are read at a time, because each may wait for a network."""
 
 
 def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) -> Iterator[Any]:
@@ -137,8 +133,7 @@ def _survey(
                 return T.StructType(), []
             raise
 
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        found = list(threads.map(look, paths))
+    found = looked_at(paths, look)
     schema = reduce(merged_as_they_are, (schema for schema, _ in found), T.StructType())
     return schema, [each for _, stripes in found for each in stripes]
 

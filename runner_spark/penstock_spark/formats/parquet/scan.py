@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
-from penstock_spark.files.found_file import open_by_hadoop
+from penstock_spark.files.found_file import looked_at, open_by_hadoop
 from penstock_spark.formats.parquet.footers import (
     Footers,
     merged_schema,
@@ -44,9 +43,6 @@ from penstock_spark.sources.stream_files import no_schema, place_columns, stream
 
 _TYPES = re.compile("CANNOT_MERGE|Failed merging schemas|PARQUET_TYPE_|UNSUPPORTED_TIME_TYPE")
 """What Spark says of types that it does not read, or not together."""
-
-_AT_ONCE = 16
-"""So many footers are read at a time, because each waits for a network."""
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
 """What makes elements of batches, by what an element is."""
@@ -173,8 +169,7 @@ def _footers_by_hadoop(files: Files, spark: SparkSession) -> dict[str, pq.FileMe
         with open_by_hadoop(spark, path) as file:
             return pq.read_metadata(file)
 
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        return dict(zip(files.paths, threads.map(read, files.paths), strict=True))
+    return dict(zip(files.paths, looked_at(files.paths, read), strict=True))
 
 
 def _columns_in(path: str) -> list[str]:

@@ -6,7 +6,6 @@ Spark does not reach some object stores. It also refuses nanoseconds, and files 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, BinaryIO
@@ -19,7 +18,7 @@ from pyspark.sql import types as T
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
 from penstock_spark.files.finding import unreadable
-from penstock_spark.files.found_file import open_found, size_of
+from penstock_spark.files.found_file import looked_at, open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import (
     UnknownType,
@@ -33,8 +32,6 @@ from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sources.partition_values import PartitionValues
 
-_AT_ONCE = 16
-"""So many footers are read at a time, because each waits for the network."""
 _BATCH_ROWS = 10_000
 _TYPES_SHOWN = 3
 
@@ -57,8 +54,7 @@ class StoredParquet:
 
 def read_stored(sizes: Mapping[str, int], where: str) -> StoredParquet:
     """Reads the footers; a ValueError for a file that is not Parquet."""
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        footers = dict(zip(sizes, threads.map(lambda path: _footer(path, where), sizes), strict=True))
+    footers = dict(zip(sizes, looked_at(sizes, lambda path: _footer(path, where)), strict=True))
     schema = reduce(merged, map(schema_of_footer, footers.values()))
     groups = (
         RowGroup(path, number, sizes[path])
