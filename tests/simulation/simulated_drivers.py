@@ -113,7 +113,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
     local = DisksOfMachines(disk)
     threads = Threading(world)
     columns = SimpleNamespace(unix_micros=lambda column: column)
-    unchanged = SimpleNamespace(check_names=lambda frame: None, check=lambda frame: None, close=lambda: None)
+    unchanged = SimpleNamespace(begin=lambda frame: None, check=lambda frame: None, close=lambda: None)
     without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
     stand_ins: list[tuple[Any, str, Any]] = [
         *((LocalFiles, name, method) for name, method in local.stand_ins().items()),

@@ -26,8 +26,7 @@ class ChangedFiles:
     def read(self, sizes: Mapping[str, int], where: str) -> None:
         """Notes files that a step has read, with the sizes up to which it has read them."""
         for path, size in list(sizes.items())[-_FILES_MAX:]:
-            state = _state_of(path)
-            if path in self._read or state is None:
+            if path in self._read or (state := _state_of(path)) is None:
                 continue
             if state[0] > size:
                 _warn(path, where)

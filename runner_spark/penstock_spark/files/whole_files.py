@@ -52,8 +52,10 @@ class WholeFiles:
                 step_failed(unreadable(error, path, where), where)
             self._changed.read({_local(path): size for path, size in files.listed.items()}, where)
 
-    def check_names(self, frame: DataFrame) -> None:
-        """Raises a step's marked failure before a file is read that Spark would unpack as Hadoop's own form."""
+    def begin(self, frame: DataFrame) -> None:
+        """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
+        read that Spark would unpack as Hadoop's own form.
+        """
         self._changed.look()
         for leaf, where in self._leaves(frame):
             relation = leaf.relation()

@@ -120,7 +120,7 @@ class BatchWriter:
         with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
                 if self.files is not None:
-                    self.files.check_names(frame)
+                    self.files.begin(frame)
                 self._write(frame, batch_id, may_be_again)
                 # Not every sink has asked.
                 self._check_files(frame)

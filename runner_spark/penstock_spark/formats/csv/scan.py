@@ -387,14 +387,6 @@ def _asked(dtype: Any, name: str, where: str) -> str | None:
     return known
 
 
-def tests(name: str, options: dict[str, Any]) -> dict[str, Column]:
-    """Whether the text of a column has a kind, for each kind; null for a missing value."""
-    value = missing_as_null(name, options)
-    whole = value.rlike(INT)
-    fits = F.when(value.isNotNull(), whole & value.try_cast("bigint").isNotNull())
-    return {"fits": fits, "whole": whole, "float": value.rlike(FLOAT), "bool": value.rlike(BOOL)}
-
-
 _BITS = {"int": 1, "long int": 2, "float": 4, "bool": 8}
 """The kinds that a text may have, as bits; a text has all kinds that hold it."""
 

@@ -32,8 +32,8 @@ from penstock_spark.sources.stream_files import (
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
 # column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
 _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
-# Which test a value must pass; whole numbers of a stream may become longer than what Spark's own type holds.
-_TESTS = {"long int": "whole", "float": "float", "bool": "bool"}
+# Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
+_PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 
 
 def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -138,16 +138,16 @@ def _records(
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
     value = scan.missing_as_null(name, options)
-    return scan.typed(F.when(_fits(name, kind, options), value), kind) if kind in _TESTS else value
+    return scan.typed(F.when(_fits(name, kind, options), value), kind) if kind in _PATTERNS else value
 
 
 def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
-    return scan.tests(name, options)[_TESTS[kind]]
+    return scan.missing_as_null(name, options).rlike(_PATTERNS[kind])
 
 
 def _wrong(kinds: dict[str, str], options: dict[str, Any]) -> Column:
     misfits = [
-        F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _TESTS
+        F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _PATTERNS
     ]
     return F.coalesce(F.when(F.col(scan.MALFORMED).isNotNull(), F.lit("")), *misfits)
 

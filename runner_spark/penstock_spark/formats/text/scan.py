@@ -55,14 +55,13 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
         parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
         if sum(map(len, parts)) <= _SPLITS_MAX or files.is_beyond_spark:
             return scan_of_parts(spark, SplitReader(source, parts, where))
-    check = files.unchanged(where)
-    # A relative pattern is relative to the driver's folder, so the driver works the names out.
-    namer = files.namer()
     if (
         not files.is_beyond_spark
         and cuts_as_spark(source)
         and all(spark_unpacks(source, path) for path in files.paths)
     ):
+        # A relative pattern is relative to the driver's folder, so the driver works the names out.
+        check, namer = files.unchanged(where), files.namer()
         frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
         return Scan(
             frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check

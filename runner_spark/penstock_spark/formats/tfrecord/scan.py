@@ -48,11 +48,10 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return no_elements(spark)
-    check = files.unchanged(where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parallelism = parallelism_of(spark)
         tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
-        return scan_of_parts(spark, FileReader(source, tasks, where), check)
+        return scan_of_parts(spark, FileReader(source, tasks, where), files.unchanged(where))
     return scan_of_contents(files, spark, ContentReader(source, where), where)
 
 
