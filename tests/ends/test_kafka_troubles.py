@@ -17,6 +17,7 @@ from brokers import Mock, Tansu, confluent_kafka
 from numbered_files import wait_for
 
 import penstock as beam
+from penstock.base import clock
 from penstock.io import WriteToMemory
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock.io.ranges import SourceRange
@@ -125,6 +126,39 @@ def test_a_stream_goes_on_until_a_record_is_as_late_as_the_time_to_end(
     end = source.last_position(end, None)
     assert source.last_position(end, None) == {"until/0": 2, "until/1": 0, "until/2": 1, "until/3": 0}
     source.close()
+
+
+def test_a_batch_waits_for_the_maximum_time_or_number(mock: Mock) -> None:
+    topic = mock.make("waiting")
+
+    class Produces(clock.Clock):
+        """Time goes on only while somebody waits, and each wait brings a record."""
+
+        now_seconds = 0.0
+
+        def monotonic_seconds(self) -> float:
+            return self.now_seconds
+
+        def sleep(self, seconds: float) -> None:
+            self.now_seconds += max(seconds, 1.0)
+            mock.produce(topic, [(0, None, b"new")])
+
+    def read_until(**arguments: int) -> float:
+        source = topics(ReadFromKafka(mock.config, [topic], **arguments))  # type: ignore[arg-type]
+        start = source.first_position()
+        with clock.replaced_by(Produces()):
+            end = source.last_position(start, None)
+            waited_seconds = clock.monotonic_seconds()
+        source.close()
+        assert end[f"{topic}/0"] == sum(waited) + waited_seconds
+        waited.append(waited_seconds)
+        return waited_seconds
+
+    waited: list[float] = []
+    assert read_until() == 0
+    assert read_until(max_read_time=3) == 3
+    assert read_until(max_read_time=9, max_num_records=5) == 2
+    assert read_until(max_read_time=9, max_num_records=5) == 0
 
 
 # --- What is removed, made again or added.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from penstock import graph
+from penstock.base.unsupported_arguments import MANAGED, refuse_unsupported
 from penstock.coders import typecoders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -172,10 +173,19 @@ class Read(PTransform[Any, Any]):
 
     The source is a `BoundedSource`, a `RangeSource`, a transform that reads, or a description for the runner
     (`penstock.graph.Source`).
+
+    Args:
+        source: The source.
+        unsupported: The arguments of Beam's managed transforms, which are refused.
+
+    Raises:
+        UnsupportedByRunner: An argument of Beam's managed transforms is given.
+        TypeError: An argument is unknown.
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, **unsupported: Any) -> None:
         super().__init__()
+        refuse_unsupported("Read", unsupported, MANAGED)
         self.source = source
 
     @staticmethod

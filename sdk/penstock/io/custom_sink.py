@@ -8,6 +8,7 @@ from typing import Any
 from penstock import graph
 from penstock.base.bounded_window import GlobalWindow
 from penstock.base.identifiers import uuid_text
+from penstock.base.unsupported_arguments import MANAGED, refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import AsIter, AsSingleton, PCollection
 from penstock.error import refusal
@@ -80,10 +81,19 @@ class Write(PTransform[Any, Any]):
     """Writes to a sink (Beam's ``Write``).
 
     The sink is a `Sink`, a transform that writes, or a description for the runner (`penstock.graph.Sink`).
+
+    Args:
+        sink: The sink.
+        unsupported: The arguments of Beam's managed transforms, which are refused.
+
+    Raises:
+        UnsupportedByRunner: An argument of Beam's managed transforms is given.
+        TypeError: An argument is unknown.
     """
 
-    def __init__(self, sink: Any) -> None:
+    def __init__(self, sink: Any, **unsupported: Any) -> None:
         super().__init__()
+        refuse_unsupported("Write", unsupported, MANAGED)
         self.sink = sink
 
     def expand(self, pcoll: Any) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import number_from_zero
@@ -35,6 +36,14 @@ _JAVA = "org.apache.kafka.common.serialization."
 _NUMBERS = {"Short": ">h", "Integer": ">i", "Long": ">q", "Float": ">f", "Double": ">d"}
 _NO_NUMBER = "leave it out if it has no meaning here"
 _POLICIES = ("ProcessingTime", "CreateTime", "LogAppendTime")
+_INSTEAD = {
+    "consumer_polling_timeout": "patience_seconds says how long to wait for brokers that cannot be reached",
+    "redistribute": "leave it out: tasks share the records of a partition; beam.Reshuffle() spreads them once more",
+    "redistribute_num_keys": "leave it out: beam.Reshuffle(num_buckets) spreads records over so many keys",
+    "allow_duplicates": "leave it out: each record counts once",
+    "consumer_factory_fn_class": "it names a Java class; put what it sets into consumer_config",
+    "consumer_factory_fn_params": "they are for a Java class; put what it sets into consumer_config",
+}
 
 
 class KafkaRecord(NamedTuple):
@@ -92,6 +101,7 @@ class KafkaSource(Streamable):
     start_millis: int | None = None
     end_millis: int | None = None
     max_num_records: int | None = None
+    max_read_seconds: float = 0.0
     timestamp_policy: str = "ProcessingTime"
     with_metadata: bool = False
     commits_offsets: bool = False
@@ -122,6 +132,11 @@ class KafkaSource(Streamable):
             return (
                 "max_num_records ends a batch, and a stream goes on",
                 "pass max_records_per_batch to as_stream",
+            )
+        if self.max_read_seconds:
+            return (
+                "max_read_time ends a batch, and a stream goes on",
+                "drain the stream when it has run that long",
             )
         return None
 
@@ -164,6 +179,8 @@ class ReadFromKafka(SourceTransform[Any]):
         value_deserializer: The same for values.
         start_read_time: Where to begin, in milliseconds since 1970: at the first records that are not older.
         max_num_records: The maximum number of records, in batch mode.
+        max_read_time: How many seconds to wait for records, in batch mode: what the topics hold then is read, or what
+            they hold once there are `max_num_records`. By default, a batch does not wait.
         commit_offset_in_finalize: Whether a stream also commits the offsets to the group ``group.id``, so that tools
             show how far it is.
         timestamp_policy: Where event times come from: ``"ProcessingTime"`` (the arrival time in a stream, none in batch
@@ -171,6 +188,7 @@ class ReadFromKafka(SourceTransform[Any]):
         with_metadata: Whether elements are `KafkaRecord` values.
         dynamic_read_poll_interval_seconds: How often a stream looks for new topics and partitions, in seconds; by
             default 10.
+        expansion_service: Has no effect: there is nothing to expand.
         topic_pattern: A regular expression for the names of topics, which must match from beginning to end.
         partitions: Some partitions of topics, as ``{"topic": [0, 1]}``.
         start_offsets: ``"earliest"``, ``"latest"``, or the offsets of partitions, as ``{"topic": {0: 17}}``; partitions
@@ -179,9 +197,11 @@ class ReadFromKafka(SourceTransform[Any]):
             fewer records, end at their present end.
         end_read_time: Where to end, in milliseconds since 1970: before the first record that is not older.
         patience_seconds: How long to wait for brokers that cannot be reached while a pipeline runs.
+        unsupported: Beam's arguments that have no meaning without Java; refused.
 
     Raises:
-        TypeError: An argument has the wrong type.
+        TypeError: An argument has the wrong type, or is unknown.
+        UnsupportedByRunner: An argument of Beam's is given that penstock does not have.
         ValueError: An argument has a value that cannot be, or two do not fit together.
 
     >>> read = ReadFromKafka({"bootstrap.servers": "kafka:9092"}, ["clicks"], value_deserializer="json")
@@ -200,18 +220,22 @@ class ReadFromKafka(SourceTransform[Any]):
         value_deserializer: Any = byte_array_deserializer,
         start_read_time: int | None = None,
         max_num_records: int | None = None,
+        max_read_time: float | None = None,
         commit_offset_in_finalize: bool = False,
         timestamp_policy: str = processing_time_policy,
-        with_metadata: bool = False,
-        dynamic_read_poll_interval_seconds: float | None = None,
         *,
+        with_metadata: bool = False,
+        expansion_service: Any = None,
+        dynamic_read_poll_interval_seconds: float | None = None,
         topic_pattern: str | None = None,
         partitions: Mapping[str, Sequence[int]] | None = None,
         start_offsets: str | Mapping[str, Mapping[int, int]] | None = None,
         end_offsets: Mapping[str, Mapping[int, int]] | None = None,
         end_read_time: int | None = None,
         patience_seconds: float = 60.0,
+        **unsupported: Any,
     ) -> None:
+        refuse_unsupported("ReadFromKafka", unsupported, _INSTEAD)
         config = _config("consumer_config", consumer_config)
         _check_topics(topics, topic_pattern, partitions)
         if timestamp_policy not in _POLICIES:
@@ -241,6 +265,7 @@ class ReadFromKafka(SourceTransform[Any]):
                 number_from_zero("start_read_time", start_read_time, _NO_NUMBER),
                 number_from_zero("end_read_time", end_read_time, _NO_NUMBER),
                 number_from_zero("max_num_records", max_num_records, _NO_NUMBER),
+                _seconds("max_read_time", max_read_time, 0.0),
                 timestamp_policy,
                 with_metadata,
                 commit_offset_in_finalize,
@@ -273,6 +298,7 @@ class WriteToKafka(SinkTransform[Any]):
         with_headers: Whether elements are rows with the fields ``key``, ``value``, and where wanted ``headers`` (pairs
             or rows of ``key`` and ``value``), ``topic``, ``partition`` and ``timestamp`` (milliseconds since 1970, and
             not 0). A `KafkaRecord` is refused, because it names the topic that it was read from.
+        expansion_service: Has no effect: there is nothing to expand.
         exactly_once: Whether to write in transactions.
         transactions: With `exactly_once`, the number of transactions into which a micro-batch is divided by key, each
             of which a task of its own may write. A restarted stream must have the same number.
@@ -294,6 +320,7 @@ class WriteToKafka(SinkTransform[Any]):
         key_serializer: Any = byte_array_serializer,
         value_serializer: Any = byte_array_serializer,
         with_headers: bool = False,
+        expansion_service: Any = None,
         *,
         exactly_once: bool = False,
         transactions: int = 4,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.base.row import Row
+from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -43,6 +44,10 @@ from penstock.windows.window_fn import GlobalWindows
 _LOGGER = logging.getLogger(__name__)
 _MAIN = "PCOLLECTION"
 _DEPTH = 5_000
+_INSTEAD = {
+    "dialect": "leave it out: the language is Spark's SQL",
+    "ddl": "pass a dict of PCollections by their names, and a Catalog with views and functions",
+}
 
 
 class SqlTransform(PTransform[Any, Any]):
@@ -57,6 +62,8 @@ class SqlTransform(PTransform[Any, Any]):
     Args:
         query: The query.
         catalog: Views and functions that the query may use.
+        expansion_service: Has no effect: there is nothing to expand.
+        unsupported: Beam's ``dialect`` and ``ddl``, which are refused.
 
     Returns:
         Rows with the columns of the result. ``SELECT TABLE`` gives the final rows, and so does a query without a
@@ -66,7 +73,8 @@ class SqlTransform(PTransform[Any, Any]):
 
     Raises:
         SqlError: The query is wrong; the message shows where.
-        TypeError: An input is not a PCollection of rows.
+        TypeError: An input is not a PCollection of rows, or an argument is wrong or unknown.
+        UnsupportedByRunner: An argument of Beam's is given that penstock does not have.
 
     Example: ``goals | SqlTransform("SELECT team, SUM(points) AS total FROM PCOLLECTION GROUP BY team")``.
 
@@ -74,8 +82,19 @@ class SqlTransform(PTransform[Any, Any]):
     'SqlTransform(SELECT team FROM PCOLLECTION)'
     """
 
-    def __init__(self, query: str, catalog: Catalog | None = None) -> None:
+    def __init__(
+        self,
+        query: str,
+        catalog: Catalog | None = None,
+        *,
+        expansion_service: Any = None,
+        **unsupported: Any,
+    ) -> None:
         super().__init__()
+        refuse_unsupported("SqlTransform", unsupported, _INSTEAD)
+        if catalog is not None and not isinstance(catalog, Catalog):
+            what = f"the catalog must be a Catalog, but is a {type(catalog).__name__}"
+            raise refusal(TypeError, what, hint="leave it out, or pass a penstock.transforms.sql.Catalog")
         self.query = query
         self.catalog = catalog or Catalog()
         self.order: tuple[tuple[str, bool, bool], ...] = ()

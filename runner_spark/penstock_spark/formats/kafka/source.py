@@ -40,6 +40,7 @@ _LOGGER = logging.getLogger(__name__)
 _RECORDS_AT_ONCE = 5_000
 _WAIT_SECONDS = 0.02
 _COMMIT_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
 _NO_TIME = -1
 """The time in milliseconds of a record that has none, although its topic has times."""
 
@@ -127,11 +128,22 @@ class Topics(NumberedSource[Any]):
         return self._named("start_offsets", self._source.start, first)
 
     def last_position(self, start: Mapping[str, Any], max_records: int | None) -> dict[str, Any]:
+        self._wait_for_records(_offsets_of(start))
         partitions = self._partitions()
         self._check_identifiers(start, self._identifiers)
         self._check_partitions(_offsets_of(start), partitions)
         limits = [limit for limit in (max_records, self._source.max_num_records) if limit is not None]
         return {**self._identifiers, **super().last_position(start, min(limits, default=None))}
+
+    def _wait_for_records(self, start: Mapping[str, int]) -> None:
+        """Waits in a batch for `max_read_time`, or until the greatest number of records is there."""
+        until_seconds = clock.monotonic_seconds() + self._source.max_read_seconds
+        while (left_seconds := until_seconds - clock.monotonic_seconds()) > 0:
+            if self._source.max_num_records is not None:
+                ends = {name: end for name, (_, end) in self.bounds().items() if name in start}
+                if sum(end - start[name] for name, end in ends.items()) >= self._source.max_num_records:
+                    return
+            clock.sleep(min(left_seconds, _LOOK_SECONDS))
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
         ranges = super().ranges(_offsets_of(start), _offsets_of(end), parallelism)

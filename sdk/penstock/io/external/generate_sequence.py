@@ -78,7 +78,7 @@ class GenerateSequence(PTransform[Any, Any]):
         stop: The number after the last one.
         elements_per_period: How many numbers arrive in a period.
         max_read_time: After how many seconds numbers stop arriving.
-        expansion_service: Ignored: there is nothing to expand.
+        expansion_service: Has no effect: there is nothing to expand.
         period: The length of a period, in seconds (penstock's own; Beam's Python has no such argument).
 
     >>> GenerateSequence(0, elements_per_period=100).source

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from penstock.error import UnsupportedByRunner, refusal
+from penstock.base.unsupported_arguments import refuse_unsupported
 
 ExampleT = TypeVar("ExampleT")
 PredictionT = TypeVar("PredictionT")
@@ -164,17 +164,6 @@ _INSTEAD = {
     "large_model": "each worker process loads its model; run fewer tasks on a machine, with spark.executor.cores",
     "model_copies": "each worker process loads one model; Spark runs as many as it has cores",
 }
-
-
-def refuse_unsupported(what: str, given: Mapping[str, Any], instead: Mapping[str, str]) -> None:
-    """Refuses arguments of Beam's that penstock does not have, and unknown ones."""
-    for name, value in given.items():
-        if name not in instead:
-            hint = "check its spelling"
-            raise refusal(TypeError, f"{what} has no argument {name!r}", hint=hint)
-        if value:
-            hint = instead[name]
-            raise UnsupportedByRunner(f"{what} does not have Beam's {name}", hint=hint)
 
 
 class WrappingModelHandler(ModelHandler[Any, Any, Any]):

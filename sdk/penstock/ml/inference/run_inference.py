@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from penstock.base import clock as system_clock
+from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.metrics import Metrics
-from penstock.ml.inference.handlers import ModelHandler, refuse_unsupported
+from penstock.ml.inference.handlers import ModelHandler
 from penstock.transforms.batching import BatchElements
 from penstock.transforms.pardo import Map, ParDo
 from penstock.utils.shared import Shared
