@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +37,7 @@ from penstock.io import (
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
-from penstock_spark.reports.failure import find_failure, to_exception
+from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 from penstock_spark.reports.reporting import report_with, reporting_now
 from penstock_spark.reports.spark_errors import translated
 from penstock_spark.session.session import runner_session
@@ -66,15 +69,9 @@ class Streams:
 
     def read(self, *scans: StreamScan) -> list[Parts]:
         """What is new of each, in the order of the micro-batches."""
-        frames = [_decoded(scan, number) for number, scan in enumerate(scans)]
-        union = frames[0]
-        for frame in frames[1:]:
-            union = union.unionAll(frame)
         rows: list[Any] = []
-        writer = union.writeStream.foreachBatch(lambda batch, number: rows.extend(batch.collect()))
-        query = writer.option("checkpointLocation", self._checkpoint).trigger(availableNow=True).start()
         try:
-            query.awaitTermination()
+            self._run(scans, lambda batch: rows.extend(batch.collect()))
         except StreamingQueryException as error:
             failure = find_failure(str(error))
             raise (error if failure is None else to_exception(failure)) from None
@@ -84,18 +81,53 @@ class Streams:
             read[row.scan].append((place[1] if place else "", values))
         return read
 
+    def errors(self, *scans: StreamScan) -> dict[int, BaseException]:
+        """The first error of each scan that has one, by their numbers, from one run, which fails because of them."""
+        found: dict[int, BaseException] = {}
 
-def _decoded(scan: StreamScan, number: int) -> DataFrame:
+        def look(batch: DataFrame) -> None:
+            for row in batch.where("error IS NOT NULL").collect():
+                failure = find_failure(row.error)
+                assert failure is not None, row.error
+                found.setdefault(row.scan, to_exception(failure))
+            if found:
+                # So the micro-batch is not done, and the next run begins with it.
+                raise ValueError("a scan has failed")
+
+        with pytest.raises(StreamingQueryException, match="a scan has failed"):
+            self._run(scans, look, tell_errors=True)
+        return found
+
+    def _run(
+        self, scans: tuple[StreamScan, ...], take: Callable[[DataFrame], None], tell_errors: bool = False
+    ) -> None:
+        union = reduce(
+            DataFrame.unionAll, [_decoded(scan, number, tell_errors) for number, scan in enumerate(scans)]
+        )
+        writer = union.writeStream.foreachBatch(lambda batch, _: take(batch))
+        query = writer.option("checkpointLocation", self._checkpoint).trigger(availableNow=True).start()
+        query.awaitTermination()
+
+
+def _decoded(scan: StreamScan, number: int, tell_errors: bool) -> DataFrame:
     make_decoder, reporting = scan.make_decoder, reporting_now()
 
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(reporting)
         decoder = make_decoder()
         for batch in batches:
-            parts = [cloudpickle.dumps((part.place, part.values)) for part in decoder(batch)]
-            yield pa.RecordBatch.from_pydict({"scan": [number] * len(parts), "part": parts})
+            parts, error = [], None
+            try:
+                parts = [cloudpickle.dumps((part.place, part.values)) for part in decoder(batch)]
+            except StepFailed as failed:
+                if not tell_errors:
+                    raise
+                parts, error = [None], str(failed)
+            columns = [pa.array([number] * len(parts), pa.int64()), pa.array(parts, pa.binary())]
+            columns.append(pa.array([error] * len(parts), pa.string()))
+            yield pa.RecordBatch.from_arrays(columns, ["scan", "part", "error"])
 
-    return scan.frame.mapInArrow(decode, "scan long, part binary")
+    return scan.frame.mapInArrow(decode, "scan long, part binary, error string")
 
 
 @pytest.fixture
@@ -173,18 +205,22 @@ def test_wildcards_mean_what_they_mean_in_beam_and_nothing_need_be_there_yet(
         "later/a,{b}.txt": [],
         "later": [],
     }
-    scans = [
-        streams.open(ReadFromText(f"{scheme}{tmp_path}/logs/{pattern}", validate=False))
-        for pattern in patterns
-        for scheme in ("", "file://")
-    ]
-    read = streams.read(*scans)
-    for number, (pattern, expected) in enumerate(patterns.items()):
-        for parts, scheme in ((read[2 * number], ""), (read[2 * number + 1], "file://")):
-            found = sorted((file, values[0]) for file, values in parts)
-            assert found == [(f"{scheme}{tmp_path}/logs/{name}", name) for name in expected], pattern
+    # A path becomes a URL before anything else is done with it: half of the patterns are given as each.
+    schemes = dict(zip(patterns, cycle(["", "file://"]), strict=False))
+    scans = {
+        pattern: streams.open(ReadFromText(f"{scheme}{tmp_path}/logs/{pattern}", validate=False))
+        for pattern, scheme in schemes.items()
+    }
+    there = [pattern for pattern in patterns if not pattern.startswith("later")]
+    for pattern, parts in zip(there, streams.read(*(scans[pattern] for pattern in there)), strict=True):
+        found = sorted((file, values[0]) for file, values in parts)
+        folder = f"{schemes[pattern]}{tmp_path}/logs"
+        assert found == [(f"{folder}/{name}", name) for name in patterns[pattern]], pattern
+    later = [scans[pattern] for pattern in patterns if pattern not in there]
+    others = Streams(streams.session, tmp_path / "another checkpoint")
+    assert others.read(*later) == [[], [], []]
     put(tmp_path / "logs/later/a,{b}.txt", "at last")
-    assert [[values for _, values in parts] for parts in streams.read(*scans)][-6:] == [[["at last"]]] * 6
+    assert [[values for _, values in parts] for parts in others.read(*later)] == [[["at last"]]] * 3
 
 
 def test_what_was_read_does_not_come_again_and_files_that_are_old_when_they_appear_are_not_lost(
@@ -223,18 +259,18 @@ def test_csv_columns_have_the_types_of_the_files_that_are_there(tmp_path: Path, 
         ),
         streams.open(ReadFromCsv(f"{tmp_path}/c/*", splittable=False)),
     ]
-    first, second, third = streams.read(*scans)
-    assert first == [
-        (f"{tmp_path}/a/1.csv", [Row(i=1, f=1.5, b=True, s="x"), Row(i=-2, f=None, b=False, s=None)])
-    ]
-    assert second == [(f"{tmp_path}/b/1.csv", [Row(b="x", f=f"{tmp_path}/b/1.csv")])]
-    assert third == [(f"{tmp_path}/c/1.csv", [Row(a=1, b="x\ny")])]
     put(tmp_path / "a/2.csv", f"i,f,b,s\n{10**20},2,FALSE,7\n")
     put(tmp_path / "b/2.csv", "\na;b\n2;y\n")
-    first, second, third = streams.read(*scans)
-    assert first == [(f"{tmp_path}/a/2.csv", [Row(i=10**20, f=2.0, b=False, s="7")])]
-    assert second == [(f"{tmp_path}/b/2.csv", [Row(b="y", f=f"{tmp_path}/b/2.csv")])]
-    assert third == []
+    first, second, third = map(sorted, streams.read(*scans))
+    assert first == [
+        (f"{tmp_path}/a/1.csv", [Row(i=1, f=1.5, b=True, s="x"), Row(i=-2, f=None, b=False, s=None)]),
+        (f"{tmp_path}/a/2.csv", [Row(i=10**20, f=2.0, b=False, s="7")]),
+    ]
+    assert second == [
+        (f"{tmp_path}/b/{number}.csv", [Row(b=b, f=f"{tmp_path}/b/{number}.csv")])
+        for number, b in ((1, "x"), (2, "y"))
+    ]
+    assert third == [(f"{tmp_path}/c/1.csv", [Row(a=1, b="x\ny")])]
 
 
 def test_csv_needs_no_file_where_names_and_types_are_given(tmp_path: Path, streams: Streams) -> None:
@@ -289,9 +325,10 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
     assert packed == ([], [("damaged", ValueError)])
 
 
-@pytest.mark.parametrize(
-    ("transform", "first", "second", "type", "what"),
-    [
+def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
+    tmp_path: Path, streams: Streams
+) -> None:
+    cases: list[tuple[Any, str, Any, type[Exception], str]] = [
         (ReadFromCsv, "a,b\n1,x\n", "a,b\n1\n", ValueError, "1 malformed line of CSV"),
         (
             ReadFromCsv,
@@ -305,18 +342,20 @@ def test_rows_that_do_not_parse_are_rejected_with_their_text(tmp_path: Path, str
         (ReadFromJson, '{"a": 1}\n', '{"secret"\n', ValueError, "a text is not JSON"),
         (ReadFromText, "a\n", b"secret\xff\n", UnicodeDecodeError, "coder"),
         (ReadFromText, "a\n", lzma.compress(b"a"), ValueError, r"2\.xz is compressed in a way"),
-    ],
-)
-def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
-    tmp_path: Path, streams: Streams, transform: Any, first: str, second: Any, type: Any, what: str
-) -> None:
-    put(tmp_path / "in/1.txt", first)
-    scan = streams.open(transform(f"{tmp_path}/in/*"))
-    put(tmp_path / "in" / ("2.xz" if second[:1] == b"\xfd" else "2.txt"), second)
-    with pytest.raises(type, match=what) as caught:
-        streams.read(scan)
-    assert WHERE in str(caught.value)
-    assert "secret" not in str(caught.value)
+    ]
+    scans = []
+    for number, (transform, first, second, _, _) in enumerate(cases):
+        folder = tmp_path / str(number)
+        put(folder / "1.txt", first)
+        scans.append(streams.open(transform(f"{folder}/*")))
+        put(folder / ("2.xz" if second[:1] == b"\xfd" else "2.txt"), second)
+    errors = streams.errors(*scans)
+    for number, (*_, kind, what) in enumerate(cases):
+        error = errors.get(number)
+        assert type(error) is kind, (what, error)
+        assert re.search(what, str(error))
+        assert WHERE in str(error), what
+        assert "secret" not in str(error), what
 
 
 def test_parquet_has_the_columns_of_the_files_that_are_there(tmp_path: Path, streams: Streams) -> None:
@@ -341,35 +380,46 @@ def test_parquet_has_the_columns_of_the_files_that_are_there(tmp_path: Path, str
 POINT, POINT_IN_SPACE = {"x": 1, "y": 2}, {"x": 1, "y": 2, "z": 3}
 
 
-@pytest.mark.parametrize(
-    ("read", "write", "scheme", "columns", "told"),
-    [
+def test_a_column_that_only_a_later_file_has_stops_the_stream_which_reads_it_when_it_is_started_again(
+    tmp_path: Path, streams: Streams
+) -> None:
+    cases: list[tuple[Any, Any, str, dict[str, Any], str]] = [
         (ReadFromParquet, pq.write_table, "", {"a": 2, "points": 3}, "points"),
         (ReadFromOrc, orc.write_table, "", {"a": 2, "points": 3}, "points"),
         (ReadFromParquet, pq.write_table, "", {"a": 2, "at": [POINT_IN_SPACE]}, "at.z"),
         (ReadFromParquet, pq.write_table, "file://", {"a": 2, "points": 3}, "points"),
-    ],
-)
-def test_a_column_that_only_a_later_file_has_stops_the_stream_which_reads_it_when_it_is_started_again(
-    tmp_path: Path, streams: Streams, read: Any, write: Any, scheme: str, columns: Any, told: str
-) -> None:
-    def put_row(name: str, row: dict[str, Any]) -> None:
-        (tmp_path / "in").mkdir(exist_ok=True)
-        write(pa.Table.from_pylist([row]), f"{tmp_path}/in/{name}")
+    ]
 
-    pattern = f"{scheme}{tmp_path}/in/*"
-    put_row("1", {"a": 1, "at": [POINT]})
-    scan = streams.open(read(pattern), rejects=read is ReadFromOrc)
-    named = Streams(streams.session, tmp_path / "another checkpoint")
-    named_scan = named.open(read(pattern, columns=["a"]))
-    put_row("2", columns)
-    with pytest.raises(ValueError, match=r"/in/2 has columns that no file had when") as caught:
-        streams.read(scan)
-    assert_readable(caught.value, f"started: {told}\n", WHERE, "start the pipeline again", "columns=[...]")
-    (rows,) = streams.read(streams.open(read(pattern)))
-    assert {**columns, "at": columns.get("at")} in [row for _, own in rows for row in own]
-    (rows,) = named.read(named_scan)
-    assert sorted(row["a"] for _, own in rows for row in own) == [1, 2]
+    def put_row(number: int, name: str, row: dict[str, Any]) -> None:
+        (tmp_path / str(number)).mkdir(exist_ok=True)
+        cases[number][1](pa.Table.from_pylist([row]), f"{tmp_path}/{number}/{name}")
+
+    patterns = [f"{scheme}{tmp_path}/{number}/*" for number, (_, _, scheme, _, _) in enumerate(cases)]
+
+    def opened() -> list[StreamScan]:
+        return [
+            streams.open(read(pattern), rejects=read is ReadFromOrc)
+            for pattern, (read, *_) in zip(patterns, cases, strict=True)
+        ]
+
+    for number in range(len(cases)):
+        put_row(number, "1", {"a": 1, "at": [POINT]})
+    scans = opened()
+    named = [
+        streams.open(read(patterns[number], columns=["a"])) for number, (read, *_) in enumerate(cases[:2])
+    ]
+    for number, (*_, columns, _) in enumerate(cases):
+        put_row(number, "2", columns)
+    errors = streams.errors(*scans, *named)
+    assert sorted(errors) == [*range(len(cases))]
+    for number, (*_, told) in enumerate(cases):
+        what = f"{tmp_path}/{number}/2 has columns that no file had when the stream started: {told}\n"
+        assert_readable(errors[number], what, WHERE, "start the pipeline again", "columns=[...]")
+    read = [[row for _, own in parts for row in own] for parts in streams.read(*opened(), *named)]
+    for number, (*_, columns, _) in enumerate(cases):
+        assert {**columns, "at": columns.get("at")} in read[number], number
+    for number, rows in enumerate(read[len(cases) :]):
+        assert sorted(row["a"] for row in rows) == [1, 2], number
 
 
 def test_fields_that_only_a_later_orc_file_has_in_a_struct_are_read(tmp_path: Path, streams: Streams) -> None:
