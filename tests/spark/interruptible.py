@@ -1,4 +1,4 @@
-"""A program that tests interrupt or whose Java they kill. Arguments: batch, stream or both, the URL or
+"""A program that tests interrupt or whose Java they kill. Arguments: batch, stream, both or streams, the URL or
 the path of a folder, further options.
 """
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def main(kind: str, folder: str, *options: str) -> None:
     """Runs until somebody ends it."""
     if kind == "both":
         stream = pipeline_of("stream", folder, options).run()
-        while not list(Path(folder).glob("out/o-batch-*")):
+        while not list(_path(folder).glob("out/o-batch-*")):
             time.sleep(0.05)
         try:
             main("batch", f"{folder}/batch", *options)
@@ -27,14 +28,22 @@ def main(kind: str, folder: str, *options: str) -> None:
             print(error, flush=True)
         stream.wait_until_finish()
         return
+    if kind == "streams":
+        main("stream", folder, *options)
+        main("stream", f"{folder}/second", *options[1:])
+        return
     with pipeline_of(kind, folder, options) as pipeline:
         pass
     print("went on", pipeline.result.state, flush=True)
 
 
+def _path(folder: str) -> Path:
+    return Path(folder.removeprefix("file://"))
+
+
 def pipeline_of(kind: str, folder: str, options: Iterable[str]) -> beam.Pipeline:
     """A batch that takes long, or a stream without an end."""
-    begun = Path(f"{folder.removeprefix('file://')}/begun")
+    begun = _path(folder) / "begun"
 
     def slow(value: int) -> int:
         begun.parent.mkdir(exist_ok=True)
@@ -56,12 +65,13 @@ if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
     except RunnerError:
+        traceback.print_exc()
         # A program, or a notebook, may go on.
         with beam.Pipeline(argv=["--master=local[1]", "--fast_start"]) as small:
             _ = (
                 small
                 | beam.Create([1, 2])
                 | beam.CombineGlobally(sum)
-                | beam.Map(lambda total: print("sum", total))
+                | beam.Map(lambda total: print("sum", total, flush=True))
             )
-        raise
+        main("batch", f"{sys.argv[2]}/next")

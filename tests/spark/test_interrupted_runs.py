@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,8 @@ def _hear_interrupts() -> None:
 
 
 def _is_at_work(kind: str, folder: Path) -> bool:
-    begun = {"batch": "begun", "stream": "out/o-batch-*", "both": "batch/begun"}
-    return any(folder.glob(begun[kind]))
+    begun = {"batch": "begun", "both": "batch/begun"}.get(kind, "out/o-batch-*")
+    return any(folder.glob(begun))
 
 
 def _wait(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -84,83 +85,123 @@ def _status(process: subprocess.Popen[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
-def test_a_stream_is_cancelled_says_how_to_go_on_and_drains_on_a_signal(
-    tmp_path: Path, number: signal.Signals
-) -> None:
-    checkpoint = tmp_path / "a checkpoint"
-    with _started("stream", tmp_path, f"--checkpoint_location={checkpoint}") as process:
+def _files(folder: Path) -> int:
+    return len(list(folder.glob("out/o-batch-*")))
+
+
+@dataclass(frozen=True)
+class Signalled:
+    """What became of two programs with streams, to which signals came."""
+
+    checkpoint: Path
+    # The first program's stream is cancelled.
+    number: signal.Signals
+    cancelled: str
+    cancelled_status: int
+    # The second program goes on with it, drains it, and runs another one.
+    drained: str
+    left: list[Path]
+    ended_at_once: str
+    last_status: int
+
+
+@pytest.fixture(scope="module", params=[signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
+def signalled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Signalled:
+    number, folder = request.param, tmp_path_factory.mktemp("signalled")
+    checkpoint, log = folder / "a checkpoint", folder / "log"
+    with _started("stream", folder, f"--checkpoint_location={checkpoint}") as process:
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-        said = _ended(process, tmp_path)
-    assert _status(process) == 128 + number, said
+        cancelled, cancelled_status = _ended(process, folder), _status(process)
+    before = _files(folder)
+    options = (f"--checkpoint_location={checkpoint}", "--drain_on_signal")
+    with _started("streams", folder, *options) as process:
+        _wait(lambda: _files(folder) > before, process)
+        process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
+        _wait(lambda: _is_at_work("stream", folder / "second"), process)
+        drained, left = log.read_text(), list(folder.glob("out/_penstock*"))
+        process.send_signal(signal.SIGINT)
+        # A stream that drains says so, and goes on for a while.
+        _wait(lambda: "draining" in log.read_text().removeprefix(drained), process)
+        process.send_signal(signal.SIGINT)
+        process.wait(2)
+        ended_at_once = _ended(process, folder).removeprefix(drained)
+    return Signalled(
+        checkpoint, number, cancelled, cancelled_status, drained, left, ended_at_once, process.returncode
+    )
+
+
+def test_a_stream_is_cancelled_by_a_signal_and_says_how_to_go_on(signalled: Signalled) -> None:
+    number, said, checkpoint = signalled.number, signalled.cancelled, signalled.checkpoint
+    assert signalled.cancelled_status == 128 + number, said
     assert f"penstock: {NAMES[number]}: the stream was cancelled" in said
     assert f"is in the checkpoint {checkpoint}" in said
     assert f"to continue from there: {sys.executable}" in said or "interruptible.py stream" in said
     assert f"'--checkpoint_location={checkpoint}'" in said
     assert "PyGILState" not in said
     assert "went on" not in said
-    before = _files(tmp_path)
-    other = signal.SIGTERM if number == signal.SIGINT else signal.SIGINT
-    options = (f"--checkpoint_location={checkpoint}", "--drain_on_signal")
-    with _started("stream", tmp_path, *options) as process:
-        _wait(lambda: _files(tmp_path) > before, process)
-        process.send_signal(other)
-        said = _ended(process, tmp_path)
-    assert "penstock: draining" in said
-    assert "went on DRAINED" in said
-    assert process.returncode == 0
-    assert list(tmp_path.glob("out/_penstock*")) == []
 
 
-def _files(folder: Path) -> int:
-    return len(list(folder.glob("out/o-batch-*")))
+def test_a_stream_drains_on_a_signal_and_its_program_goes_on(signalled: Signalled) -> None:
+    assert "penstock: draining" in signalled.drained
+    assert "went on DRAINED" in signalled.drained
+    assert signalled.left == []
 
 
-@pytest.mark.parametrize(
-    ("number", "scheme"),
-    [
-        (signal.SIGTERM, "file://"),
-        pytest.param(signal.SIGINT, "", marks=pytest.mark.soak),
-        pytest.param(signal.SIGINT, "file://", marks=pytest.mark.soak),
-        pytest.param(signal.SIGTERM, "", marks=pytest.mark.soak),
+def test_a_second_ctrl_c_ends_it_at_once(signalled: Signalled) -> None:
+    assert signalled.last_status == 130, signalled.ended_at_once
+    assert "ended at once" in signalled.ended_at_once
+    assert "went on" not in signalled.ended_at_once
+
+
+@dataclass(frozen=True)
+class Survived:
+    """What became of a program whose Java was killed, and which then ran a batch until a signal came."""
+
+    kind: str
+    died: str
+    number: signal.Signals
+    written: list[str]
+    cancelled: str
+    status: int
+    left: list[Path]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("both", signal.SIGTERM, "file://"),
+        pytest.param(("batch", signal.SIGINT, ""), marks=pytest.mark.soak),
+        pytest.param(("stream", signal.SIGINT, "file://"), marks=pytest.mark.soak),
+        pytest.param(("both", signal.SIGTERM, ""), marks=pytest.mark.soak),
     ],
 )
-def test_a_batch_is_cancelled_and_leaves_no_temporary_files(
-    tmp_path: Path, number: signal.Signals, scheme: str
-) -> None:
-    with _started("batch", tmp_path, scheme=scheme) as process:
-        assert [path.name[:10] for path in (tmp_path / "out").iterdir()] == ["_penstock-"]
-        process.send_signal(number)
-        said = _ended(process, tmp_path, seconds=15)
-    assert _status(process) == 128 + number, said
-    assert f"penstock: {NAMES[number]}: the run was cancelled" in said
-    assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
-    with _started("stream", tmp_path, "--drain_on_signal") as process:
-        # A stream that drains says so, and goes on for a while.
-        process.send_signal(signal.SIGINT)
-        _wait(lambda: "draining" in (tmp_path / "log").read_text(), process)
-        process.send_signal(signal.SIGINT)
-        process.wait(2)
-        said = _ended(process, tmp_path)
-    assert process.returncode == 130
-    assert "ended at once" in said
-
-
-@pytest.mark.parametrize(
-    "kind", ["both", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("batch", "stream"))]
-)
-def test_the_death_of_java_is_one_clear_error_of_each_run(tmp_path: Path, kind: str) -> None:
-    with _started(kind, tmp_path) as process:
+def survived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Survived:
+    kind, number, scheme = request.param
+    folder = tmp_path_factory.mktemp("survived")
+    log, out = folder / "log", folder / "next" / "out"
+    with _started(kind, folder, scheme=scheme) as process:
         # At first, what Java starts looks like Java itself.
         java = min(_family(process, "org.apache.spark.deploy.SparkSubmit"))
         os.kill(java, signal.SIGKILL)
-        said = _ended(process, tmp_path)
-    assert process.returncode == 1, said
-    assert said.count("Spark's Java process has died, killed by SIGKILL") >= (2 if kind == "both" else 1)
+        _wait(lambda: _is_at_work("batch", folder / "next"), process)
+        died, written = log.read_text(), [path.name[:10] for path in out.iterdir()]
+        process.send_signal(number)
+        cancelled = _ended(process, folder, seconds=15).removeprefix(died)
+    return Survived(kind, died, number, written, cancelled, _status(process), list(out.iterdir()))
+
+
+def test_the_death_of_java_is_one_clear_error_of_each_run(survived: Survived) -> None:
+    said = survived.died
+    told = said.count("Spark's Java process has died, killed by SIGKILL")
+    assert told >= (2 if survived.kind == "both" else 1), said
     assert "hint: " in said
     assert "Py4J" not in said, said
     # Another Java is started for what follows.
     assert "sum 3" in said
+
+
+def test_a_batch_is_cancelled_and_leaves_no_temporary_files(survived: Survived) -> None:
+    assert survived.written == ["_penstock-"]
+    assert survived.status == 128 + survived.number, survived.cancelled
+    assert f"penstock: {NAMES[survived.number]}: the run was cancelled" in survived.cancelled
+    assert survived.left == []
