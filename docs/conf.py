@@ -25,6 +25,8 @@ include_patterns = [
     "conformance/penstock_conformance/transcripts/FORMAT.md",
     "tests/beam_suite/README.md",
 ]
+# Sphinx looks for pages in every other folder, and a virtual environment has many.
+exclude_patterns = [".*"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 
 html_theme = "furo"
