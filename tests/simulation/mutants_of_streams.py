@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 from unittest import mock
 
@@ -50,6 +51,14 @@ END = Life()
 def a_full_disk(seed: int) -> Program:
     shape = Shape(grouping="none", files_per_batch=1)
     return Program((shape,), AT_ONCE, (Life("full disk", 18.0 + seed % 40), END))
+
+
+def a_full_disk_after_the_end(seed: int) -> Program:
+    """Files come while a finite stream ends, and the disk is full when they are written."""
+    random = Random(seed)
+    shape = Shape(lines_too=True, interval=0.1)
+    late = tuple(replace(file, seconds=1.5 * random.random()) for file in FILES[2:])
+    return Program((shape,), (*AT_ONCE[:2], *late), (Life("full disk", float(random.randrange(70, 80))), END))
 
 
 def a_second_driver_elsewhere(seed: int) -> Program:
@@ -384,6 +393,15 @@ KNOWN = (
         make=two_sinks,
         seed=44,
         also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
+    ),
+    Mutant(
+        "a run is done although its last micro-batch has failed",
+        BatchWriter,
+        "close",
+        "raise self._failure",
+        "pass",
+        make=a_full_disk_after_the_end,
+        seed=300,
     ),
     Mutant(
         "a drain trusts what an earlier run has planned",

@@ -80,6 +80,7 @@ class BatchWriter:
         self._last_begun: int | None = None
         self._writing = threading.Lock()
         self._is_closed = False
+        self._failure: Exception | None = None  # Of the micro-batch that was written last.
         self._reporting = reporting_now()
         for sink in self._sinks:
             # What cannot be planned is refused now.
@@ -98,18 +99,30 @@ class BatchWriter:
                     raise unwritable(error, sink.step.where) from None
 
     def close(self) -> None:
-        """Waits until a micro-batch that is being written is whole in all sinks; no other is written afterwards."""
+        """Waits until a micro-batch that is being written is whole in all sinks; no other is written afterwards.
+
+        If it fails, some sinks have it and others do not. Then its error is raised, so that the run fails and the next
+        one writes the micro-batch again.
+        """
         with self._writing:
             self._is_closed = True
             if self.files is not None:
                 self.files.close()
+            if self._failure is not None:
+                raise self._failure
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch; when it returns, Spark notes in the checkpoint that this is done."""
         with self._writing:
             if self._is_closed:
                 raise QueryStopped(_SPARKS_WORDS)
-            self._write_checked(frame, batch_id)
+            try:
+                self._write_checked(frame, batch_id)
+            except QueryStopped:
+                raise
+            except Exception as error:
+                self._failure = error
+                raise
 
     def _write_checked(self, frame: DataFrame, batch_id: int) -> None:
         self._check()
