@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from plain_runner import Settings, collect, collect_timed, run_plain
+from pyspark import TaskContext
 
 import penstock as beam
 from penstock import graph
@@ -175,3 +176,41 @@ def test_a_large_pipeline_is_built_and_explained_quickly(build):
     print(f"{build.__name__}: {seconds:.3f} s")
     assert seconds < SECONDS_MAX
     assert text.count("\n") > 300
+
+
+def where_it_is(element: Any) -> tuple[int, Any]:
+    """An element, and the task that has it."""
+    task = TaskContext.get()
+    assert task is not None
+    return task.partitionId(), element
+
+
+def spread_twice(p):
+    numbers = p | beam.Create(range(100)) | beam.Map(lambda number: number)
+    odd = numbers | beam.Reshuffle(num_buckets=3) | beam.Filter(lambda number: number % 2)
+    return odd | "Spread again" >> beam.Reshuffle(num_buckets=3)
+
+
+def grouped_and_spread(p):
+    """Two stages with several readers each write into one exchange."""
+    parts = [p | f"Read{part}" >> beam.Create(range(part, 100, 2)) for part in range(2)]
+    spread = [part | f"Spread{number}" >> beam.Reshuffle() for number, part in enumerate(parts)]
+    counts = [
+        part | f"Count{number}" >> beam.combiners.Count.Globally() for number, part in enumerate(spread)
+    ]
+    _ = counts | "Counts" >> beam.Flatten()
+    pairs = spread | beam.Flatten() | beam.Map(lambda number: (number % 2 == 5, number))
+    return pairs | beam.GroupByKey() | beam.FlatMapTuple(lambda key, numbers: numbers) | beam.Reshuffle()
+
+
+@pytest.mark.parametrize("program", [spread_twice, grouped_and_spread])
+def test_the_task_that_gets_an_element_does_not_depend_on_whose_rows_arrive_first(program):
+    # Spark may have lost some results, and compute these alone again: what moved meanwhile would be lost or doubled.
+    def places(quickest: int) -> list[tuple[int, Any]]:
+        pipeline = beam.Pipeline()
+        found = collect(program(pipeline) | "Where" >> beam.Map(where_it_is))
+        run_plain(pipeline, Settings(partitions=3, inline_values=10, quickest=quickest))
+        return sorted(found)
+
+    assert len({place for place, _ in places(0)}) == 3
+    assert places(0) == places(1) == places(2)

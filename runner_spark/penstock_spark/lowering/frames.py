@@ -52,6 +52,17 @@ def exchange(frame: DataFrame, count: int) -> DataFrame:
     return DataFrame(spread.sortWithinPartitions(_columns(frame, "sort", SORT_COLUMNS)), frame.sparkSession)
 
 
+def in_order(frame: DataFrame) -> DataFrame:
+    """The rows of each partition in the order of their numbers, and not as the tasks before have ended.
+
+    A task that deals them out again gives each to the same task then, also if Spark computes it once more. Otherwise,
+    elements would be lost and doubled if the tasks behind it had read a part of what it gave at first.
+    """
+    return DataFrame(
+        frame._jdf.sortWithinPartitions(_columns(frame, "sort", ("sequence",))), frame.sparkSession
+    )
+
+
 def add_up(frame: DataFrame) -> DataFrame:
     """The sums of the number columns for each group; Spark's hash aggregate needs no sorted rows."""
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]

@@ -23,7 +23,7 @@ from penstock_spark.lowering.adding import adding_up, number_kernel, writing_dir
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.driver_rows import rows_by_driver
-from penstock_spark.lowering.frames import add_up, exchange, select
+from penstock_spark.lowering.frames import add_up, exchange, in_order, select
 from penstock_spark.plan.batch_plan import (
     Aggregate,
     Deferred,
@@ -161,9 +161,9 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
         case Spread(step, sources):
             assert isinstance(step.primitive, Reshuffle)
             count = step.primitive.partitions or context.partitions
-            frame = context.read_all(sources, ("first", *_PAGES))
+            frame = context.read_all(sources, ("first", "sequence", *_PAGES))
             spread = repartition_by_number(frame, count, frame["first"].cast("int"))
-            return select(spread, _PAGES), (PageRoot(_edge(step)),), 1
+            return select(in_order(spread), _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
             totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
             return totals, tuple(_totals_root(tag, step, plan) for tag, step in enumerate(groupings)), 1

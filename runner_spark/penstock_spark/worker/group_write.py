@@ -22,7 +22,7 @@ from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_
 from penstock_spark.worker.numbers import are_columns
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Combining, Node, Records
-from penstock_spark.worker.rows import exchange_records
+from penstock_spark.worker.rows import exchange_records, first_number
 from penstock_spark.worker.tables import AddedTable, Table, table_for
 from penstock_spark.worker.totals import split_numbers
 
@@ -58,14 +58,14 @@ class GroupWriter(Combining, Node):
     The tables live across bundles.
     """
 
-    def __init__(self, spec: GroupWriterSpec, partition: int, metrics: MetricsContainer) -> None:
+    def __init__(self, spec: GroupWriterSpec, stage: int, partition: int, metrics: MetricsContainer) -> None:
         self.spec = spec
         self.combine = spec.combine
         self._metrics = metrics
         self._guard = partial(guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
-        self._sequence = partition << 40
+        self._sequence = first_number(stage, partition)
         self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
         # The marker of an input that may be empty is never combined.
         self._has_default = type(spec.combine) is DefaultingCombineFn

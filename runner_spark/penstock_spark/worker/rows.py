@@ -37,12 +37,24 @@ SORT_COLUMNS = ("key", "tag", "first", "second", "window", "rank", "sequence")
 GROUP_COLUMNS = ("key", "tag", "first", "second", "window")
 NUMBER_COLUMNS = ("rank", "sequence")
 
+_STAGES, _TASKS, _TASK_ROWS = 1 << 11, 1 << 20, 1 << 32
 
-def page_records(output: int, tag: int, pages: list[bytes], shards: list[int] | None = None) -> Any:
-    """Rows that hold whole pages; the column `first` has each page's shard."""
+
+def first_number(stage: int, partition: int) -> int:
+    """The number from which a task counts its rows in `sequence`; tasks of different stages have different ones, too.
+
+    Rows of any tasks then have an order, whichever of them arrives first.
+    """
+    return (stage % _STAGES * _TASKS + partition % _TASKS) * _TASK_ROWS
+
+
+def page_records(
+    output: int, tag: int, pages: list[bytes], number: int, shards: list[int] | None = None
+) -> Any:
+    """Rows that hold whole pages, numbered from `number`; the column `first` has each page's shard."""
     count = len(pages)
-    zeros, none = [0] * count, [None] * count
-    return exchange_records(output, tag, [b""] * count, shards or zeros, zeros, none, zeros, zeros, pages)
+    zeros, none, numbers = [0] * count, [None] * count, [*range(number, number + count)]
+    return exchange_records(output, tag, [b""] * count, shards or zeros, zeros, none, zeros, numbers, pages)
 
 
 def exchange_records(

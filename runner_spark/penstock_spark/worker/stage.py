@@ -199,14 +199,15 @@ class Stage:
         return [*counting, *self._consumers[edge]]
 
     def _writer(self, spec: WriterSpec) -> Node:
+        task = self.program.stage, self.partition
         match spec:
             case GroupWriterSpec():
-                return GroupWriter(self._owning(spec), self.partition, self.container(spec.label))
+                return GroupWriter(self._owning(spec), *task, self.container(spec.label))
             case ElementWriterSpec():
                 metrics = self.container(spec.label)
-                return ElementWriter(spec, self.program.stage, self.partition, metrics)
+                return ElementWriter(spec, *task, metrics)
             case PageWriterSpec():
-                return PageWriter(spec, self.partition)
+                return PageWriter(spec, *task)
             case SinkWriterSpec():
                 return SinkWriter(spec)
 

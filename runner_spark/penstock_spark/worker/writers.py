@@ -14,16 +14,17 @@ from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.worker.pushing import Node, Records
-from penstock_spark.worker.rows import page_records
+from penstock_spark.worker.rows import first_number, page_records
 from penstock_spark.worker.unwritable import unwritable
 
 
 class PageWriter(Node):
     """Writes batches as pages, as they come or spread over shards."""
 
-    def __init__(self, spec: PageWriterSpec, partition: int) -> None:
+    def __init__(self, spec: PageWriterSpec, stage: int, partition: int) -> None:
         self.spec = spec
         self._next_shard = partition
+        self._number = first_number(stage, partition)
 
     def push(self, batch: Batch) -> Records:
         try:
@@ -35,7 +36,9 @@ class PageWriter(Node):
                 shards = list(parts)
         except Exception as error:
             step_failed(error, self.spec.where)
-        yield page_records(self.spec.output, self.spec.tag, pages, shards)
+        first = self._number
+        self._number += len(pages)
+        yield page_records(self.spec.output, self.spec.tag, pages, first, shards)
 
     def _in_turn(self, batch: Batch) -> dict[int, Batch]:
         count = self.spec.shards
