@@ -122,8 +122,13 @@ class Frame:
         self.is_persistent = True
         return self
 
-    def unpersist(self) -> None:
+    def unpersist(self) -> Frame:
         self.kept = None
+        return self
+
+    def select(self, name: str) -> Frame:
+        assert name == "*"
+        return self._then(list)
 
     def toArrow(self) -> pa.Table:
         return pa.concat_tables(self.tables())

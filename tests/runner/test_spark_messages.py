@@ -55,6 +55,14 @@ SAID = {
         STEP,
         "free some space",
     ),
+    "rows of a lost machine that are not the same again": (
+        "org.apache.spark.SparkException: Job aborted due to stage failure: A shuffle map stage with indeterminate "
+        "output was failed and retried. However, Spark cannot rollback the ResultStage 5 to re-process the input data, "
+        "and has to fail this job. Please eliminate the indeterminacy by checkpointing the RDD before repartition.",
+        "Spark lost a machine, and cannot compute what was on it as it was before",
+        STEP,
+        "run the program again",
+    ),
     "the disk of the checkpoint is full": (
         "org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device",
         "a disk is full",

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.graph import Graph, Step, Write
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.frames import select
+from penstock_spark.lowering.once_more import persisting
 from penstock_spark.lowering.unreadable import unreadable_step
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
@@ -82,7 +83,7 @@ class Context:
         if outputs > 1 and not is_made:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
             self.tidy.append(frame.unpersist)
-            run_only(frame)
+            persisting(frame, run_only, _persisted_anew)
         self.frames[stage] = frame
 
     def read(self, reference: OutputReference, columns: tuple[str, ...]) -> DataFrame:
@@ -96,6 +97,10 @@ class Context:
         for other in others:
             first = first.unionAll(other)
         return first
+
+
+def _persisted_anew(frame: DataFrame) -> DataFrame:
+    return frame.unpersist().persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def run_only(frame: DataFrame) -> None:

@@ -11,6 +11,7 @@ from penstock.graph import Read, Write
 from penstock_spark.formats.registry import check_sink, open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
+from penstock_spark.lowering.once_more import persisting
 from penstock_spark.lowering.stage import lower_stage, sink_rows
 from penstock_spark.plan.batch_plan import (
     Aggregate,
@@ -62,7 +63,10 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
         context.at_work = (len(parts), len(parts), doing)
         with described(context.spark, doing):
             # These frames have no rows, so collecting them is the cheapest job.
-            reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]).collect()
+            persisting(
+                reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]),
+                DataFrame.collect,
+            )
     for scan in context.scans.values():
         scan.check()
 
@@ -107,7 +111,7 @@ def _computed(plan: Plan) -> tuple[str, ...]:
 
 def _broadcast(node: ViewNode, context: Context) -> None:
     """Collects the pages of a side input on the driver, and broadcasts them to the workers, still pickled."""
-    rows = context.read_all(node.sources, ("value",)).toArrow()
+    rows = persisting(context.read_all(node.sources, ("value",)), DataFrame.toArrow)
     pages = rows.column("value").to_pylist()
     broadcast = context.spark.sparkContext.broadcast(pages)
     context.tidy.append(broadcast.destroy)
@@ -126,6 +130,10 @@ def _write(node: WriteNode, context: Context) -> None:
             sink = sink.columns
         frame = reduce(DataFrame.unionAll, [context.frames[reference.stage] for reference in node.sources])
     try:
-        context.written[step.label] = tuple(sink.commit(frame, MicroBatch()))
+        if sink.commits_in_tasks:
+            written = sink.commit(frame, MicroBatch())
+        else:
+            written = persisting(frame, lambda rows: sink.commit(rows, MicroBatch()))
+        context.written[step.label] = tuple(written)
     except OSError as error:
         raise unwritable(error, step.where) from None

@@ -69,6 +69,11 @@ MESSAGES = (
         _MEMORY,
     ),
     _line(
+        r"stage with indeterminate output was failed and retried",
+        "Spark lost a machine, and cannot compute what was on it as it was before",
+        f"{_SESSION}; give the cluster machines that stay",
+    ),
+    _line(
         r"ExecutorLostFailure|MetadataFetchFailedException|FetchFailed",
         "Spark lost an executor and its results more often than it retries",
         "look at the log of that executor; often it has run out of memory",

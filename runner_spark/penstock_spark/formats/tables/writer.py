@@ -61,7 +61,11 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
         is_one_job=_is_of_files(sink),
         commits_in_tasks=not _is_of_files(sink),
     )
-    return plan if is_stream else replace(plan, columns=plan)
+    if is_stream:
+        return plan
+    # Of a batch that fails, Spark leaves the folder, in which it does not write again if the mode is "error".
+    plan = replace(plan, commits_in_tasks=True)
+    return replace(plan, columns=plan)
 
 
 def _save(rows: DataFrame, sink: SparkSink) -> None:

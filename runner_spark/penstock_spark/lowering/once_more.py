@@ -1,0 +1,39 @@
+"""Runs a job of a batch once more if Spark has given it up because a machine was lost.
+
+Spark computes lost rows of a shuffle anew. If they differ from the first ones, as pages do that are cut elsewhere, it
+starts the stages behind them again. It cannot start the last stage again once it has results of it, and fails the job.
+Nothing is committed by then, so the job can run from its beginning.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+
+_JOBS = 4
+"""So often a job runs at most; Spark runs a stage as often."""
+
+_GIVEN_UP = re.compile(r"stage with indeterminate output was failed and retried")
+_LOGGER = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+
+def persisting(
+    frame: DataFrame,
+    job: Callable[[DataFrame], _Result],
+    anew: Callable[[DataFrame], DataFrame] | None = None,
+) -> _Result:
+    """The result of a job on a frame; `anew` gives the frame for another try, which shares no shuffle with it."""
+    for _ in range(_JOBS - 1):
+        try:
+            return job(frame)
+        except Exception as error:
+            if _GIVEN_UP.search(str(error)) is None:
+                raise
+        _LOGGER.warning("a machine was lost, and Spark has given up a job: it runs once more")
+        frame = frame.select("*") if anew is None else anew(frame)
+    return job(frame)
