@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 
 pytest.importorskip("apache_beam")
@@ -32,6 +33,7 @@ from penstock.functions.signature import bind, signature_of
 from penstock.graph import show
 from penstock.io.text_sink import Shards, TextSink
 from penstock.io.text_source import TextSource
+from penstock.machines.cells import cell_of
 from penstock.options.spark import SparkOptions
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.timeutil import TimeDomain
@@ -44,6 +46,7 @@ from penstock_spark.beam.dofns import HostedDoFn, dofn_of
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import options_of, use_options, workers_options
 from penstock_spark.beam.quick_times import make_whole_seconds_quickly
+from penstock_spark.beam.state import HostedSet, state_of
 from penstock_spark.beam.values import (
     OUTPUT_KINDS,
     HostedWindow,
@@ -456,3 +459,57 @@ def test_a_transform_of_plain_values_is_refused_where_it_cannot_give_its_results
     # Beam's own runner appends the results to a list of its process.
     monkeypatch.setattr(pipeline, "create_runner", lambda name: FnApiRunner())
     assert ([1, 2] | beam.Map(str)) == ["1", "2"]
+
+
+class Locked:
+    """Nothing that can be pickled."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> Any:
+        raise TypeError("no pickles of me")
+
+
+class LockedCoder(beam.coders.Coder):  # type: ignore[misc]
+    def encode(self, value: Any) -> Any:
+        return b"%d" % value.number if value.number > 0 else "text"
+
+    def decode(self, encoded: bytes) -> Locked:
+        return Locked(int(encoded))
+
+
+@pytest.mark.parametrize(
+    ("kind", "write", "expected"),
+    [
+        ("ReadModifyWriteStateSpec", lambda cell, value: cell.write(value), b"7"),
+        ("BagStateSpec", lambda cell, value: cell.add(value), [b"7"]),
+        ("SetStateSpec", lambda cell, value: cell.add(value), {b"7": None}),
+        ("OrderedListStateSpec", lambda cell, value: cell.add((2, value)), [(2_000_000, b"7")]),
+    ],
+)
+def test_the_coder_of_a_state_of_beams_encodes_what_is_in_the_cell(
+    kind: str, write: Any, expected: Any
+) -> None:
+    theirs = getattr(beam.transforms.userstate, kind)("cell", LockedCoder())
+    spec = pickle.loads(cloudpickle.dumps(state_of(theirs)))
+    assert type(spec.coder).__qualname__ == "LockedCoder"
+    cells: dict[str, Any] = {}
+    write(cell_of(spec, cells), Locked(7))
+    assert cells == {"cell": expected}
+    found = cell_of(spec, cells).read()  # type: ignore[attr-defined]
+    value = found if isinstance(found, Locked) else next(iter(found))
+    assert (value[1] if isinstance(value, tuple) else value).number == 7
+    message = rf"^the coder LockedCoder of {kind}\(cell\) must encode as bytes, and not as str"
+    with pytest.raises(TypeError, match=message):
+        write(cell_of(spec, cells), Locked(-1))
+    assert cells == {"cell": expected}
+
+
+def test_equal_values_of_a_set_are_one_even_if_a_coder_tells_them_apart() -> None:
+    theirs = beam.transforms.userstate.SetStateSpec("cell", beam.coders.PickleCoder())
+    text = "".join(["a", "b"])
+    cell = HostedSet(cell_of(state_of(theirs), {}))  # type: ignore[arg-type]
+    cell.add((text, text))
+    cell.add((text, "".join(["a", "b"])))
+    assert cell.read() == {("ab", "ab")}

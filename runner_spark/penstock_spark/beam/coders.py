@@ -1,4 +1,4 @@
-"""Coders that a program has registered with Beam, for keys and elements of its own classes."""
+"""Coders of Beam's: what a program has registered for keys and elements of its own classes, and those of its states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class HostedCoder(Coder):
     beams: ClassVar[Any]
 
     def encode(self, value: Any) -> bytes:
-        return bytes(self.beams.encode(value))
+        encoded: bytes = self.beams.encode(value)
+        return encoded
 
     def decode(self, encoded: bytes) -> Any:
         return self.beams.decode(encoded)
@@ -31,7 +32,7 @@ class HostedCoder(Coder):
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
         """Beam's coder, or the deterministic one that Beam has in its place; ValueError if there is none."""
-        return _hosting(self.beams.as_deterministic_coder(step_label, error_message))()
+        return hosting(self.beams.as_deterministic_coder(step_label, error_message))()
 
 
 class ShardedKeyCoder(Coder):
@@ -56,12 +57,12 @@ def register_beams_coders() -> None:
         # Beam itself registers coders for type hints and for sources, which are never elements.
         is_element = isinstance(kind, type) and not issubclass(kind, TypeConstraint | BoundedSource)
         if is_element and not issubclass(coder_class, RowCoder):
-            registry.register_coder(kind, _hosting(beams_registry.get_coder(kind)))
+            registry.register_coder(kind, hosting(beams_registry.get_coder(kind)))
     # Beam chooses the coder of these keys by their type hint, and not by their class.
     registry.register_coder(ShardedKey, ShardedKeyCoder)
 
 
-def _hosting(beams: Any) -> type[HostedCoder]:
+def hosting(beams: Any) -> type[HostedCoder]:
     """The class of a coder of Beam's, under that coder's name, by which checkpoints and errors know it."""
     kind = type(beams)
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}

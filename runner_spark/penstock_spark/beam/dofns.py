@@ -20,11 +20,11 @@ from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleD
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.signature import DoFnSignature, MethodSignature, Parameter, method_signature
 from penstock.functions.userstate import CombiningValueStateSpec, StateSpec
-from penstock.machines.cells import OrderedListCell
+from penstock.machines.cells import OrderedListCell, SetCell
 from penstock.machines.user_state import UserTimer
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.typehints import typehints
-from penstock_spark.beam.state import HostedOrderedList, HostedTimer, state_of, timer_of
+from penstock_spark.beam.state import HostedOrderedList, HostedSet, HostedTimer, state_of, timer_of
 from penstock_spark.beam.values import OUTPUT_KINDS, argument_of
 
 _CORE = "apache_beam.transforms.core"
@@ -119,7 +119,11 @@ def _context(kind: type[params.ContextDoFnParam], asked: Any) -> params.ContextD
     return kind(asked.context_manager_constructor, asked.args, asked.kwargs, name=asked.param_id)
 
 
-_ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {UserTimer: HostedTimer, OrderedListCell: HostedOrderedList}
+_ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
+    UserTimer: HostedTimer,
+    OrderedListCell: HostedOrderedList,
+    SetCell: HostedSet,
+}
 
 
 def _argument(value: Any) -> Any:

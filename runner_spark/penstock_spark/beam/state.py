@@ -9,8 +9,15 @@ from apache_beam.transforms import userstate as beam_state
 
 from penstock.coders.coders import PickleCoder
 from penstock.functions import userstate
-from penstock.functions.userstate import BaseTimer, OrderedListRuntimeState, StateSpec, TimerSpec
+from penstock.functions.userstate import (
+    BaseTimer,
+    OrderedListRuntimeState,
+    SetRuntimeState,
+    StateSpec,
+    TimerSpec,
+)
 from penstock.windows.timeutil import TimeDomain
+from penstock_spark.beam.coders import hosting
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.values import beams_time_of, time_of
 
@@ -23,10 +30,13 @@ _KINDS: dict[type, type[StateSpec]] = {
 
 
 def state_of(spec: Any) -> StateSpec:
-    """Penstock's description of a cell for one of Beam's; what is in the cell is pickled."""
+    """Penstock's description of a cell for one of Beam's.
+
+    The program's coder encodes what is in the cell, but for accumulators: they may be penstock's own, and are pickled.
+    """
     if isinstance(spec, beam_state.CombiningValueStateSpec):
         return userstate.CombiningValueStateSpec(spec.name, PickleCoder(), combine_fn_of(spec.combine_fn))
-    return _KINDS[type(spec)](spec.name, PickleCoder())
+    return _KINDS[type(spec)](spec.name, hosting(spec.coder)())
 
 
 def timer_of(spec: Any) -> TimerSpec:
@@ -48,6 +58,25 @@ class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
 
     def clear(self, dynamic_timer_tag: str = "") -> None:
         self._timer.clear(dynamic_timer_tag)
+
+
+class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
+    """Distinct values, as a method of Beam's DoFn sees them: equal ones are one, even if a coder tells them apart."""
+
+    def __init__(self, cell: SetRuntimeState) -> None:
+        self._cell = cell
+
+    def read(self) -> set[Any]:
+        return set(self._cell.read())
+
+    def add(self, value: Any) -> None:
+        self._cell.add(value)
+
+    def clear(self) -> None:
+        self._cell.clear()
+
+    def commit(self) -> None:
+        self._cell.commit()
 
 
 class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[misc]

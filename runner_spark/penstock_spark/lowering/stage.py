@@ -125,11 +125,12 @@ def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) 
         parts: list[tuple[Any, Any]] = [*zip(program.roots, reads, strict=False)]
         parts += [(spec, spec) for spec in (*program.steps, *program.writers)]
         where = next((step.where for part, step in parts if not _can_pickle(part, context)), None)
+        said, _, hint = str(error).partition("\n  hint: ")
         raise refusal(
             RuntimeError,
-            f"Unable to pickle what this step sends to the workers: {error}",
+            f"Unable to pickle what this step sends to the workers: {said}",
             where=where,
-            hint="open files, locks and connections in DoFn.setup, and nowhere else",
+            hint=hint or "open files, locks and connections in DoFn.setup, and nowhere else",
         ) from error
 
 

@@ -35,7 +35,8 @@ _CLASS_NAMES = re.compile(r"\b(?:[a-z][\w$]*\.){2,}([A-Z][\w$]*)\b")
 _CAUSE = re.compile(r"^(?:Caused by: |: |)(?:[\w$]+\.)+([A-Z][\w$]*)(?:: ([^\n]+))?$", re.MULTILINE)
 _RAISED = re.compile(
     r"(?:PythonException|from the Python worker)[^\n]*\n?"
-    r"(?P<stack>Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)+(?P<said>[^\n]+))"
+    r"(?P<stack>Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)+(?P<said>[^\n]+)"
+    r"(?:\n  hint: (?P<hint>[^\n]+))?)"
 )
 _SPARKS_STATE = re.compile(
     r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
@@ -154,7 +155,7 @@ def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
         hint = (
             "see the worker's traceback below; make sure that the workers can import what the program imports"
         )
-    error = RunnerError(what, where=where, hint=hint)
+    error = RunnerError(what, where=where, hint=raised["hint"] or hint)
     error.add_note(f"In the worker:\n{raised['stack']}")
     return error
 

@@ -204,10 +204,12 @@ def dumps(value: Any) -> bytes:
         try:
             return dumps_with_code(value)
         except Exception as error:
+            said, _, hint = str(error).partition("\n  hint: ")
             raise refusal(
                 TypeError,
-                f"elements that have to leave the process cannot be pickled: {error}",
-                hint="give elements that hold plain data; make locks, files and connections in DoFn.setup",
+                f"elements that have to leave the process cannot be pickled: {said}",
+                hint=hint
+                or "give elements that hold plain data; make locks, files and connections in DoFn.setup",
             ) from error
 
 

@@ -44,6 +44,7 @@ from typing import Any, TypeVar
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.base.row import Row
 from penstock.base.where import is_raised_by_user
+from penstock.coders import asking
 from penstock.coders.base import Coder, registry_in_use
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
@@ -568,9 +569,8 @@ def _registered_encoder(kind: type) -> Encoder | None:
     coder = _registered_coder(kind)
     if coder is None:
         return None
-    encode = coder.encode
     head = framed([name_of(kind)], b"c")
-    return lambda value: framed([encode(value)], head)
+    return lambda value: framed([asking.encoded(coder, value, kind)], head)
 
 
 _pickles_keys = False
@@ -617,12 +617,11 @@ def _fallback_encoder(kind: type) -> Encoder | None:
     coder = _fallback_coder(kind)
     if coder is None:
         return None
-    encode = coder.encode
     head = framed([name_of(kind)], b"p")
     # Another registry, such as one that a test makes, has other fallbacks.
     place = kind, registry_in_use()
     _fallback_coders[place] = coder
-    found = _fallback_encoders[place] = lambda value: framed([encode(value)], head)
+    found = _fallback_encoders[place] = lambda value: framed([asking.encoded(coder, value, kind)], head)
     return found
 
 
@@ -632,7 +631,7 @@ def _decode_fallback(data: bytes) -> Any:
     if place not in _fallback_coders:
         # The coder that encodes such keys decodes them.
         _encoder_of(place[0])
-    return _fallback_coders[place].decode(bytes(payload))
+    return asking.decoded(_fallback_coders[place], bytes(payload), place[0])
 
 
 def _base_with_coder(kind: type) -> type | None:
@@ -649,7 +648,7 @@ def _decode_registered(data: bytes) -> Any:
         what = f"no coder is registered for {kind.__qualname__} in the process that decodes the key"
         hint = "register the coder that the key was encoded with before the pipeline runs"
         raise refusal(LookupError, what, hint=hint)
-    return coder.decode(bytes(payload))
+    return asking.decoded(coder, bytes(payload), kind)
 
 
 def _decode_str(data: bytes) -> str:

@@ -28,6 +28,7 @@ from collections.abc import Callable, MutableMapping
 from functools import cache
 from typing import Any
 
+from penstock.coders import asking
 from penstock.coders.base import registry_in_use
 from penstock.error import refusal
 
@@ -79,11 +80,11 @@ def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
 
 def _encoded(value: Any) -> tuple[Any, ...]:
     kind: Any = type(value)
-    return _decoded, (kind, _coder_of(kind).encode(value))
+    return _decoded, (kind, asking.encoded(_coder_of(kind), value, kind))
 
 
 def _decoded(kind: Any, encoded: bytes) -> Any:
-    return _coder_of(kind).decode(encoded)
+    return asking.decoded(_coder_of(kind), encoded, kind)
 
 
 @cache

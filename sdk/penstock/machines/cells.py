@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from penstock.coders import asking
 from penstock.error import refusal
 from penstock.functions import userstate
 from penstock.machines.long_lists import LongList
@@ -62,16 +63,22 @@ class _Cell:
     def commit(self) -> None:
         """Does nothing: each write has already stored its value."""
 
+    def _encoded(self, value: Any) -> bytes:
+        return asking.encoded(self._spec.coder, value, self._spec)
+
+    def _decoded(self, stored: bytes) -> Any:
+        return asking.decoded(self._spec.coder, stored, self._spec)
+
 
 class ValueCell(_Cell, userstate.ReadModifyWriteRuntimeState):
     """A cell with one value."""
 
     def read(self) -> Any:
         stored = self._cells.get(self._name)
-        return None if stored is None else self._spec.coder.decode(stored)
+        return None if stored is None else self._decoded(stored)
 
     def write(self, value: Any) -> None:
-        self._cells[self._name] = self._spec.coder.encode(value)
+        self._cells[self._name] = self._encoded(value)
 
 
 class BagCell(_Cell, userstate.BagRuntimeState):
@@ -80,25 +87,27 @@ class BagCell(_Cell, userstate.BagRuntimeState):
     def read(self) -> Iterable[Any]:
         stored = self._cells.get(self._name, ())
         present = stored.snapshot() if type(stored) is LongList else tuple(stored)
-        return _Decoded(self._spec.coder.decode, present)
+        return _Decoded(self._decoded, present)
 
     def add(self, value: Any) -> None:
-        self._cells.setdefault(self._name, []).append(self._spec.coder.encode(value))
+        encoded = self._encoded(value)
+        self._cells.setdefault(self._name, []).append(encoded)
 
 
 class SetCell(_Cell, userstate.SetRuntimeState):
     """Distinct values, compared as their coder encodes them."""
 
     def read(self) -> Iterable[Any]:
-        return _Decoded(self._spec.coder.decode, tuple(self._cells.get(self._name, ())))
+        return _Decoded(self._decoded, tuple(self._cells.get(self._name, ())))
 
     def add(self, value: Any) -> None:
         """Adds a value unless it is there; decodes nothing."""
-        self._cells.setdefault(self._name, {})[self._spec.coder.encode(value)] = None
+        encoded = self._encoded(value)
+        self._cells.setdefault(self._name, {})[encoded] = None
 
     def contains(self, value: Any) -> bool:
         """Whether a value is there; decodes nothing (penstock's own)."""
-        return self._spec.coder.encode(value) in self._cells.get(self._name, ())
+        return self._encoded(value) in self._cells.get(self._name, ())
 
     def add_if_absent(self, value: Any) -> bool:
         """Adds a value and says whether it was not there before (penstock's own)."""
@@ -108,7 +117,7 @@ class SetCell(_Cell, userstate.SetRuntimeState):
 
     def remove(self, value: Any) -> None:
         """Removes a value, if it is there (penstock's own)."""
-        _remove(self._cells, self._name, self._spec.coder.encode(value))
+        _remove(self._cells, self._name, self._encoded(value))
 
 
 class MapCell(_Cell, userstate.MapRuntimeState):
@@ -119,33 +128,33 @@ class MapCell(_Cell, userstate.MapRuntimeState):
         return self._name not in self._cells
 
     def get(self, key: Any, default: Any = None) -> Any:
-        stored = self._cells.get(self._name, {}).get(self._spec.key_coder.encode(key))
-        return default if stored is None else self._spec.coder.decode(stored)
+        stored = self._cells.get(self._name, {}).get(self._encoded_key(key))
+        return default if stored is None else self._decoded(stored)
 
     def contains(self, key: Any) -> bool:
-        return self._spec.key_coder.encode(key) in self._cells.get(self._name, ())
+        return self._encoded_key(key) in self._cells.get(self._name, ())
 
     def put(self, key: Any, value: Any) -> None:
-        self._entries()[self._spec.key_coder.encode(key)] = self._spec.coder.encode(value)
+        encoded_key, encoded = self._encoded_key(key), self._encoded(value)
+        self._cells.setdefault(self._name, {})[encoded_key] = encoded
 
     def put_if_absent(self, key: Any, value: Any) -> bool:
-        encoded, entries = self._spec.key_coder.encode(key), self._entries()
-        if encoded in entries:
+        if self.contains(key):
             return False
-        entries[encoded] = self._spec.coder.encode(value)
+        self.put(key, value)
         return True
 
     def remove(self, key: Any) -> None:
-        _remove(self._cells, self._name, self._spec.key_coder.encode(key))
+        _remove(self._cells, self._name, self._encoded_key(key))
 
     def keys(self) -> Iterable[Any]:
-        return _Decoded(self._spec.key_coder.decode, tuple(self._cells.get(self._name, ())))
+        return _Decoded(self._decoded_key, tuple(self._cells.get(self._name, ())))
 
     def values(self) -> Iterable[Any]:
-        return _Decoded(self._spec.coder.decode, tuple(self._cells.get(self._name, {}).values()))
+        return _Decoded(self._decoded, tuple(self._cells.get(self._name, {}).values()))
 
     def entries(self) -> Iterable[tuple[Any, Any]]:
-        decode_key, decode = self._spec.key_coder.decode, self._spec.coder.decode
+        decode_key, decode = self._decoded_key, self._decoded
         stored = tuple(self._cells.get(self._name, {}).items())
         return _Decoded(lambda entry: (decode_key(entry[0]), decode(entry[1])), stored)
 
@@ -153,9 +162,11 @@ class MapCell(_Cell, userstate.MapRuntimeState):
         """The same as `entries`."""
         return self.entries()
 
-    def _entries(self) -> dict[bytes, bytes]:
-        entries: dict[bytes, bytes] = self._cells.setdefault(self._name, {})
-        return entries
+    def _encoded_key(self, key: Any) -> bytes:
+        return asking.encoded(self._spec.key_coder, key, self._spec)
+
+    def _decoded_key(self, stored: bytes) -> Any:
+        return asking.decoded(self._spec.key_coder, stored, self._spec)
 
 
 class CombiningCell(_Cell, userstate.CombiningValueRuntimeState):
@@ -166,13 +177,13 @@ class CombiningCell(_Cell, userstate.CombiningValueRuntimeState):
 
     def add(self, value: Any) -> None:
         added = self._spec.combine_fn.add_input(self._accumulator(), value)
-        self._cells[self._name] = self._spec.coder.encode(added)
+        self._cells[self._name] = self._encoded(added)
 
     def _accumulator(self) -> Any:
         stored = self._cells.get(self._name)
         if stored is None:
             return self._spec.combine_fn.create_accumulator()
-        return self._spec.coder.decode(stored)
+        return self._decoded(stored)
 
 
 class OrderedListCell(_Cell, userstate.OrderedListRuntimeState):
@@ -183,8 +194,8 @@ class OrderedListCell(_Cell, userstate.OrderedListRuntimeState):
 
     def add(self, value: tuple[Any, Any]) -> None:
         timestamp, inner = value
-        rows = self._cells.setdefault(self._name, [])
-        insort(rows, (Timestamp.of(timestamp).micros, self._spec.coder.encode(inner)), key=_micros)
+        row = Timestamp.of(timestamp).micros, self._encoded(inner)
+        insort(self._cells.setdefault(self._name, []), row, key=_micros)
 
     def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Timestamp, Any]]:
         start, end = self._range(min_time_stamp, limit_time_stamp)
@@ -213,7 +224,7 @@ class OrderedListCell(_Cell, userstate.OrderedListRuntimeState):
 
     def _pair(self, row: tuple[int, bytes]) -> tuple[Timestamp, Any]:
         micros, encoded = row
-        return Timestamp.from_micros(micros), self._spec.coder.decode(encoded)
+        return Timestamp.from_micros(micros), self._decoded(encoded)
 
 
 def _micros(row: tuple[int, bytes]) -> int:

@@ -1,0 +1,64 @@
+"""Encoding and decoding by a coder of the user's: an error says whose coder it was, and of what type the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.coders.base import Coder
+from penstock.error import refusal, three_parts
+
+
+def encoded(coder: Coder, value: Any, of: Any) -> bytes:
+    """The bytes of a value.
+
+    Args:
+        coder: The coder.
+        value: The value; an error shows its type only.
+        of: What the coder belongs to: a state's description, or the class for which it is registered.
+
+    Raises:
+        TypeError: The coder gives something else than bytes.
+
+    >>> from penstock.coders import StrUtf8Coder
+    >>> from penstock.transforms.userstate import BagStateSpec
+    >>> seen = BagStateSpec("seen", StrUtf8Coder())
+    >>> encoded(seen.coder, 7, seen)
+    Traceback (most recent call last):
+        ...
+    AttributeError: the coder StrUtf8Coder of BagStateSpec(seen) cannot encode a value of type int: 'int' object has ...
+      hint: use a coder for values of type int, or correct its encode
+    """
+    try:
+        data = coder.encode(value)
+    except Exception as error:
+        kind = type(value).__name__
+        what = f"the coder {coder!r} of {_shown(of)} cannot encode a value of type {kind}"
+        _explain(error, what, f"use a coder for values of type {kind}, or correct its encode")
+        raise
+    if type(data) is not bytes:
+        what = f"the coder {coder!r} of {_shown(of)} must encode as bytes, and not as {type(data).__name__}"
+        raise refusal(TypeError, what, where="", hint="have its encode return bytes")
+    return data
+
+
+def decoded(coder: Coder, data: bytes, of: Any) -> Any:
+    """The value of bytes; the arguments are those of `encoded`."""
+    try:
+        return coder.decode(data)
+    except Exception as error:
+        what = f"the coder {coder!r} of {_shown(of)} cannot decode what it has encoded"
+        _explain(error, what, "correct its decode, which must take what encode returns")
+        raise
+
+
+def _shown(of: Any) -> str:
+    return str(of.__qualname__) if isinstance(of, type) else repr(of)
+
+
+def _explain(error: Exception, what: str, hint: str) -> None:
+    """Puts into an error's text what it means; its type stays, and so does its traceback."""
+    if isinstance(error, KeyError) or len(error.args) != 1 or not isinstance(error.args[0], str):
+        error.add_note(three_parts(what, hint=hint))
+        return
+    text = error.args[0]
+    error.args = (three_parts(f"{what}: {text}", hint=None if "\n" in text else hint),)
