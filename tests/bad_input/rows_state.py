@@ -99,6 +99,28 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a value that the coder of its state does not take",
+            write="""
+                from penstock.coders import StrUtf8Coder
+                from penstock.transforms.userstate import BagStateSpec
+
+                class Remember(beam.DoFn):
+                    SEEN = BagStateSpec("seen", StrUtf8Coder())
+
+                    def process(self, pair, seen=beam.DoFn.StateParam(SEEN)):
+                        seen.add(pair[1])
+
+                p | beam.Create([("ann", 7)]) | beam.ParDo(Remember())
+                p.run()
+                """,
+            see="""
+                AttributeError: the coder StrUtf8Coder of BagStateSpec(seen) cannot encode a value of type int: 'int' object has no attribute 'encode'
+                  at step 'ParDo(Remember)' (game.py:10)
+                  hint: use a coder for values of type int, or correct its encode
+                """,
+            on_spark=True,
+        ),
+        Row(
             "a timer without a method",
             write="""
                 from penstock.transforms.timeutil import TimeDomain
