@@ -513,3 +513,21 @@ def test_equal_values_of_a_set_are_one_even_if_a_coder_tells_them_apart() -> Non
     cell.add((text, text))
     cell.add((text, "".join(["a", "b"])))
     assert cell.read() == {("ab", "ab")}
+
+
+@pytest.mark.parametrize(
+    ("step", "what"),
+    [
+        (beam.Map(lambda number, more: number), "is missing a required argument: 'more'"),
+        (beam.Map(lambda number: number, 3), "is given 1 argument too many"),
+    ],
+)
+def test_arguments_that_do_not_fit_a_function_are_refused_before_anything_starts(
+    step: Any, what: str
+) -> None:
+    made = beam.Pipeline()
+    _ = made | beam.Create([1]) | "Step" >> step
+    with pytest.raises(
+        TypeError, match=rf"^the function {what}\n  at step 'Step' \(test_translation.py:\d+\)\n"
+    ):
+        graph_of(made)

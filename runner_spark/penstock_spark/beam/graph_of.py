@@ -20,6 +20,7 @@ from apache_beam.transforms.userstate import is_stateful_dofn
 from penstock.base.where import Location, at_step
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FlatMapDoFn
+from penstock.functions.signature import bind
 from penstock.graph import (
     AssignWindows,
     CombinePerKey,
@@ -266,6 +267,8 @@ def _pardo(builder: _Builder, node: Any) -> None:
     kwargs = tuple((name, filled(transform.kwargs[name])) for name in sorted(transform.kwargs))
     location = location_of(dofn_function(transform.fn))
     made = SplittableDoFn(transform.fn) if is_splittable(transform.fn) else dofn_of(transform.fn)
+    if not isinstance(made, SplittableDoFn):
+        bind(made.process_signature(), args, dict(kwargs), where=at_step(node.full_label, location))
     kind = StatefulParDo if is_stateful_dofn(transform.fn) else ParDo
     builder.step(node, kind(made, args, kwargs), location=location)
     if isinstance(made, FlatMapDoFn):

@@ -24,9 +24,9 @@ class ArgumentsMisfit(TypeCheckError, TypeError):
     """The arguments do not fit the function: both Beam's type of error and Python's own."""
 
 
-def misfit(what: str, problem: str, hint: str) -> ArgumentsMisfit:
-    """The error about `what`, a function and its purpose, at the user's line."""
-    return ArgumentsMisfit(f"{what} {problem}", hint=hint)
+def misfit(what: str, problem: str, hint: str, where: str | None = None) -> ArgumentsMisfit:
+    """The error about `what`, a function and its purpose, at the user's line if no other place is given."""
+    return ArgumentsMisfit(f"{what} {problem}", where=where, hint=hint)
 
 
 ELEMENT = DoFnParam("ElementParam")
@@ -337,13 +337,18 @@ def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
 
 
 def bind(
-    method: MethodSignature, args: Sequence[Any], kwargs: Mapping[str, Any], what: str = "the function"
+    method: MethodSignature,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    what: str = "the function",
+    where: str | None = None,
 ) -> Call:
     """Works out with which arguments to call ``process``.
 
     The element goes to the first parameter, or to the one with default ``DoFn.ElementParam``. Parameters that
     ask for something get their own default argument as a placeholder. The further arguments of the transform fill
-    the others in order (Beam's rule). `what` is the function's name in errors, which are TypeErrors.
+    the others in order (Beam's rule). `what` is the function's name in errors, which are TypeErrors, and `where` its
+    place, which is by default the user's line.
 
     >>> bind(method_signature("process", lambda x, w=DoFnParam("WindowParam"), y=1: x), (5,), {})
     Call(args=(ElementParam, WindowParam, 5), kwargs=())
@@ -356,23 +361,22 @@ def bind(
             # A function like `print` has parameters by name only, and takes the element among its `*args`.
             first, takers = None, iter(method.parameters)
         if (first is None and not method.more_positional) or (first and first.kind):
-            raise misfit(what, "takes no element", "its first parameter is the element")
+            raise misfit(what, "takes no element", "its first parameter is the element", where)
         binding.positional.append(ELEMENT)
     for parameter in takers:
         binding.fill(parameter)
     if binding.missing:
         names = ", ".join(map(repr, binding.missing))
-        raise misfit(
-            what, f"is missing a required argument: {names}", "pass it as a further argument of the transform"
-        )
+        hint = "pass it as a further argument of the transform"
+        raise misfit(what, f"is missing a required argument: {names}", hint, where)
     if binding.args and not method.more_positional:
         count = len(binding.args)
         plural = "s" if count > 1 else ""
-        raise misfit(what, f"is given {count} argument{plural} too many", method.misfit_hint)
+        raise misfit(what, f"is given {count} argument{plural} too many", method.misfit_hint, where)
     known = {parameter.name for parameter in method.parameters}
     for name in binding.kwargs:
         if name in known or not method.more_keywords:
-            raise misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint)
+            raise misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint, where)
     return Call(
         (*binding.positional, *binding.args), (*binding.named.items(), *sorted(binding.kwargs.items()))
     )
