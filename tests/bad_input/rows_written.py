@@ -70,6 +70,53 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "records with a field that the schema lacks",
+            write="""
+                import pyarrow
+
+                score = {"team": "red", "points": 3}
+                scores = p | beam.Create([score]).with_output_types(beam.typehints.Any)
+                scores | "Write" >> beam.io.WriteToParquet("out", pyarrow.schema([("team", pyarrow.string())]))
+                p.run()
+                """,
+            see="""
+                ValueError: an element has the field 'points', which the schema lacks
+                  at step 'Write' (game.py:5)
+                  hint: add it to the schema or the declared type, or leave it out of the elements before the write
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "rows of a known type with a field that the schema lacks",
+            write="""
+                import pyarrow
+
+                scores = p | beam.Create([beam.Row(team="red", points=3)])
+                scores | "Write" >> beam.io.WriteToOrc("out", pyarrow.schema([("team", pyarrow.string())]))
+                """,
+            see="""
+                ValueError: the elements have the field 'points', which the schema lacks
+                  at step 'Write' (game.py:4)
+                  hint: add it to the schema, or leave it out of the elements before the write
+                """,
+        ),
+        Row(
+            "a time without a zone in a column of instants",
+            write="""
+                import datetime
+
+                visits = p | beam.Create([beam.Row(at=datetime.datetime(2026, 7, 1, 12))])
+                visits | "Write" >> beam.io.WriteToParquet("out")
+                p.run()
+                """,
+            see="""
+                TypeError: a time of the field at has no zone, so that nobody knows which instant it is
+                  at step 'Write' (game.py:4)
+                  hint: add tzinfo=datetime.timezone.utc if it is in UTC, or write to a column of times without a zone
+                """,
+            on_spark=True,
+        ),
+        Row(
             "numbers as rows of CSV",
             write="""
                 p | beam.Create([1, 2]) | "Write" >> beam.io.WriteToCsv("out")

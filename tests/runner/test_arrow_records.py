@@ -6,6 +6,8 @@ import datetime
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -100,3 +102,103 @@ def test_null_inside_of_a_value_is_refused_where_the_type_needs_a_value(
     assert to_batch([{"x": fits}, {"x": None}, {}], schema, WHERE)["x"].null_count == 2
     with pytest.raises(TypeError, match="a value of the field x does not fit the type"):
         to_batch([{"x": fits}, {"x": misfit}], schema, WHERE)
+
+
+class Address(NamedTuple):
+    city: str
+    code: str | None = None
+
+
+CITY = pa.struct([("city", pa.string())])
+LISTS_OF_CITIES = (pa.list_(CITY), pa.large_list(CITY), pa.list_(CITY, 1), pa.list_view(CITY))
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept", "lost"),
+    [
+        (CITY, Row(city="Rome"), Address("Rome", "00184")),
+        (CITY, {"city": "Rome"}, {"city": "Rome", "code": None}),
+        *((kind, [{"city": "Rome"}], [{"city": "Rome", "code": ""}]) for kind in LISTS_OF_CITIES),
+        (pa.map_(pa.string(), CITY), {"home": Row(city="Rome")}, {"home": Address("Rome")}),
+        (pa.map_(pa.string(), CITY), [("home", Row(city="Rome"))], [("home", Address("Rome"))]),
+    ],
+)
+def test_a_field_that_the_schema_lacks_is_refused_at_any_depth(
+    kind: pa.DataType, kept: Any, lost: Any
+) -> None:
+    schema = pa.schema([("of", kind)])
+    assert to_batch([{"of": kept}, {}], schema, WHERE).num_rows == 2
+    with pytest.raises(
+        ValueError, match="the field of has the field 'code', which the schema lacks"
+    ) as caught:
+        to_batch([{"of": kept}, {"of": lost}], schema, WHERE)
+    assert WHERE in str(caught.value)
+    assert "hint: add it to the schema" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "form", [lambda address: address, Address._asdict, lambda address: Row(**address._asdict())]
+)
+def test_a_field_of_an_element_that_the_schema_lacks_is_refused_in_every_form(form: Any) -> None:
+    with pytest.raises(ValueError, match="an element has the field 'code', which the schema lacks"):
+        to_batch([form(Address("Rome"))], pa.schema([("city", pa.string())]), WHERE)
+    many = {f"field{number}": "Rome" for number in range(9)}
+    with pytest.raises(ValueError, match=r"has the fields 'field0', .*'field4' and 4 more, which") as caught:
+        to_batch([{"city": "Rome", **many}], pa.schema([("city", pa.string())]), WHERE)
+    assert "Rome" not in str(caught.value)
+
+
+NOON = datetime.datetime(2026, 7, 1, 12, 0, 0, 123456)
+NO_ZONE, ZONE = "has no zone", "has a zone, which the column does not keep"
+MISFIT = "does not fit the type"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        (pa.timestamp("us", "UTC"), NOON, NO_ZONE),
+        (pa.timestamp("us"), NOON.replace(tzinfo=datetime.UTC), ZONE),
+        (pa.timestamp("us"), Timestamp(0), ZONE),
+        (pa.time64("us"), NOON.replace(tzinfo=datetime.UTC).timetz(), ZONE),
+        (pa.list_(pa.timestamp("ns", "UTC")), [NOON], NO_ZONE),
+        (pa.timestamp("ms"), NOON, MISFIT),
+        (pa.timestamp("s", "UTC"), NOON.replace(tzinfo=datetime.UTC), MISFIT),
+        (pa.time32("ms"), NOON.time(), MISFIT),
+        (pa.duration("s"), datetime.timedelta(microseconds=1), MISFIT),
+        (pa.timestamp("us"), pd.Timestamp("2026-07-01T12:00:00.123456789"), MISFIT),
+        (pa.date32(), NOON, MISFIT),
+        (pa.date64(), NOON, MISFIT),
+        (pa.large_list(pa.int64()), [1.5], MISFIT),
+        (pa.list_(pa.int64(), 1), [1.5], MISFIT),
+        (pa.list_(pa.int64()), np.array([1.5]), MISFIT),
+        (pa.map_(pa.string(), pa.int64()), [("a", 1.5)], MISFIT),
+        (pa.large_string(), b"text", MISFIT),
+        (pa.large_binary(), "text", MISFIT),
+        (pa.binary(4), "text", MISFIT),
+    ],
+)
+def test_what_arrow_would_change_without_a_word_is_refused(kind: pa.DataType, value: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words) as caught:
+        to_batch([{"x": value}], pa.schema([("x", kind)]), WHERE)
+    assert WHERE in str(caught.value)
+    assert "hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.timestamp("us", "UTC"), NOON.replace(tzinfo=datetime.UTC)),
+        (pa.timestamp("us"), NOON),
+        (pa.timestamp("ms"), NOON.replace(microsecond=123000)),
+        (pa.timestamp("ns"), NOON),
+        (pa.time64("us"), NOON.time()),
+        (pa.date32(), NOON.date()),
+        (pa.duration("s"), datetime.timedelta(days=-1)),
+        (pa.list_(pa.int64()), np.array([1, 2])),
+        (pa.large_binary(), b"text"),
+        (pa.dictionary(pa.int32(), pa.string()), "text"),
+    ],
+)
+def test_values_of_the_types_of_columns_stay_as_they_are(kind: pa.DataType, value: Any) -> None:
+    [found] = to_batch([{"x": value}], pa.schema([("x", kind)]), WHERE)["x"].to_pylist()
+    assert found == (value.tolist() if isinstance(value, np.ndarray) else value)

@@ -57,6 +57,15 @@ def test_a_field_that_the_header_lacks_is_refused(batches: list[list[Row]]) -> N
         text.of(last)
 
 
+@pytest.mark.parametrize("has_header", [True, False])
+def test_a_field_that_the_declared_type_lacks_is_refused(has_header: bool) -> None:
+    text = TextOfFile(RecordText(lambda table, first: b"", ("a", "b"), WHERE, has_header))
+    text.of([Row(a=1, b=2), {"a": 1}])
+    with pytest.raises(ValueError, match="an element has the field 'c', which the schema lacks") as caught:
+        text.of([Row(a=1, b=2), {"a": 1, "c": 2}])
+    assert WHERE in str(caught.value)
+
+
 def test_each_object_of_json_has_the_fields_of_its_batch() -> None:
     text = json_text()
     written = text.of([Row(a=1), Row(b=2)]) + text.of([Row(c=3)])

@@ -6,7 +6,6 @@ import collections.abc
 import dataclasses
 import datetime
 import decimal
-import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
+from penstock_spark.arrow.losses import loss_of, misfit, unknown_fields
 
 _PLAIN: dict[Any, pa.DataType] = {
     int: pa.int64(),
@@ -35,7 +35,6 @@ _PLAIN: dict[Any, pa.DataType] = {
     LOCAL_DATETIME: pa.timestamp("us"),
     type(None): pa.null(),
 }
-_LARGEST = {pa.float16(): 65504.0, pa.float32(): 3.4028234663852886e38}
 _DIGITS_MAX = 38
 _SIMPLE = frozenset(
     {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
@@ -177,13 +176,21 @@ def _plain_fields(fields: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Records as columns; a missing field becomes null where the schema allows it, else a KeyError, as in Beam."""
+    """Records as columns; a missing field becomes null where the schema allows it, else a KeyError, as in Beam.
+
+    ValueError for a field that the schema lacks.
+    """
     columns = _columns_of_tuples(values)
     if columns is not None:
+        records: Sequence[Mapping[str, Any]] = [columns]
         arrays = [_column_of_tuples(columns, len(values), field, where) for field in schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-    records = [plain(value) for value in values]
-    return pa.RecordBatch.from_arrays([_column(records, field, where) for field in schema], schema=schema)
+    else:
+        records = [plain(value) for value in values]
+        arrays = [_column(records, field, where) for field in schema]
+    lost = unknown_fields(records, frozenset(schema.names))
+    if lost is not None:
+        raise lost.refused(where)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _columns_of_tuples(values: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
@@ -212,7 +219,7 @@ def _missing(name: str, where: str) -> KeyError:
     return refusal(KeyError, what, where=where, hint="make the field nullable in the schema")
 
 
-def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
+def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     name = field.name
     try:
         values = [record.get(name) if field.nullable else record[name] for record in records]
@@ -230,28 +237,23 @@ def _column(records: list[Any], field: pa.Field, where: str) -> pa.Array:
 
 
 def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
-    """Values as a column; TypeError for another type, more than 64 bits, or None in a field that is not
-    nullable.
+    """Values as a column; TypeError for another type, more than 64 bits, None in a field that is not nullable, and
+    times with a zone where the field has none, or the other way round; ValueError for a field inside of a value that
+    the type lacks.
     """
-    name = field.name
     nulls_fit = field.nullable or not any(value is None for value in values)
-    exact = _are_exact(values, field.type)
     try:
-        if _has_map(field.type):
-            values = [_with_pairs(value, field.type) for value in values]
-        if nulls_fit and exact:
+        lost = loss_of(values, field.type, field)
+        if lost is None and nulls_fit:
+            if _has_map(field.type):
+                values = [_with_pairs(value, field.type) for value in values]
             column = pa.array(values, field.type)
             if _inner_nulls_fit(column):
                 return column
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
-        pass
-    raise refusal(
-        TypeError,
-        f"a value of the field {name} does not fit the type {field.type}{'' if field.nullable else ' not null'}",
-        where=where,
-        hint="correct the declared type or the schema, or convert the value first (an int has 64 bits)",
-    )
+        lost = None
+    raise (lost or misfit(field)).refused(where)
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:
@@ -285,34 +287,3 @@ def _with_pairs(value: Any, kind: pa.DataType) -> Any:
     if isinstance(kind, pa.StructType):
         return {field.name: _with_pairs(value.get(field.name), field.type) for field in kind}
     return [_with_pairs(each, kind.value_type) for each in value] if kind.num_fields else value
-
-
-def _are_exact(values: Sequence[Any], column: pa.DataType) -> bool:
-    """Whether Arrow keeps the values unchanged, at any depth."""
-    if isinstance(column, pa.ListType):
-        lists = [value for value in values if isinstance(value, list | tuple)]
-        return _are_exact([each for value in lists for each in value], column.value_type)
-    if isinstance(column, pa.MapType):
-        pairs = [pair for value in values if isinstance(value, dict) for pair in value.items()]
-        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
-        return _are_exact(keys, column.key_type) and _are_exact(items, column.item_type)
-    if isinstance(column, pa.StructType):
-        dicts = [value for value in values if isinstance(value, dict)]
-        return all(_are_exact([each.get(part.name) for each in dicts], part.type) for part in column)
-    largest = _LARGEST.get(column)
-    if largest is not None and any(
-        isinstance(value, int | float) and largest < abs(value) != math.inf for value in values
-    ):
-        return False  # Arrow would make it infinite.
-    return all(_is_exact(kind, column) for kind in set(map(type, values)))
-
-
-def _is_exact(kind: type, column: pa.DataType) -> bool:
-    """Whether Arrow keeps values of a Python type unchanged: it cuts 1.5 to the int 1, and reads bytes as text."""
-    if kind is type(None):
-        return True
-    if pa.types.is_integer(column):
-        return hasattr(kind, "__index__") and kind is not bool
-    if pa.types.is_string(column):
-        return issubclass(kind, str)
-    return not pa.types.is_binary(column) or issubclass(kind, bytes | bytearray | memoryview)

@@ -25,6 +25,8 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
     columns = dict(fields)
     if len({name.lower() for name in wanted.names}) < len(wanted.names):
         raise NotInColumns(f"{step.label!r} has columns that differ in capital letters only")
+    if not columns.keys() <= set(wanted.names):
+        raise NotInColumns(f"{step.label!r} lacks a column, which Python refuses")
     for field in wanted:
         if field.name not in columns and not field.nullable:
             raise NotInColumns(f"{step.label!r} wants a column {field.name}")

@@ -15,6 +15,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
 from penstock.io.paths import known_path
+from penstock_spark.arrow.losses import unknown_fields
 from penstock_spark.arrow.records import field_of, fields_of, plain
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import names_of
@@ -71,22 +72,17 @@ class TextOfFile:
         return self.text.write(table, is_first)
 
     def _columns(self, records: list[dict[str, Any]]) -> list[str]:
-        if self.text.columns is not None:
-            return list(self.text.columns)
-        if not self.text.has_header:
+        if self.text.columns is None and not self.text.has_header:
             # Each record of JSON has its own names.
             return list(dict.fromkeys(name for record in records for name in record))
-        self.columns = self.columns or tuple(records[0] if records else ())
-        known = frozenset(self.columns)
-        for record in records:
-            if not known.issuperset(record):
-                more = ", ".join(sorted(map(repr, record.keys() - known)))
-                raise refusal(
-                    ValueError,
-                    f"an element has the field {more}, and the first element of its file has not",
-                    where=self.text.where,
-                    hint="declare all fields: give the elements a type of rows with .with_output_types(...)",
-                )
+        self.columns = self.columns or self.text.columns or tuple(records[0] if records else ())
+        lost = unknown_fields(records, frozenset(self.columns))
+        if lost is not None and self.text.columns is not None:
+            raise lost.refused(self.text.where)
+        if lost is not None:
+            what = lost.what.replace("which the schema lacks", "and the first element of its file has not")
+            hint = "declare all fields: give the elements a type of rows with .with_output_types(...)"
+            raise refusal(ValueError, what, where=self.text.where, hint=hint)
         return list(self.columns)
 
 

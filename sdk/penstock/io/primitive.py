@@ -12,7 +12,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
 from penstock.io.paths import require_files
-from penstock.io.record_types import type_of_records
+from penstock.io.record_types import check_fields_have_columns, type_of_records
 from penstock.io.streams import (
     ACCEPTED,
     REJECTED,
@@ -187,6 +187,10 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
 
     def expand(self, pcoll: Any) -> PCollection[ResultT]:
         self._check_pcollection(pcoll)
+        if not getattr(self.sink, "key", ()):
+            # With a key, elements may be changes of rows, which are rows inside.
+            schema = getattr(self.sink, "schema", None)
+            check_fields_have_columns(schema, getattr(pcoll, "element_type", None), self._where())
         return PCollection.from_(pcoll)
 
     def to_primitive(self) -> graph.Write:

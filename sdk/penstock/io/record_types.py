@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
+from penstock.transforms.field_checks import known_fields
 from penstock.typehints import typehints
 
 
@@ -39,3 +41,33 @@ def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, sche
         hint = f"pass {schema}, or give the elements a NamedTuple type"
         raise refusal(ValueError, what, where=transform._where(), hint=hint)
     return element_type
+
+
+def check_fields_have_columns(schema: Any, element_type: Any, where: str | None) -> None:
+    """Refuses elements with fields that a given schema lacks; where the type tells no fields, the workers look.
+
+    >>> from typing import NamedTuple
+    >>> Score, Team = NamedTuple("Score", [("team", str), ("points", int)]), NamedTuple("Team", [("team", str)])
+    >>> check_fields_have_columns(Team, Score, "at step 'Write' (game.py:41)")
+    Traceback (most recent call last):
+        ...
+    ValueError: the elements have the field 'points', which the schema lacks
+      at step 'Write' (game.py:41)
+      hint: add it to the schema, or leave it out of the elements before the write
+    """
+    names, fields = _columns_of(schema), known_fields(element_type)
+    lost = [name for name in fields or () if name not in names] if names is not None else []
+    if lost:
+        fields_lost = f"the field{'s' if lost[1:] else ''} {', '.join(map(repr, lost))}"
+        what = f"the elements have {fields_lost}, which the schema lacks"
+        hint = "add it to the schema, or leave it out of the elements before the write"
+        raise refusal(ValueError, what, where=where, hint=hint)
+
+
+def _columns_of(schema: Any) -> Collection[str] | None:
+    """The names of the columns of a schema of Arrow, Spark or Avro, or of a type of rows; None if it tells none."""
+    if isinstance(schema, dict):
+        fields = schema.get("fields")
+        return None if fields is None else {each["name"] for each in fields}
+    names = getattr(schema, "names", None)
+    return frozenset(names) if isinstance(names, list | tuple) else field_names(schema)

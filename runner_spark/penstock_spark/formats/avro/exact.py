@@ -1,55 +1,211 @@
-"""Values that ``fastavro`` would write as another value without a word: 1.5 as the integer 1, a text as true."""
+"""Values that ``fastavro`` would write as another value without a word, or not at all: 1.5 as the integer 1, a text as
+true, a time without a zone as an instant in the zone of the worker, and no field that the schema lacks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+import math
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
-Keeps = Callable[[list[Any]], bool]
-"""Whether all these values are written as they are, as far as the package itself does not look."""
+from penstock_spark.arrow.losses import FLOAT_LARGEST, Loss, unknown_fields, wrong_zone
+
+Check = Callable[[list[Any]], Loss | None]
+"""What would be lost of these values, as far as the package itself does not look."""
+
+MISFIT = Loss(
+    TypeError,
+    "an element does not fit the schema of the Avro files",
+    "correct the schema, or convert the elements first",
+)
+_DOUBLE_WHOLE_MAX = 1 << 53
+"""Up to here, a double has every whole number."""
 
 
-def keeps_of(schema: Any) -> Keeps | None:
-    """The check for values of a schema; None if there is nothing to check.
+def check_of(schema: Any) -> Check | None:
+    """The check for values of a schema that the package has parsed; None if there is nothing to check.
 
-    It looks at all values of a column at once. Unions need no check: the package looks for the branch that fits.
+    It looks at all values of a column at once.
 
-    >>> keeps = keeps_of({"type": "array", "items": "long"})
-    >>> keeps([[1, 2], []]), keeps([[1.5]]), keeps_of("string")
-    (True, False, None)
+    >>> check = check_of({"type": "array", "items": "long"})
+    >>> check([[1, 2], []]), check([[1.5]]) is MISFIT, check_of("string")
+    (None, True, None)
     """
-    match schema:
-        case "int" | "long" | {"type": "int" | "long"}:
-            return None if isinstance(schema, dict) and "logicalType" in schema else _are_whole
-        case "boolean" | {"type": "boolean"}:
-            return _are_truths
-        case {"type": "record", "fields": fields}:
-            return _in_fields({field["name"]: keeps_of(field["type"]) for field in fields})
-        case {"type": "array", "items": items}:
-            return _inside(keeps_of(items), lambda values: chain.from_iterable(values))
-        case {"type": "map", "values": items}:
-            return _inside(keeps_of(items), lambda values: chain.from_iterable(map(dict.values, values)))
+    return _Checks().of(schema, "the elements")
+
+
+@dataclass
+class _Checks:
+    """The checks of the named types in a schema, which may contain themselves."""
+
+    named: dict[str, Check | None] = field(default_factory=dict)
+
+    def of(self, schema: Any, name: str) -> Check | None:
+        match schema:
+            case list() as branches:
+                return self._of_union(branches, name)
+            case {"logicalType": logical, "type": kind} if (kind, logical) in _OF_LOGICAL_TYPE:
+                return partial(_OF_LOGICAL_TYPE[kind, logical], name=name)
+            case {"type": "record" | "error", "fields": fields, "name": own}:
+                # A reference inside of the record looks the check up when there are values.
+                self.named[own] = None
+                checks = {each["name"]: self.of(each["type"], each["name"]) for each in fields}
+                self.named[own] = partial(_of_records, checks=checks, name=name)
+                return self.named[own]
+            case {"type": "array", "items": items}:
+                return _inside(self.of(items, name), chain.from_iterable)
+            case {"type": "map", "values": items}:
+                return _inside(
+                    self.of(items, name), lambda values: chain.from_iterable(map(dict.values, values))
+                )
+            case {"type": str() as kind}:
+                return _OF_TYPE.get(kind)
+            case str() as reference if reference in self.named:
+                return lambda values: _of_named(self.named[reference], values)
+            case str() as kind:
+                return _OF_TYPE.get(kind)
+        return None
+
+    def _of_union(self, branches: list[Any], name: str) -> Check | None:
+        others = [branch for branch in branches if branch != "null"]
+        checks = [(_kind_of(branch), self.of(branch, name)) for branch in others]
+        records = [check for kind, check in checks if kind in ("record", "error") or kind in self.named]
+        times = [check for kind, check in checks if kind in _TIMES]
+        has_maps = any(kind == "map" for kind, _ in checks)
+        if not (records or times or len(others) == 1):
+            # The package looks for the branch that fits.
+            return None
+        return partial(
+            _of_union,
+            only=checks[0][1] if len(others) == 1 else None,
+            records=[] if has_maps else [each for each in records if each is not None],
+            times=next(iter(times), None),
+        )
+
+
+def _kind_of(branch: Any) -> Any:
+    kind = branch.get("type") if isinstance(branch, dict) else branch
+    logical = branch.get("logicalType") if isinstance(branch, dict) else None
+    return (kind, logical) if (kind, logical) in _TIMES else kind
+
+
+def _of_named(check: Check | None, values: list[Any]) -> Loss | None:
+    return None if check is None or not values else check(values)
+
+
+def _of_union(
+    values: list[Any], only: Check | None, records: Sequence[Check], times: Check | None
+) -> Loss | None:
+    # A pair says which branch it is; so does a field "-type" of a record.
+    some = [value[1] if isinstance(value, tuple) else value for value in values if value is not None]
+    if only is not None:
+        return only(_without_type(some) if records else some)
+    for record in _without_type(some) if records else ():
+        lost = [check([record]) for check in records if isinstance(record, Mapping)]
+        if lost and all(lost):
+            return lost[0]
+    moments = [value for value in some if isinstance(value, datetime.datetime)]
+    return times(moments) if times is not None and moments else None
+
+
+def _without_type(records: list[Any]) -> list[Any]:
+    return [
+        {name: value for name, value in record.items() if name != "-type"}
+        if isinstance(record, Mapping) and "-type" in record
+        else record
+        for record in records
+    ]
+
+
+def _of_records(values: list[Any], checks: dict[str, Check | None], name: str) -> Loss | None:
+    if not all(isinstance(value, Mapping) for value in values):
+        return MISFIT
+    whose = "an element" if name == "the elements" else f"the field {name}"
+    lost = unknown_fields(values, frozenset(checks), whose)
+    if lost is not None:
+        return lost
+    for inner, check in checks.items():
+        # The package refuses a field that is missing, or writes its default.
+        lost = check([value[inner] for value in values if inner in value]) if check is not None else None
+        if lost is not None:
+            return lost
     return None
 
 
-def _are_whole(values: list[Any]) -> bool:
-    return all(hasattr(kind, "__index__") for kind in set(map(type, values)))
+def _inside(check: Check | None, parts: Callable[[list[Any]], Iterable[Any]]) -> Check | None:
+    return None if check is None else lambda values: check(list(parts(values)))
 
 
-def _are_truths(values: list[Any]) -> bool:
-    return all(kind.__name__ in ("bool", "bool_") for kind in set(map(type, values)))
+def _whole(values: list[Any]) -> Loss | None:
+    return None if all(hasattr(kind, "__index__") for kind in set(map(type, values))) else MISFIT
 
 
-def _in_fields(checks: dict[str, Keeps | None]) -> Keeps | None:
-    wanted = [(name, keeps) for name, keeps in checks.items() if keeps is not None]
-    if not wanted:
-        return None
-    # The package refuses a field that is missing, or writes its default.
-    return lambda values: all(
-        keeps([value[name] for value in values if name in value]) for name, keeps in wanted
+def _truths(values: list[Any]) -> Loss | None:
+    return None if all(kind.__name__ in ("bool", "bool_") for kind in set(map(type, values))) else MISFIT
+
+
+def _narrow(values: list[Any]) -> Loss | None:
+    numbers = (value for value in values if isinstance(value, int | float))
+    fits = all(abs(number) <= FLOAT_LARGEST or not math.isfinite(number) for number in numbers)
+    return None if fits else MISFIT
+
+
+def _doubles(values: list[Any]) -> Loss | None:
+    wholes = [value for value in values if type(value) is int] if int in set(map(type, values)) else ()
+    fits = all(abs(value) <= _DOUBLE_WHOLE_MAX or float(value) == value for value in wholes)
+    return None if fits else MISFIT
+
+
+def _uuids(values: list[Any], name: str) -> Loss | None:
+    for value in values:
+        if not isinstance(value, uuid.UUID):
+            # The package writes any text, and then cannot read it.
+            uuid.UUID(value)
+    return None
+
+
+def _dates(values: list[Any], name: str) -> Loss | None:
+    whole = [value for value in values if not isinstance(value, datetime.date | str)]
+    return (
+        MISFIT
+        if any(issubclass(each, datetime.datetime) for each in set(map(type, values)))
+        else _whole(whole)
     )
 
 
-def _inside(keeps: Keeps | None, parts: Callable[[list[Any]], Any]) -> Keeps | None:
-    return None if keeps is None else lambda values: keeps(list(parts(values)))
+def _moments(values: list[Any], name: str, kind: type, is_instant: bool, unit_micros: int) -> Loss | None:
+    times: list[Any] = [value for value in values if isinstance(value, kind)]
+    lost = wrong_zone(times, is_instant, name)
+    if lost is not None:
+        return lost
+    if unit_micros > 1 and any(time.microsecond % unit_micros for time in times):
+        return MISFIT
+    return _whole([value for value in values if not isinstance(value, kind)])
+
+
+_OF_TYPE: dict[str, Check] = {
+    "int": _whole,
+    "long": _whole,
+    "boolean": _truths,
+    "float": _narrow,
+    "double": _doubles,
+}
+_TIMES: dict[tuple[str, str], Callable[..., Loss | None]] = {
+    ("long", f"{prefix}timestamp-{unit}"): partial(
+        _moments, kind=datetime.datetime, is_instant=not prefix, unit_micros=micros
+    )
+    for prefix in ("", "local-")
+    for unit, micros in (("micros", 1), ("millis", 1000))
+}
+_OF_LOGICAL_TYPE: dict[tuple[str, str], Callable[..., Loss | None]] = {
+    **_TIMES,
+    ("int", "time-millis"): partial(_moments, kind=datetime.time, is_instant=False, unit_micros=1000),
+    ("long", "time-micros"): partial(_moments, kind=datetime.time, is_instant=False, unit_micros=1),
+    ("int", "date"): _dates,
+    ("string", "uuid"): _uuids,
+}

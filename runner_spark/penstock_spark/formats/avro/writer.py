@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
 from penstock_spark.arrow.records import plain, schema_of
 from penstock_spark.files.compressed import open_for_writing
-from penstock_spark.formats.avro.exact import keeps_of
+from penstock_spark.formats.avro.exact import MISFIT, check_of
 from penstock_spark.formats.avro.package import fastavro
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames
@@ -173,30 +173,25 @@ class _AvroShard:
         self._file: Any = open_for_writing(path, CompressionTypes.UNCOMPRESSED)
         self._writer = Writer(self._file, schema, codec=codec)
         # The package's own validator takes five times as long as writing.
-        self._keeps = keeps_of(schema)
+        self._check = check_of(fastavro(where).parse_schema(schema))
         self._where = where
 
     def write(self, values: Sequence[Any]) -> int:
         write = self._writer.write
         try:
             records = [value if type(value) is dict else plain(value) for value in values]
-            fits = self._keeps is None or self._keeps(records)
-            for record in records if fits else ():
+            lost = None if self._check is None else self._check(records)
+            for record in records if lost is None else ():
                 write(record)
         except OSError:
             raise
         except Exception:
-            fits = False
-        if not fits:
-            self._refuse()
+            # The message of the package would show the value.
+            lost = MISFIT
+        if lost is not None:
+            step_failed(lost.refused(self._where), self._where)
         return len(values)
 
     def close(self) -> None:
         self._writer.flush()
         self._file.close()
-
-    def _refuse(self) -> NoReturn:
-        # The message of the package would show the value.
-        what = "an element does not fit the schema of the Avro files"
-        hint = "correct the schema, or convert the elements first"
-        step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)
