@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import decimal
@@ -92,9 +93,8 @@ def test_an_argument_that_pandas_does_not_have_is_refused(make, hint: str) -> No
 
 
 def written(sink: FileSink, folder: Path, records: list[dict[str, Any]]) -> str:
-    shard = sink.open_shard(str(folder / "shard"))
-    shard.write(records)
-    shard.close()
+    with contextlib.closing(sink.open_shard(str(folder / "shard"))) as shard:
+        shard.write(records)
     return (folder / "shard").read_bytes().decode()
 
 
@@ -121,6 +121,34 @@ def test_json_has_all_digits_of_floats_and_the_forms_of_pandas_for_other_values(
         json_files(JsonSink("out", options=(("date_format", "iso"),)), WHERE), tmp_path, [{"f": 1e-12}]
     )
     assert json.loads(text) == {"f": 1e-12}
+
+
+NOON = datetime.datetime(2026, 7, 1, 12, 0, 0, 123456, datetime.UTC)
+ISO, IN_MICROS = ("date_format", "iso"), ("date_unit", "us")
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "words"),
+    [
+        ((), NOON, "has microseconds, and times are written in the unit 'ms'"),
+        ((ISO,), {"inner": [NOON]}, "has microseconds, and times are written in the unit 'ms'"),
+        ((IN_MICROS,), NOON.replace(tzinfo=None), "has no zone"),
+        ((), decimal.Decimal("1.1234567890123456"), "has more digits"),
+    ],
+)
+def test_a_value_that_json_would_cut_is_refused(options: Any, value: Any, words: str, tmp_path: Path) -> None:
+    sink = json_files(JsonSink("out", options=options), WHERE)
+    with pytest.raises((TypeError, ValueError), match=words) as caught:
+        written(sink, tmp_path, [{"x": None}, {"x": value}])
+    assert WHERE in str(caught.value)
+    assert "hint: " in str(caught.value)
+
+
+def test_json_keeps_times_whose_form_is_chosen(tmp_path: Path) -> None:
+    records = [{"x": NOON}, {"x": NOON.replace(tzinfo=None)}, {"x": [decimal.Decimal("0.1")]}]
+    text = written(json_files(JsonSink("out", options=(ISO, IN_MICROS)), WHERE), tmp_path, records)
+    times = ["2026-07-01T12:00:00.123456Z", "2026-07-01T12:00:00.123456", [0.1]]
+    assert [json.loads(line)["x"] for line in text.splitlines()] == times
 
 
 def test_a_return_within_a_value_of_csv_is_in_quotes_and_ends_no_record(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +23,7 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
+from penstock_spark.arrow.losses import Loss, wrong_zone
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.session.worker_socket import promptly
@@ -248,14 +252,71 @@ def json_files(sink: JsonSink, where: str) -> FileSink:
     is_list = not options.pop("lines", True)
     # Of ten digits, which is the default of pandas, small numbers keep none.
     chosen = {"orient": "records", "lines": not is_list, "double_precision": 15, **options}
+    times = _TimesInText(options.get("date_format") == "iso", options.get("date_unit") or "ms")
 
     def write(table: pd.DataFrame, first: bool) -> bytes:
+        for place, name in enumerate(table.columns):
+            lost = times.lost(table.iloc[:, place].tolist(), name)
+            if lost is not None:
+                raise lost.refused(where)
         text: str = table.to_json(**chosen) if options else _text_of_records(table, is_list)
         return (text if text.endswith("\n") or is_list else text + "\n").encode("utf-8")
 
     return record_files(sink, RecordText(write, sink.columns, where, is_list=is_list), 0, where)
 
 
+@dataclass(frozen=True)
+class _TimesInText:
+    """How pandas writes what JSON has no type for, and which values it would cut."""
+
+    is_iso: bool  # Times are numbers otherwise, which count from 1970 in UTC.
+    unit: str
+
+    def lost(self, values: Iterable[Any], name: str) -> Loss | None:
+        """What a column would lose.
+
+        >>> _TimesInText(False, "ms").lost([decimal.Decimal("1.5"), datetime.datetime(2026, 1, 1)], "at").what
+        'a time of the field at has no zone, so that nobody knows which instant it is'
+        """
+        for kind, some in _by_type(values).items():
+            lost = None
+            if issubclass(kind, dict):
+                lost = self.lost(chain.from_iterable(each.values() for each in some), name)
+            elif issubclass(kind, list | tuple):
+                lost = self.lost(chain.from_iterable(some), name)
+            elif issubclass(kind, datetime.datetime):
+                lost = self._lost_times(some, name)
+            elif issubclass(kind, decimal.Decimal) and any(_has_more_digits(each) for each in some):
+                what = f"a Decimal of the field {name} has more digits than a number of JSON keeps"
+                lost = Loss(ValueError, what, "write it as text, with str, or as a float")
+            if lost is not None:
+                return lost
+        return None
+
+    def _lost_times(self, times: Sequence[datetime.datetime], name: str) -> Loss | None:
+        micros = {"s": 1_000_000, "ms": 1000}.get(self.unit, 1)
+        if any(time.microsecond % micros for time in times):
+            what = f"a time of the field {name} has microseconds, and times are written in the unit {self.unit!r}"
+            return Loss(ValueError, what, "pass date_unit='us', or cut the times before")
+        lost = None if self.is_iso else wrong_zone(times, True, name)
+        hint = "add tzinfo=datetime.timezone.utc if it is in UTC, or pass date_format='iso', which leaves it as it is"
+        return lost and replace(lost, hint=hint)
+
+
+def _by_type(values: Iterable[Any]) -> dict[type, list[Any]]:
+    """The values of types of which JSON has none, apart by their types."""
+    found: dict[type, list[Any]] = {}
+    for value in values:
+        if type(value) not in _OF_JSON:
+            found.setdefault(type(value), []).append(value)
+    return found
+
+
+def _has_more_digits(value: decimal.Decimal) -> bool:
+    return value.is_finite() and decimal.Decimal(f"{float(value):.15g}") != value
+
+
+_OF_JSON = frozenset({str, int, float, bool, type(None)})
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 

@@ -83,7 +83,8 @@ def WriteToJson(
             folder.
         kwargs: More arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``. Without any, floats keep all their
             digits; with some, pandas keeps 15 behind the point, or as many as ``double_precision`` says. Times are
-            milliseconds since 1970 unless ``date_unit`` or ``date_format`` says otherwise.
+            milliseconds since 1970 unless ``date_unit`` or ``date_format`` says otherwise; a time that this would cut
+            is refused, and with ``date_format="iso", date_unit="us"`` all times stay as they are.
 
     Raises:
         ValueError: If `orient` is another one; and for columns of `partition_by`, as in `WriteToCsv`.
