@@ -124,7 +124,12 @@ def test_json_files_may_be_lists_of_objects(tmp_path: Path, read: Any) -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [('{"secret": ', "not JSON"), ("[1]", "not an object"), ("\udcff", "not utf-8")],
+    [
+        ('{"secret": ', "not JSON"),
+        ("[1]", "not an object"),
+        ("\udcff", "not utf-8"),
+        (r'{"\ud800": 1}', "surrogate"),
+    ],
 )
 def test_malformed_lines_of_json_are_an_error_that_names_the_file_and_not_the_data(
     tmp_path: Path, spark: SparkSession, text: str, problem: str

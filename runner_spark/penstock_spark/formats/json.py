@@ -132,6 +132,8 @@ class _Survey:
             for text, file in zip(texts, files, strict=True):
                 try:
                     for each in _objects_in(text, self.source):
+                        for name in each.keys() - names.keys():
+                            name.encode()  # A half of a pair of surrogates is no text.
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
@@ -152,6 +154,8 @@ def _what_is_wrong(error: ValueError) -> str:
         return f"a text is not JSON ({error.msg} at column {error.colno})"
     if isinstance(error, UnicodeDecodeError):
         return f"a text is not {error.encoding} (byte {error.start})"
+    if isinstance(error, UnicodeEncodeError):
+        return "the name of a field has a lone surrogate, which is half of a character,"
     return str(error)
 
 

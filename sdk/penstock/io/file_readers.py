@@ -13,6 +13,7 @@ from penstock.error import RunnerError
 from penstock.functions.dofn import DoFn
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
+from penstock.io.naming_errors import naming
 from penstock.io.paths import files_of
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
@@ -61,7 +62,10 @@ class ReadFiles(DoFn):
                 f"the runner cannot read {self._format}", hint="run the pipeline with SparkRunner"
             )
         for found in files_of(element):
-            with FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            with (
+                naming(found.path),
+                FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file,
+            ):
                 for value in read(file, found.path, **self._options):
                     yield (found.path, value) if self._with_filename else value
 

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.filesystems import FileSystems
+from penstock.io.naming_errors import naming
 from penstock.io.paths import Path, check_path
 from penstock.io.records import check_delimiters, records
 from penstock.io.streams import Streamable
@@ -57,7 +58,7 @@ class TextSource(Streamable):
     def read_file(self, path: str) -> Iterator[Any]:
         """The elements of one file, on any of the `FileSystems`, read in Python and not by Spark."""
         decode = decode_text if self.coder is None else self.coder.decode
-        with FileSystems.open(path, compression_type=self.compression_type) as file:
+        with naming(path), FileSystems.open(path, compression_type=self.compression_type) as file:
             for record in records(
                 iter(lambda: file.read(_CHUNK_BYTES), b""),
                 delimiter=self.delimiter,

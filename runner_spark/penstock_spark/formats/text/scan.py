@@ -92,7 +92,7 @@ class SplitReader(PartsReader):
         for number, block in enumerate(self._blocks(split, delimiter)):
             if split.start == 0 and number == 0:
                 block = block.removeprefix(BOM_UTF8)  # Spark's reader does so, too.
-            lines = self._lines(block, delimiter)
+            lines = self._lines(block, delimiter, split.name)
             yield [(split.name, line) for line in lines] if self.source.with_filename else lines
 
     def _blocks(self, split: Split, delimiter: bytes) -> Iterator[bytes]:
@@ -101,11 +101,11 @@ class SplitReader(PartsReader):
         except OSError as error:
             step_failed(unreadable(error, split.name, self.where), self.where)
 
-    def _lines(self, block: bytes, delimiter: bytes) -> list[Any]:
+    def _lines(self, block: bytes, delimiter: bytes, name: str) -> list[Any]:
         decode = decode_of(self.source)
         strips = self.source.delimiter is None and b"\r" in block
         if decode is None and delimiter < b"\x80":
-            lines: list[Any] = self._text(block, delimiter).split(delimiter.decode())
+            lines: list[Any] = self._text(block, delimiter, name).split(delimiter.decode())
             end: Any = "\r"
         else:
             lines, end = block.split(delimiter), b"\r"
@@ -117,9 +117,9 @@ class SplitReader(PartsReader):
             lines.append(rest)
         if decode is not None:
             return list(map(decode, lines))
-        return lines if end == "\r" else [self._text(line, delimiter) for line in lines]
+        return lines if end == "\r" else [self._text(line, delimiter, name) for line in lines]
 
-    def _text(self, data: bytes, delimiter: bytes) -> str:
+    def _text(self, data: bytes, delimiter: bytes, name: str) -> str:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -128,7 +128,7 @@ class SplitReader(PartsReader):
                 record.decode("utf-8")
             except UnicodeDecodeError as own:
                 error = own
-            raise not_utf8(error, self.where) from None
+            raise not_utf8(error, self.where, name) from None
 
 
 def cuts_as_spark(source: TextSource) -> bool:
@@ -215,9 +215,10 @@ def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
     return None if source.coder is None else source.coder.decode
 
 
-def not_utf8(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
-    """The error for a line that is not UTF-8: the error of Beam's default coder, with where and hint."""
-    reason = three_parts(error.reason, where=where, hint=_NOT_UTF8)
+def not_utf8(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
+    """The error for a line that is not UTF-8: the error of Beam's default coder, with the file, where and hint."""
+    what = error.reason if name is None else f"{error.reason} in {name}"
+    reason = three_parts(what, where=where, hint=_NOT_UTF8)
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
@@ -238,14 +239,14 @@ class ContentReader:
             strip=source.strip_trailing_newlines,
             skip=source.skip_header_lines,
         ):
-            value = self._decoded(record)
+            value = self._decoded(record, name)
             yield (name, value) if source.with_filename else value
 
-    def _decoded(self, record: bytes) -> Any:
+    def _decoded(self, record: bytes, name: str) -> Any:
         decode = decode_of(self.source)
         if decode is not None:
             return decode(record)
         try:
             return record.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise not_utf8(error, self.where) from None
+            raise not_utf8(error, self.where, name) from None

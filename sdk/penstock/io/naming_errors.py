@@ -1,0 +1,41 @@
+"""Errors of reading a file that name the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.error import refusal, three_parts
+
+_HINT = "write the file again, or leave it out"
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Puts the name of the file into an error that does not have it, and keeps its type where that is possible.
+
+    >>> with naming("/data/a.gz"):
+    ...     raise EOFError("Compressed file ended")
+    Traceback (most recent call last):
+        ...
+    EOFError: /data/a.gz cannot be read: Compressed file ended
+      hint: write the file again, or leave it out
+    """
+    try:
+        yield
+    except Exception as error:
+        if path in str(error):
+            raise
+        raise _named(error, path) from error
+
+
+def _named(error: Exception, path: str) -> Exception:
+    if isinstance(error, UnicodeDecodeError):
+        reason = three_parts(f"{error.reason} in {path}", hint=_HINT)
+        return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
+    what = f"{path} cannot be read: {str(error).partition(chr(10))[0] or type(error).__name__}"
+    try:
+        # The caller adds the place.
+        return refusal(type(error), what, where="", hint=_HINT)
+    except TypeError:
+        return refusal(ValueError, what, where="", hint=_HINT)
