@@ -26,7 +26,8 @@ def where_penstock_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 def answers() -> list[str]:
     """The master, and what the workers say before the packages are shipped and after."""
-    spark = session_for(SessionOptions())
+    # A task that fails, fails again. By default, Spark tries it four times, each time with a new Python.
+    spark = session_for(SessionOptions(conf={"spark.task.maxFailures": "2"}))
 
     def ask() -> str:
         frame = spark.range(2, numPartitions=2).mapInArrow(where_penstock_is, "found string")

@@ -12,21 +12,14 @@ TITLES = {
     "streaming": {
         # Windows and triggers of the package's own, which the workers do not have.
         "A WindowFn of the user's may put an element into several windows, or into none",
-        "A trigger of the user's that looks at the result",
         "A trigger of the user's over sessions that merge",
-        "Each element says how long its window is",
         # Two groupings in a row, and a CombineFn of the package's own.
         "A late retraction updates its window",
         "Early, on-time and late panes",
-        "The day on which clocks are set back has 25 hours",
-        "A session that has fired is closed; what comes in it later is dropped",
-        "The earliest key holds",
     },
     "micro_batch": {
-        "A round of a micro-batch gives a pane for each window that changed in it",
         "Rounds give the windows of a key in order of time",
         "A session goes on over rounds",
-        "Counts fire within a round",
     },
 }
 
