@@ -584,7 +584,7 @@ def logged_rows(table: Path) -> list[dict[str, Any]]:
 def test_a_killed_stream_leaves_each_element_once(
     how: str, kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two kills are in every run, in test_killed_lakes.py.
+    """A kill is in every run, in test_killed_lakes.py.
 
     A third of the kills come just before a commit, a third just after one, and the others at any time.
     """

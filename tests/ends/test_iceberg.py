@@ -633,7 +633,7 @@ def test_columns_that_change_while_tasks_write_stop_the_commit(
 def test_a_killed_stream_leaves_each_element_once(
     how: str, seed: int, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two kills are in every run, in test_killed_lakes.py."""
+    """A kill is in every run, in test_killed_lakes.py."""
     source = tmp_path / "in"
     source.mkdir()
     for number in range(FILES):

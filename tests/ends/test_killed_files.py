@@ -59,7 +59,7 @@ READERS: dict[str, Callable[[Path], list[Any]]] = {
 def test_a_killed_stream_leaves_each_element_once(
     how: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two kills of Parquet and of ORC are in every run, in test_killed_lakes.py."""
+    """A kill of Parquet and of ORC is in every run, in test_killed_lakes.py."""
     source, target = tmp_path / "in", tmp_path / "out"
     source.mkdir()
     target.mkdir()

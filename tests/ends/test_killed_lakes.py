@@ -22,10 +22,8 @@ import iceberg_tables
 from scores import FILES, expected_of, put
 
 PROGRAM = Path(__file__).with_name("lakes_program.py")
-KILLS = (
-    {"parquet": (0, "half"), "orc": (1, "half"), "delta": (1, "before"), "iceberg": (0, "after")},
-    {"parquet": (4, "after"), "orc": (3, "before"), "delta": (1, "after"), "iceberg": (3, "before")},
-)
+FIRST = {"parquet": (0, "half"), "orc": (1, "half"), "delta": (1, "before"), "iceberg": (0, "after")}
+SECOND = {"parquet": (4, "after"), "orc": (3, "before"), "delta": (1, "after"), "iceberg": (3, "before")}
 """What each stream has begun when the program dies: files get their names, or a commit comes next or is just done."""
 
 
@@ -43,14 +41,19 @@ def rows_of_files(folder: Path, read: Any) -> list[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_killed_streams_leave_each_element_once_in_each_format(tmp_path: Path) -> None:
-    """Soak kills the stream of each format alone, more often, and at moments that are drawn."""
+@pytest.mark.parametrize(
+    "kills", [[FIRST], pytest.param([FIRST, SECOND], marks=pytest.mark.soak)], ids=["once", "twice"]
+)
+def test_killed_streams_leave_each_element_once_in_each_format(
+    tmp_path: Path, kills: list[dict[str, tuple[int, str]]]
+) -> None:
+    """Soak also kills the stream of each format alone, more often, and at moments that are drawn."""
     for name in ("in", "parquet", "orc"):
         (tmp_path / name).mkdir()
     iceberg_tables.make_namespace(tmp_path / "iceberg")
     for number in range(FILES):
         put(tmp_path / "in", number)
-    for moments in KILLS:
+    for moments in kills:
         words = [str(word) for kind, moment in moments.items() for word in (kind, *moment)]
         done = subprocess.run(
             [sys.executable, str(PROGRAM), str(tmp_path), *words],

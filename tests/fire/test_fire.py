@@ -17,6 +17,7 @@ from verifying import verify
 COUNT = 3 * WINDOW_SECONDS * NUMBERS_PER_SECOND
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_a_stream_under_fire_has_each_number_once_in_each_sink(tmp_path: Path) -> None:
     faults = (KillAtCommit("files are named", "after"), Kill(program_processes.WORKER, one=True))
