@@ -47,19 +47,19 @@ def shown(element: tuple[str, int], window=beam.DoFn.WindowParam, pane=beam.DoFn
     return f"{element[0]} {element[1]} {window.start.seconds()} {pane.index} {pane.timing}"
 
 
-def scores(pipeline: beam.Pipeline, source: str) -> beam.PCollection[tuple[str, int]]:
-    """Team and points of each line."""
+def scores(pipeline: beam.Pipeline, source: str, files: int) -> beam.PCollection[tuple[str, int]]:
+    """Team and points of each line; a micro-batch reads so many files."""
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
-        time_of, BoundedDisorder(20), arrival_time=arrival_of, ends=True, max_files_per_batch=1
+        time_of, BoundedDisorder(20), arrival_time=arrival_of, ends=True, max_files_per_batch=files
     )
     return lines | beam.Map(parsed)
 
 
-def sums(pipeline: beam.Pipeline, source: str, target: str) -> None:
+def sums(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -> None:
     """Sums per team and minute, and how many sums there were of each size, in a second grouping."""
     panes = AfterWatermark(early=AfterCount(7), late=AfterCount(1))
     minutes = beam.WindowInto(FixedWindows(60), panes, AccumulationMode.ACCUMULATING, allowed_lateness=100)
-    totals = scores(pipeline, source) | minutes | beam.CombinePerKey(sum)
+    totals = scores(pipeline, source, files) | minutes | beam.CombinePerKey(sum)
     _ = totals | "Show" >> beam.Map(shown) | "WriteSums" >> beam.io.WriteToText(f"{target}/sums")
     sizes = totals | "BySize" >> beam.MapTuple(lambda team, total: (total % 5, team)) | beam.GroupByKey()
     lists = sizes | "Sort" >> beam.MapTuple(lambda size, teams: (f"{size}:{'+'.join(sorted(teams))}", 0))
@@ -103,10 +103,10 @@ class Ledger(beam.DoFn):
         yield f"{team} {window.start.seconds()} closed {total.read()}"
 
 
-def shares(pipeline: beam.Pipeline, source: str, target: str) -> None:
+def shares(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -> None:
     """The points of each team as shares of the best ones of their minute: state and a timer wait for a side input."""
     minutes = beam.WindowInto(FixedWindows(60), allowed_lateness=100)
-    pairs = scores(pipeline, source) | minutes
+    pairs = scores(pipeline, source, files) | minutes
     best = pairs | beam.Values() | beam.CombineGlobally(best_of).without_defaults()
     told = pairs | beam.ParDo(Ledger(), beam.pvalue.AsSingleton(best))
     _ = told | "WriteShares" >> beam.io.WriteToText(f"{target}/shares")
@@ -117,15 +117,17 @@ def best_of(points: Iterable[int]) -> int:
     return max(1, *points)
 
 
-def lines(pipeline: beam.Pipeline, source: str, target: str) -> None:
+def lines(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -> None:
     """All lines of files that go on coming."""
-    read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=1)
+    read = beam.io.ReadFromText(f"{source}/*.txt").as_stream(max_files_per_batch=files)
     _ = pipeline | read | "WriteLines" >> beam.io.WriteToText(f"{target}/lines")
 
 
-def windows(pipeline: beam.Pipeline, source: str, target: str) -> None:
+def windows(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -> None:
     """Files of windows, and their names in files of another sink."""
-    team_lines = scores(pipeline, source) | "Line" >> beam.MapTuple(lambda team, points: f"{team} {points}")
+    team_lines = scores(pipeline, source, files) | "Line" >> beam.MapTuple(
+        lambda team, points: f"{team} {points}"
+    )
     write = beam.io.WriteToText(f"{target}/windows", num_shards=2, triggering_frequency=30)
     names = team_lines | "WriteWindows" >> write
     _ = names | "Name" >> beam.Map(os.path.basename) | "WriteNames" >> beam.io.WriteToText(f"{target}/names")
@@ -135,14 +137,14 @@ PIPELINES = {"sums": sums, "shares": shares, "windows": windows}
 ENDLESS = {"lines": lines}
 
 
-def main(names: str, source: str, target: str, checkpoint: str, *further: str) -> None:
+def main(names: str, source: str, target: str, checkpoint: str, *further: str, files: int = 1) -> None:
     """Runs pipelines to their ends, all at once; each has folders of its own."""
     results = []
     for name in names.split(","):
         place = f"--checkpoint_location={checkpoint}/{name}"
         options = PipelineOptions([place, "--mode=streaming", "--shuffle_partitions=2", *further])
         pipeline = beam.Pipeline(options=options)
-        (PIPELINES | ENDLESS)[name](pipeline, source, f"{target}/{name}")
+        (PIPELINES | ENDLESS)[name](pipeline, source, f"{target}/{name}", files)
         results.append(pipeline.run())
     for result in results:
         result.wait_until_finish()

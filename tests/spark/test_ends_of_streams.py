@@ -151,8 +151,8 @@ def test_a_run_that_has_ended_is_not_gone_on_with(spark, tmp_path) -> None:
 
 def test_a_drain_reads_what_was_there_and_only_then_ends_the_sources(spark, tmp_path) -> None:
     folder, flags = tmp_path / "in", f"--checkpoint_location={tmp_path}/checkpoint"
-    for number in range(30):
-        add(folder, f"{number:02}.txt", f"red {number}")
+    for number in range(10):
+        add(folder, f"{number:02}.txt", *(f"red {3 * number + second}" for second in range(3)))
     found: list[Any] = []
     result = started(folder, found, flags, max_files_per_batch=3)
     wait_for(lambda: result.metrics().query()["counters"] or result.watermarks(), result)
@@ -162,7 +162,7 @@ def test_a_drain_reads_what_was_there_and_only_then_ends_the_sources(spark, tmp_
     def keep_adding() -> None:
         # More comes all the time: a drain that waited for a pause would never end.
         number = 30
-        while not stop.wait(0.1):
+        while not stop.wait(0.2):
             add(folder, f"{number:02}.txt", f"blue {number}")
             number += 1
 

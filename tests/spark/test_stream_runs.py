@@ -94,18 +94,24 @@ def counted(result: PipelineResult, name: str) -> int:
 
 
 def test_an_idle_source_fires_by_the_clock_and_by_signals(spark, tmp_path):
-    folder, found = tmp_path / "in", []
-    add(folder, "a.txt", "red,1,1")
-    early = beam.WindowInto(GlobalWindows(), Repeatedly(AfterProcessingTime(1)), AccumulationMode.DISCARDING)
-    result = sums(folder, found, windows=early)
-    wait_for(lambda: found == [("red", 1)], result)
-    assert result.cancel() == "CANCELLED"
-    signalled = beam.WindowInto(GlobalWindows(), Repeatedly(AfterSignal("now")), AccumulationMode.DISCARDING)
-    found = []
-    result = sums(folder, found, windows=signalled)
-    wait_for(lambda: counted(result, "lines") == 1, result)
+    add(tmp_path / "in", "a.txt", "red,1,1")
+    by_clock: list[Any] = []
+    by_signal: list[Any] = []
+    pipeline = beam.Pipeline(options=PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"]))
+    pairs = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*.txt").as_stream() | beam.Map(parsed)
+    for name, trigger, found in (
+        ("Clock", AfterProcessingTime(1), by_clock),
+        ("Signal", AfterSignal("now"), by_signal),
+    ):
+        windows = beam.WindowInto(GlobalWindows(), Repeatedly(trigger), AccumulationMode.DISCARDING)
+        sums_of = pairs | f"{name} windows" >> windows | f"{name} sum" >> beam.CombinePerKey(sum)
+        _ = sums_of | f"{name} write" >> WriteToMemory(found)
+    result = pipeline.run()
+    wait_for(lambda: by_clock == [("red", 1)], result)
+    assert by_signal == []
     result.signal("now")
-    wait_for(lambda: found == [("red", 1)], result)
+    wait_for(lambda: by_signal == [("red", 1)], result)
+    assert by_clock == [("red", 1)]
     assert result.cancel() == "CANCELLED"
 
 
@@ -121,7 +127,8 @@ def test_a_user_error_comes_with_its_step(spark, tmp_path):
 
 def test_a_periodic_source_ends_by_itself(spark):
     found: list[Any] = []
-    start = int(time.time())
+    # All but the last second is over when the stream begins.
+    start = int(time.time()) - 2
     options = PipelineOptions(["--mode=streaming", "--shuffle_partitions=2"])
     with beam.Pipeline(options=options) as pipeline:
         heartbeats = (

@@ -19,7 +19,7 @@ from penstock.transforms.window import IntervalWindow, Sessions, TimestampedValu
 sys.path.append(str(Path(__file__).parents[2] / "examples"))
 import ledger
 
-FILES = 8
+FILES = 5
 
 
 def visit(second):
@@ -54,7 +54,7 @@ def test_a_database_is_right_after_a_run_that_was_cancelled_and_went_on(spark, t
     flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--mode=streaming", "--shuffle_partitions=2"]
     balances, standings = (ledger.Table(tmp_path / "ledger.db", name) for name in ledger.TABLES)
     states = []
-    for last in (1, 4, None):
+    for last in (1, None):
         pipeline = beam.Pipeline(options=PipelineOptions(flags))
         ledger.keep(pipeline, tmp_path)
         result = pipeline.run()
@@ -63,7 +63,7 @@ def test_a_database_is_right_after_a_run_that_was_cancelled_and_went_on(spark, t
         states.append(result.wait_until_finish() if last is None else result.cancel())
         # Whenever it stops, the table is that of whole micro-batches.
         assert sum(balances.rows().values()) == 0
-    assert states == ["CANCELLED", "CANCELLED", "DONE"]
+    assert states == ["CANCELLED", "DONE"]
     expected = Counter()
     for file in (tmp_path / "transfers").iterdir():
         for line in file.read_text().splitlines():
