@@ -103,6 +103,23 @@ def test_a_run_whose_predecessor_has_read_everything_tells_the_groupings_that_th
     assert told == [("end", "Read")]
 
 
+def test_a_micro_batch_is_seen_whose_number_spark_has_reported_when_there_was_nothing_to_read(
+    at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = run(monkeypatch)
+    made.cancel()
+    seen = []
+    # While it rests, Spark reports the number of the micro-batch that comes next.
+    for batch, second in ((0, 1), (0, 1), (0, 2), (0, 2), (1, 3)):
+        report = {"batchId": batch, "timestamp": f"2026-01-02T03:04:0{second}.000Z", "sources": []}
+        java = SimpleNamespace(**{name: lambda value=value: value for name, value in report.items()})
+        made.started._jsq.lastProgress = lambda java=java: java
+        made.started.lastProgress = report  # type: ignore[misc]
+        seen.append(made._new_progress())
+    told = [report and (report["batchId"], report["timestamp"][17:19]) for report in seen]
+    assert told == [(0, "01"), None, (0, "02"), None, (1, "03")]
+
+
 def test_a_drain_that_is_asked_for_when_the_run_has_ended_comes_too_late(
     at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

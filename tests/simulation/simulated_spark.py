@@ -712,7 +712,9 @@ class Query(Jobs):
 
     def _java_progress(self) -> Any:
         progress = self.lastProgress
-        return None if progress is None else SimpleNamespace(batchId=lambda: progress["batchId"])
+        if progress is None:
+            return None
+        return SimpleNamespace(batchId=lambda: progress["batchId"], timestamp=lambda: progress["timestamp"])
 
     def exception(self) -> Exception | None:
         return self._failure

@@ -80,6 +80,7 @@ class Running:
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._batch = -1
+        self._reported: tuple[int, str] | None = None  # Which of Spark's reports was the last one.
         # Whether a source could not be reached when the last micro-batch was planned.
         self._is_any_away = False
         self._over = threading.Event()
@@ -139,7 +140,8 @@ class Running:
     def _last_finished(self) -> int | None:
         """The number of the last finished micro-batch; None without one, or if Spark has died."""
         with contextlib.suppress(Exception):
-            return _last_batch(self.started)
+            if (report := _last_report(self.started)) is not None:
+                return report[0]
         return None
 
     def signal(self, name: str) -> None:
@@ -228,10 +230,15 @@ class Running:
         )
 
     def _new_progress(self) -> Any:
-        """Spark's report of the last micro-batch, if that has ended since the last call."""
-        batch = _last_batch(self.started)
-        if batch is None or batch == self._batch:
+        """Spark's last report, if it is new since the last call.
+
+        A query that has found nothing new for a while reports that, too, with the number of its next micro-batch.
+        """
+        report = _last_report(self.started)
+        if report is None or report == self._reported:
             return None
+        self._reported = report
+        batch, _ = report
         before, self._batch = self._batch, batch
         self._fold(batch)
         progress = self.started.lastProgress
@@ -380,10 +387,10 @@ def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_b
     return reading.is_staged or (reading.ends_when_read and not is_planned_before)
 
 
-def _last_batch(started: Any) -> int | None:
-    """The number of the last finished micro-batch, if any; Java takes long to write its complete progress."""
+def _last_report(started: Any) -> tuple[int, str] | None:
+    """The number of the micro-batch and the time of the last report, if any; Java takes long to write all of it."""
     progress = started._jsq.lastProgress()
-    return None if progress is None else int(progress.batchId())
+    return None if progress is None else (int(progress.batchId()), str(progress.timestamp()))
 
 
 def state_at_end(state: str, failure: BaseException | None) -> str:
