@@ -70,8 +70,8 @@ def counted(count: tuple[str, int], window: Any = beam.DoFn.WindowParam) -> str:
     return f"{count[0]} {window.start.seconds()} {count[1]}"
 
 
-def main(logs: str, target: str, checkpoint: str, *further: str) -> None:
-    """Runs the pipeline until all logs have ended."""
+def start(logs: str, target: str, checkpoint: str, *further: str) -> Any:
+    """The pipeline, which runs until all logs have ended."""
     place = f"--checkpoint_location={checkpoint}"
     options = PipelineOptions([place, "--shuffle_partitions=2", "--master=local[2]", *further])
     pipeline = beam.Pipeline(options=options)
@@ -82,8 +82,8 @@ def main(logs: str, target: str, checkpoint: str, *further: str) -> None:
     pairs = lines | "Log" >> beam.Map(lambda line: (line.split()[0], 1))
     counts = pairs | beam.WindowInto(FixedWindows(10)) | beam.CombinePerKey(sum)
     _ = counts | beam.Map(counted) | "Write counts" >> beam.io.WriteToText(f"{target}/counts")
-    pipeline.run().wait_until_finish()
+    return pipeline.run()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    start(*sys.argv[1:]).wait_until_finish()

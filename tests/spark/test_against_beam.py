@@ -24,11 +24,13 @@ from penstock.testing.util import assert_that, equal_to
 pytest.importorskip("apache_beam")
 pytestmark = pytest.mark.spark
 
-GROUPS = 5
-ALWAYS = 3
-"""So many groups run always: together they have every step. The others have the mark."""
+FAN = 20
+"""The first program that has a fan-out; those of `ALWAYS` have every other step."""
 
-PROGRAMS_PER_GROUP = 8
+ALWAYS = [range(7), (*range(7, 12), FAN)]
+"""The programs that run always: together they have every step."""
+
+SOAK = [[number for number in range(40) if number not in (*range(12), FAN)][first::3] for first in range(3)]
 KV = tuple[str, int]
 
 
@@ -273,11 +275,10 @@ def results_of_beam(numbers, path):
 
 
 @pytest.mark.parametrize(
-    "group", [pytest.param(group, marks=[pytest.mark.soak] * (group >= ALWAYS)) for group in range(GROUPS)]
+    "numbers", [*ALWAYS, *(pytest.param(numbers, marks=pytest.mark.soak) for numbers in SOAK)]
 )
 @pytest.mark.filterwarnings("ignore")
-def test_random_programs_give_what_beam_gives(group, tmp_path):
-    numbers = range(group * PROGRAMS_PER_GROUP, (group + 1) * PROGRAMS_PER_GROUP)
+def test_random_programs_give_what_beam_gives(numbers, tmp_path):
     expected = results_of_beam(numbers, tmp_path / "seen")
     assert sum(map(len, expected.values())) > 60
     sdk = Sdk("penstock")
@@ -288,6 +289,6 @@ def test_random_programs_give_what_beam_gives(group, tmp_path):
 
 
 def test_the_programs_use_every_step_of_the_table():
-    used = {name for number in range(ALWAYS * PROGRAMS_PER_GROUP) for name, _ in program(number)[0]}
+    used = {name for numbers in ALWAYS for number in numbers for name, _ in program(number)[0]}
     assert used == set(STEPS)
     assert typing.get_args(KV) == (str, int)

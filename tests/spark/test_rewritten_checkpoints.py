@@ -52,7 +52,8 @@ def dies_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "steps",
-    [["_check"], pytest.param(["_stage", "_seed", "_renumber", "_copy_logs"], marks=pytest.mark.soak)],
+    [[], pytest.param(["_stage", "_seed", "_renumber", "_copy_logs", "_check"], marks=pytest.mark.soak)],
+    ids=["at once", "although its driver dies"],
 )
 def test_a_program_with_other_shards_levels_and_sources_goes_on(
     steps: list[str], begun: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

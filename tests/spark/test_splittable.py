@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from endless_logs import Bytes, Tail
+from endless_logs import Bytes, Tail, start
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -124,24 +124,60 @@ def lines_of(target: Path, sink: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(30, marks=pytest.mark.soak)])
+def check_output(target: Path, world: Growing) -> None:
+    """Asserts that each line is in each sink once."""
+    one, two = lines_of(target, "one"), lines_of(target, "two")
+    # With the time at which each was read: both sinks have seen the same call.
+    assert one == two
+    assert sorted(line.rpartition(" ")[0] for line in one) == world.lines()
+    counts = Counter((line.split()[0], int(line.split()[1]) // 10 * 10) for line in world.lines())
+    assert lines_of(target, "counts") == sorted(
+        f"{name} {start} {count}" for (name, start), count in counts.items()
+    )
+
+
+def last_commit(checkpoint: Path) -> int:
+    """The number of the last micro-batch that is done."""
+    commits = (checkpoint / "spark" / "commits").glob("[0-9]*")
+    return max((int(file.name) for file in commits), default=-1)
+
+
+def test_each_line_of_growing_logs_is_written_once_although_the_run_is_cancelled(
+    spark: Any, tmp_path: Path
+) -> None:
+    world, checkpoint = Growing(tmp_path / "logs", Random(1)), tmp_path / "checkpoint"
+    for is_last in (False, True):
+        before = last_commit(checkpoint)
+        result = start(str(tmp_path / "logs"), str(tmp_path / "out"), str(checkpoint))
+        # The first micro-batch of a run repeats what the last run has not committed.
+        wait_for(lambda before=before: last_commit(checkpoint) > before)
+        for name in LOGS:
+            world.grow(name)
+        wait_for(lambda seen=last_commit(checkpoint): last_commit(checkpoint) > seen)
+        if not is_last:
+            assert result.cancel() == "CANCELLED"
+            world.grow("b")
+    for name in LOGS:
+        add(world.folder / name, "end")
+    assert result.wait_until_finish() == "DONE"
+    check_output(tmp_path / "out", world)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kills", [1, 30])
 def test_each_line_of_growing_logs_is_written_once_however_often_the_program_is_killed(
     kills: int, tmp_path: Path
 ) -> None:
     random = Random(kills)
     world, target, log = Growing(tmp_path / "logs", random), tmp_path / "out", tmp_path / "told"
+    checkpoint = tmp_path / "checkpoint"
     command = [
         sys.executable,
         str(PROGRAM),
         str(tmp_path / "logs"),
         str(target),
-        str(tmp_path / "checkpoint"),
+        str(checkpoint),
     ]
-    commits = tmp_path / "checkpoint" / "spark" / "commits"
-
-    def last_commit() -> int:
-        return max((int(file.name) for file in commits.glob("[0-9]*")), default=-1)
-
     for kill in range(kills + 1):
         is_last = kill == kills
         with log.open("ab") as output:
@@ -149,13 +185,13 @@ def test_each_line_of_growing_logs_is_written_once_however_often_the_program_is_
                 [*command, "--fast_start"], stdout=output, stderr=output, start_new_session=True
             )
         try:
-            before, until = last_commit(), None
+            before, until = last_commit(checkpoint), None
             while process.poll() is None:
                 if random.random() < 0.2:
                     world.grow(random.choice(LOGS))
                 time.sleep(0.1)
                 # The first micro-batch of a run repeats what the last run has not committed.
-                if until is None and last_commit() > before:
+                if until is None and last_commit(checkpoint) > before:
                     until = time.monotonic() + random.random() * 3
                 if until is not None and time.monotonic() > until:
                     break
@@ -168,11 +204,4 @@ def test_each_line_of_growing_logs_is_written_once_however_often_the_program_is_
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    one, two = lines_of(target, "one"), lines_of(target, "two")
-    # With the time at which each was read: both sinks have seen the same call.
-    assert one == two
-    assert sorted(line.rpartition(" ")[0] for line in one) == world.lines()
-    counts = Counter((line.split()[0], int(line.split()[1]) // 10 * 10) for line in world.lines())
-    assert lines_of(target, "counts") == sorted(
-        f"{name} {start} {count}" for (name, start), count in counts.items()
-    )
+    check_output(target, world)

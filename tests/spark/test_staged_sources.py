@@ -182,16 +182,22 @@ def decoded(source: Any, spark: SparkSession) -> DataFrame:
 
 
 def heartbeats_until(source: Any, spark: SparkSession, checkpoint: Path, count: int) -> list[Any]:
-    """At least so many heartbeats."""
-    heartbeats: list[Any] = []
+    """At least so many heartbeats, of micro-batches that are done."""
+    batches: list[list[Any]] = []
     frame = decoded(source, spark)
-    writer = frame.writeStream.foreachBatch(lambda batch, number: heartbeats.extend(batch.collect()))
+    writer = frame.writeStream.foreachBatch(lambda batch, number: batches.append(batch.collect()))
+    before = len(list(checkpoint.glob("commits/[0-9]*")))
     query = writer.option("checkpointLocation", str(checkpoint)).start()
+
+    def done() -> list[Any]:
+        commits = len(list(checkpoint.glob("commits/[0-9]*"))) - before
+        return [row for rows in batches[:commits] for row in rows]
+
     limit = time.monotonic() + 60
-    while len(heartbeats) < count and query.isActive and time.monotonic() < limit:
-        query.awaitTermination(1)
+    while len(done()) < count and query.isActive and time.monotonic() < limit:
+        query.awaitTermination(0.05)
     query.stop()
-    return [cloudpickle.loads(row.heartbeat) for row in heartbeats]
+    return [cloudpickle.loads(row.heartbeat) for row in done()]
 
 
 def test_a_source_that_follows_the_clock_goes_on_after_a_restart_and_makes_up_what_it_missed(

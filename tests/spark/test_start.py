@@ -60,7 +60,7 @@ def _begun(command: list[str], folder: Path) -> subprocess.Popen[str]:
         start_new_session=True,
         # A shell has what it runs in the background ignore Ctrl-C, also these tests.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        env=environment | {"TMPDIR": str(folder), "PENSTOCK_CLASS_ARCHIVE": "0"},
+        env=environment | {"TMPDIR": str(folder), "PENSTOCK_CLASS_ARCHIVE": "read"},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begins\n"
@@ -103,7 +103,7 @@ def _watched(process: subprocess.Popen[str]) -> tuple[str, set[str]]:
     def watch() -> None:
         while process.poll() is None:
             seen.update(_family(process))
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     watching = threading.Thread(target=watch)
     watching.start()

@@ -45,7 +45,7 @@ def in_few_queries():
         for scenario in without_lonely_joins()
         if "micro_batch" in scenario.modes and not why_untold(scenario, "micro_batch")
     ]
-    crowded = {id(case.scenario) for group in groups_of(cases) if len(group) >= 8 for case in group}
+    crowded = {id(case.scenario) for group in groups_of(cases) if len(group) >= 14 for case in group}
     return [scenario for scenario in SCENARIOS if id(scenario) in crowded]
 
 
@@ -54,7 +54,7 @@ def in_few_queries():
     ("mode", "choose", "number"),
     [
         ("streaming", lambda: SCENARIOS[::8], 43),
-        ("micro_batch", in_few_queries, 53),
+        ("micro_batch", in_few_queries, 34),
         ("batch", lambda: SCENARIOS, 107),
         pytest.param("streaming", lambda: SCENARIOS, 339, marks=pytest.mark.soak),
         pytest.param("micro_batch", without_lonely_joins, 70, marks=pytest.mark.soak),
