@@ -71,6 +71,11 @@ def brought_back(error: BaseException) -> BaseException:
     [
         (Fine("gone"), Fine, "gone [while running 'A' (game.py:41)]"),
         (KeyError(3), KeyError, "3"),
+        (
+            ModuleNotFoundError("No module named 'psycopg'", name="psycopg"),
+            ModuleNotFoundError,
+            "No module named 'psycopg' [while running 'A' (game.py:41)]",
+        ),
         (ValueError(), ValueError, ""),
         (OSError(2, "no such file"), FileNotFoundError, "no such file"),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), UnicodeDecodeError, "bad"),
@@ -90,6 +95,12 @@ def test_an_exception_comes_back_as_itself_or_says_what_it_was(error, kind, text
     assert text is None or text in str(found)
     assert "at step 'A' (game.py:41)" in (str(found) if kind is UserCodeError else found.__notes__[-1])
     assert "In the worker:" in found.__notes__[-1]
+
+
+def test_a_module_that_the_workers_lack_is_to_be_installed_there():
+    found = brought_back(ModuleNotFoundError("No module named 'psycopg'", name="psycopg"))
+    assert found.name == "psycopg"
+    assert "hint: install the module for the Python of the workers" in found.__notes__[-1]
 
 
 def test_an_exception_comes_back_with_its_attributes_its_notes_and_the_code_that_raised_it():

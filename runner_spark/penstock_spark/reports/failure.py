@@ -150,6 +150,10 @@ def to_exception(failure: Failure) -> BaseException:
     hint = "see the traceback below, which ends in the step's code; set show_elements_in_errors to see the element"
     if failure.element is not None:
         hint = f"see the traceback below, which ends in the step's code; the element is {failure.element}"
+    if failure.kind == ModuleNotFoundError.__name__:
+        hint = (
+            "install the module for the Python of the workers, or set PYSPARK_PYTHON to a Python that has it"
+        )
     error: BaseException
     try:
         if failure.exception is None:
@@ -184,9 +188,11 @@ def _shown(failure: Failure) -> str:
 
 
 def _name_step(error: Any, where: str) -> None:
-    """Adds the step to the exception's only argument, or to the system's text."""
+    """Adds the step to the exception's only argument, or to the text that it keeps elsewhere."""
     if len(error.args) == 1 and isinstance(error.args[0], str) and where not in error.args[0]:
         error.args = (_with_step(error.args[0], where),)
+        if isinstance(error, ImportError):
+            error.msg = error.args[0]
     elif isinstance(error, OSError) and isinstance(error.strerror, str) and where not in error.strerror:
         error.strerror = _with_step(error.strerror, where)
 
