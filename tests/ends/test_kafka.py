@@ -657,3 +657,25 @@ def test_a_stream_that_begins_at_the_latest_record_asks_for_it_once(mock: Mock) 
     found = positions.ranges(start, positions.last(start, False))
     assert [(piece.start, piece.end) for piece in found if piece.end > piece.start] == [(1, 2)]
     source.close()
+
+
+def serialized(text: str) -> bytes:
+    """A function of a module that the workers of a cluster do not have."""
+    return text.encode()
+
+
+def test_tasks_on_a_cluster_need_neither_the_serializers_nor_the_folders_of_the_driver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[tuple[bytes, tuple[str, ...]]] = []
+    write = SimpleNamespace(format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=list)))
+    monkeypatch.setattr(kafka_sink, "_writing_function", lambda *given: sent.append(given))
+    monkeypatch.setattr(kafka_sink, "map_in_arrow", lambda *given: SimpleNamespace(write=write))
+    made: Any = WriteToKafka({"bootstrap.servers": "kafka:9092"}, "a", value_serializer=serialized)
+    for master, has_folders in (("spark://kafka:7077", False), ("local[2]", True)):
+        session = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
+        frame: Any = SimpleNamespace(sparkSession=session)
+        plan_topic(made.sink, True, "here").commit(frame, MicroBatch(1, "stream"))
+        program, folders = sent.pop()
+        assert serialized.__name__.encode() not in program
+        assert bool(folders) == has_folders

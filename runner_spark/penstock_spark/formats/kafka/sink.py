@@ -12,7 +12,7 @@ import hashlib
 import logging
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from queue import Empty
@@ -37,6 +37,7 @@ from penstock_spark.formats.kafka.producers import TRANSACTION_SECONDS, Clients,
 from penstock_spark.process.threads import in_thread
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
@@ -60,13 +61,16 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
         if not batch.stream:
             check_topic(sink)
         stream = hashlib.sha256((batch.stream or identifier()).encode()).hexdigest()[:16]
-        writing = _Writing(sink, where, f"penstock-{stream}", batch.number, reporting_now())
+        # What serializes may be a function that only this process can import; the records are bytes by now.
+        target = replace(sink, key_serializer=None, value_serializer=None)
+        writing = _Writing(target, where, f"penstock-{stream}", batch.number, reporting_now())
         if sink.is_exactly_once and batch.is_small:
             _write_here(writing, clients, frame, batch)
             return []
         if sink.is_exactly_once:
             frame = repartition_by_number(frame, sink.transactions, frame["part"])
-        function = _writing_function(dumps_with_code(writing), driver_sys_path())
+        sys_path = driver_sys_path() if is_local_session(frame.sparkSession) else ()
+        function = _writing_function(dumps_with_code(writing), sys_path)
         map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
         return []
 
