@@ -1,4 +1,4 @@
-"""A stream looks for new files without a job, however many files there are that it has read."""
+"""Spark looks for the files of a read without a job, however many there are, also of those that a stream has read."""
 
 from __future__ import annotations
 
@@ -31,3 +31,20 @@ def test_a_stream_looks_for_new_files_without_a_job_with_a_task_for_each_file(
     jobs = descriptions_of_jobs(spark)
     assert jobs
     assert not [job for job in jobs if f"{MANY} paths" in job]
+
+
+def test_a_batch_looks_at_many_files_without_a_job_with_a_task_for_each_file(
+    spark: Any, tmp_path: Path
+) -> None:
+    setting = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    for number in range(MANY + 1):
+        (tmp_path / f"{number:02}.json").write_text(f'{{"number": {number}}}\n')
+    found: list[Any] = []
+    before = spark.conf.get(setting, None)
+    with beam.Pipeline() as pipeline:
+        _ = pipeline | beam.io.ReadFromJson(f"{tmp_path}/*.json") | WriteToMemory(found)
+    assert sorted(row.number for row in found) == [*range(MANY + 1)]
+    jobs = descriptions_of_jobs(spark)
+    assert jobs
+    assert not [job for job in jobs if f"{MANY + 1} paths" in job]
+    assert spark.conf.get(setting, None) == before

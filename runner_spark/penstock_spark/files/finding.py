@@ -19,6 +19,7 @@ from penstock.io.object_stores import check_url, placed, store_of
 from penstock.io.paths import known_path
 from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
+from penstock_spark.files.listing import listing
 from penstock_spark.files.splits import SHORTER, leaves_files_out
 from penstock_spark.files.store_frames import frame_of_store, unreadable_part
 from penstock_spark.files.stores import is_beyond_spark
@@ -59,7 +60,8 @@ class Files:
             reader = reader.option("recursiveFileLookup", True)
         else:
             reader = reader.option("basePath", _absolute(table))
-        return reader.format(format).load([_for_spark(path) for path in self.paths])
+        with listing(reader._spark):
+            return reader.format(format).load([_for_spark(path) for path in self.paths])
 
     def sizes_on_disk(self) -> dict[str, int]:
         """The present sizes of files on this machine's disks."""

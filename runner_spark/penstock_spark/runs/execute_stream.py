@@ -17,6 +17,7 @@ from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, kept_shards, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
@@ -43,9 +44,6 @@ _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enab
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _COMMIT_VERSION = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-_LISTED_BY_DRIVER = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
-_EVERYTHING = str(2**31 - 1)
 _READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
 _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
@@ -201,12 +199,8 @@ def _configure(context: Context, checkpoint: Checkpoint) -> None:
     _set_if_free(context, _CHANGELOG, "true")
     # By default, the files of a shuffle stay until Java's collector happens to find that nobody needs them.
     _set_if_free(context, _SHUFFLES_GO, "true")
-    # By default, each micro-batch looks at more than 32 files in a job with a task for each of them, also at those that
-    # it has read long ago. Each task costs milliseconds, and memory outside of Java's heap until that is collected.
-    if is_local_session(context.spark):
-        _set_if_free(context, _LISTED_BY_DRIVER, _EVERYTHING)
-    else:
-        _set_if_free(context, _LISTING_TASKS, str(context.spark.sparkContext.defaultParallelism))
+    # By default, each micro-batch also looks at files that it has read long ago, with a task for each of them.
+    _set_if_free(context, *setting_of_listing(context.spark))
 
 
 def _set_if_free(context: Context, name: str, value: str) -> None:
