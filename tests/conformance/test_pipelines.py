@@ -158,16 +158,21 @@ def test_where_micro_batches_are_rounds_the_cuts_do_change_something() -> None:
     assert by_key(case, 2, None, Random(1)) != by_key(case, 2, None)
 
 
+@pytest.mark.parametrize(
+    "scenarios", [SCENARIOS[::4], pytest.param(SCENARIOS, marks=pytest.mark.soak)], ids=["some", "all"]
+)
 @pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
-def test_scenarios_that_share_a_pipeline_do_not_disturb_each_other(mode: str) -> None:
+def test_scenarios_that_share_a_pipeline_do_not_disturb_each_other(
+    mode: str, scenarios: list[Scenario]
+) -> None:
     lines: list[str] = []
-    together = reports(SCENARIOS, mode, branches_max=50, tell=lines.append, runner=ToyRunner())
+    together = reports(scenarios, mode, branches_max=50, tell=lines.append, runner=ToyRunner())
     found = {report.scenario.title: report.wrong for report in together}
     wrong = [text for text in found.values() if text]
     assert not wrong, "\n".join(wrong)
     begun = [line for line in lines if line.endswith("scenarios")]
     assert begun[0].startswith(f"{mode}: pipeline 1 of {len(begun)}, ")
-    here = {scenario.title for scenario in SCENARIOS if mode in scenario.modes and scenario.fails is None}
+    here = {scenario.title for scenario in scenarios if mode in scenario.modes and scenario.fails is None}
     # When panes come is not known at the end.
     assert here - found.keys() == here & {*NOT_SHOWN, "A wrong processing time"}
 

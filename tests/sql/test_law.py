@@ -22,9 +22,9 @@ from penstock.transforms.row_joins import JoinRows
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 
-ALWAYS, ALL, BLOCK = 100, 2_000, 50
-EMITTED_ALWAYS, EMITTED = 40, 500
-VALID_ALWAYS, VALID = 18, 432
+ALWAYS, ALL, BLOCK = 50, 2_000, 50
+EMITTED_ALWAYS, EMITTED = 20, 500
+VALID_ALWAYS, VALID = 12, 432
 VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
 """The weights of queries of which four in five have validity; all others have none."""
 
