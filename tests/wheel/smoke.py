@@ -21,7 +21,7 @@ def main() -> None:
         assert (folder / "py.typed").exists(), folder
         assert Path(sys.prefix) in folder.parents, f"{part} is imported from {folder}, not from the wheel"
     for mode in ("batch", "streaming"):
-        with beam.Pipeline(options=PipelineOptions(mode=mode)) as pipeline:
+        with beam.Pipeline(options=PipelineOptions(mode=mode, fast_start=True)) as pipeline:
             sums = (
                 pipeline
                 | beam.Create([("a", 1, 5), ("a", 2, 15), ("b", 3, 70)])
