@@ -48,7 +48,8 @@ class OptionsParser(argparse.ArgumentParser):
 
     def without_effect(self) -> dict[argparse.Action, str]:
         """The arguments that have no effect, each with what has the effect; redefined arguments are not included."""
-        return {action: text for action, text in self._without_effect.items() if action in self._actions}
+        actions = set(self._actions)
+        return {action: text for action, text in self._without_effect.items() if action in actions}
 
     def error(self, message: str) -> NoReturn:
         """Prints what is wrong and ends the program; argparse's own method prints every flag before that."""
