@@ -204,4 +204,6 @@ def test_a_batch_is_cancelled_and_leaves_no_temporary_files(survived: Survived) 
     assert survived.written == ["_penstock-"]
     assert survived.status == 128 + survived.number, survived.cancelled
     assert f"penstock: {NAMES[survived.number]}: the run was cancelled" in survived.cancelled
+    # Nothing is asked on a connection that waits for an answer.
+    assert "while sending command" not in survived.cancelled
     assert survived.left == []

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.base import clock
 from penstock_spark.process.interrupts import stoppable
+from penstock_spark.process.threads import answer_of
 
 _END_SECONDS_MAX = 5.0
 """How long cancelled tasks may take to end, before their files are removed."""
@@ -18,19 +21,33 @@ def tag_of(run: str) -> str:
     return f"penstock-{run}"
 
 
+def _leave_connection(context: SparkContext) -> None:
+    """Closes this thread's connection to Java, on which an answer is due that nobody will read."""
+    gateway: Any = context._gateway
+    connection = gateway._gateway_client.get_thread_connection()
+    if connection is not None:
+        connection.close()
+
+
 @contextlib.contextmanager
 def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
     """Makes Ctrl-C and SIGTERM cancel the jobs that a block starts."""
     context = spark.sparkContext
     tag = tag_of(run)
 
+    def cancel_jobs() -> None:
+        context.cancelJobsWithTag(tag)
+        until = clock.monotonic_seconds() + _END_SECONDS_MAX
+        while context.statusTracker().getActiveStageIds() and clock.monotonic_seconds() < until:
+            clock.sleep(0.05)
+
     def cancel() -> bool:
         # Whatever goes wrong, the program must end.
         with contextlib.suppress(Exception):
-            context.cancelJobsWithTag(tag)
-            until = clock.monotonic_seconds() + _END_SECONDS_MAX
-            while context.statusTracker().getActiveStageIds() and clock.monotonic_seconds() < until:
-                clock.sleep(0.05)
+            # This thread waits for Java's answer on its own connection, which can take no second question.
+            answer_of(cancel_jobs, "penstock cancel", 2 * _END_SECONDS_MAX)
+        with contextlib.suppress(Exception):
+            _leave_connection(context)
         return True
 
     said = "the run was cancelled; its temporary files are removed, and files that already had their final names stay"
