@@ -19,7 +19,7 @@ from penstock.transforms.window import GlobalWindows
 
 EACH = beam.WindowInto(GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING)
 FORMATS = ("text", "csv", "json", "parquet")
-FILES = {"a": ["first"], "b": [f"second {number}" for number in range(400)], "c": ["third"]}
+FILES = {"a": ["first"], "b": [f"second {number}" for number in range(200)], "c": ["third"]}
 """By name; the second file is the largest, and has several blocks."""
 CHANGES = "cab"
 """The files in the order in which they have changed; Spark lists them in another one."""

@@ -9,18 +9,22 @@ import weakref
 from pathlib import Path
 
 import pytest
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from penstock.error import RunnerError
+from penstock_spark.process.environment import environment
 from penstock_spark.session import workers_python
-from penstock_spark.session.java import ensure_java
+from penstock_spark.session.class_archive import SWITCH, archive_arguments
+from penstock_spark.session.java import ensure_java, find_java
 from penstock_spark.session.workers_python import check_workers_python
 
 _OWN_SESSION = """
+import sys
 from pyspark.sql import SparkSession
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.ui.showConsoleProgress", "false")
-spark = builder.config("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
+spark = builder.config("spark.driver.defaultJavaOptions", " ".join(sys.argv[1:])).getOrCreate()
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
 for mode in ("batch", "streaming"):
@@ -43,14 +47,15 @@ def test_the_workers_of_a_users_local_session_run_the_drivers_python_without_a_v
 ) -> None:
     _python_without_packages(tmp_path, "python3")
     hidden = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    environment["PATH"] = os.pathsep.join([str(tmp_path), "/usr/bin", "/bin"])
-    environment["JAVA_HOME"] = ensure_java()
+    variables = {name: value for name, value in os.environ.items() if name not in hidden}
+    variables["PATH"] = os.pathsep.join([str(tmp_path), "/usr/bin", "/bin"])
+    variables["JAVA_HOME"] = ensure_java()
     script = tmp_path / "own_session.py"
     script.write_text(_OWN_SESSION)
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
+    with environment({SWITCH: "read"}):
+        quick = ["-XX:TieredStopAtLevel=1", *archive_arguments(find_java(), Path(_find_spark_home(), "jars"))]
+    command = [sys.executable, str(script), *quick]
+    done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     told = done.stdout + done.stderr
     assert all(f"{mode} {pair}" in told for mode in ("batch", "streaming") for pair in ("(1, 4)", "(0, 2)"))
