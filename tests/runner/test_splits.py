@@ -42,6 +42,31 @@ def test_small_splits_are_read_together_and_large_ones_alone(sizes: list[int]) -
     assert all(len(task) == 1 or sum(split.end + 2 for split in task) <= 12 for task in tasks)
 
 
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parallelism", "tasks"),
+    [
+        ([10] * 20_000, 2, 10),
+        ([10] * 8, 4, 4),
+        ([3 * MB], 8, 1),
+        ([3 * MB] * 2, 2, 2),
+        ([100 * MB], 4, 4),
+        ([1000 * MB], 4, 8),
+        ([0] * 5, 2, 0),
+    ],
+)
+def test_many_small_files_take_few_tasks_and_a_few_files_take_all_cores(
+    sizes: list[int], parallelism: int, tasks: int
+) -> None:
+    files = [Split(f"/{number}", "", 0, size) for number, size in enumerate(sizes)]
+    found = splits.grouped(files, parallelism, 128 * MB, 4 * MB, 64 << 10)
+    assert len(found) == tasks
+    assert sum(split.end - split.start for task in found for split in task) == sum(sizes)
+    assert max((len(task) for task in found), default=0) <= 2100
+
+
 def test_headers_end_where_the_last_of_them_ends(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"one\ntwo\nthree")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, cast
 
 from pyspark.sql import SparkSession
@@ -19,6 +19,11 @@ SHORTER = "it has become shorter since the pipeline has found it"
 
 BLOCK_BYTES = 512 << 10
 """So much is read at once: some ten thousand short lines, which fit into a processor's cache."""
+
+
+_OPENING_BYTES = 64 << 10
+"""Opening a file on a disk takes a task as long as reading so much. Spark counts 4 MB, as for a store: its tasks would
+have 32 small files each, and starting a task takes longer than reading them."""
 
 
 class Split(NamedTuple):
@@ -37,7 +42,7 @@ def splits_of(
     headers: int = 0,
     sizes: Mapping[str, int] | None = None,
 ) -> list[tuple[Split, ...]]:
-    """The splits of files, grouped by task as Spark would group them, and of the size that Spark would choose.
+    """The splits of files, grouped by task, and of the size that Spark would choose.
 
     A delimiter has one byte. The first `headers` records of each file belong to no split. Files on object stores need
     their `sizes`.
@@ -46,13 +51,30 @@ def splits_of(
     if headers:
         whole = [split._replace(start=_end_of_records(split.path, delimiter, headers)) for split in whole]
     opening_bytes = _size(spark, "openCostInBytes")
-    parallelism = parallelism_of(spark)
-    share = sum(split.end - split.start + opening_bytes for split in whole) // parallelism
-    limit = min(_size(spark, "maxPartitionBytes"), max(opening_bytes, share))
+    return grouped(
+        whole,
+        parallelism_of(spark),
+        bytes_max=_size(spark, "maxPartitionBytes"),
+        bytes_min=opening_bytes,
+        opening_bytes=opening_bytes if sizes else min(opening_bytes, _OPENING_BYTES),
+    )
+
+
+def grouped(
+    files: Sequence[Split], parallelism: int, bytes_max: int, bytes_min: int, opening_bytes: int
+) -> list[tuple[Split, ...]]:
+    """Whole files as splits of at least `bytes_min`, as far as they are that large, by task.
+
+    >>> [len(task) for task in grouped([Split("/a", "/a", 0, 1)] * 6, 2, 128 << 20, 4 << 20, 64 << 10)]
+    [3, 3]
+    """
+    share = sum(file.end - file.start + opening_bytes for file in files) // parallelism
+    limit = min(bytes_max, max(opening_bytes, share))
+    step = max(limit, min(bytes_min, bytes_max))
     cut = [
-        split._replace(start=start, end=min(start + limit, split.end))
-        for split in whole
-        for start in range(split.start, split.end, limit)
+        file._replace(start=start, end=min(start + step, file.end))
+        for file in files
+        for start in range(file.start, file.end, step)
     ]
     return _packed(cut, limit, opening_bytes)
 

@@ -39,7 +39,7 @@ _READ_BY_SPARK = frozenset(
         CompressionTypes.ZSTD,
     }
 )
-_SPLITS_MAX = 2_000
+_SPLITS_MAX = 100_000
 """All tasks get to know all splits: where there are more of them, Spark had better tell each task its own."""
 
 _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
