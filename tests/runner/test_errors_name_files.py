@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from penstock.io.file_readers import ReadFiles
 from penstock.io.filesystem import FileMetadata
+from penstock.io.paths import files_of
 from penstock.io.text_source import TextSource
+from penstock_spark.files.finding import local_paths
 from penstock_spark.formats import registry
 
 assert registry  # It provides the readers of formats.
@@ -40,3 +43,12 @@ def test_the_error_about_a_file_that_an_element_names_has_its_name(
     with pytest.raises(error) as caught:
         list(chain.from_iterable(found))
     assert words.format(path) in str(caught.value)
+
+
+def test_a_pipe_among_the_files_is_refused_before_anybody_waits_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.txt")
+    (tmp_path / "b.txt").write_text("line\n")
+    for find in (files_of, local_paths):
+        with pytest.raises(OSError, match=r"a\.txt is a pipe, a socket or a device, not a file"):
+            find(f"{tmp_path}/*.txt")
+    assert local_paths(f"{tmp_path}/b*") == (f"{tmp_path}/b.txt",)

@@ -16,7 +16,7 @@ from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.object_stores import check_url, placed, store_of
-from penstock.io.paths import known_path
+from penstock.io.paths import check_is_file, known_path
 from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
 from penstock_spark.files.listing import listing
@@ -206,9 +206,10 @@ def _on_disk(pattern: str, where: str) -> list[str]:
             where=where,
             hint=f"write {pattern.rstrip('/')}/*",
         )
-    return [
-        found.path for found in FileSystems.match([pattern])[0].metadata_list if not os.path.isdir(found.path)
-    ]
+    paths = [found.path for found in FileSystems.match([pattern])[0].metadata_list]
+    for path in paths:
+        check_is_file(path, where)
+    return [path for path in paths if not os.path.isdir(path)]
 
 
 def _on_hadoop(spark: SparkSession, pattern: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import Any
 
 from penstock.error import refusal
@@ -81,5 +82,21 @@ def files_of(element: str | FileMetadata) -> list[FileMetadata]:
     """The files of a pattern or a record, which the function reports as inputs of the current step."""
     found = [element] if isinstance(element, FileMetadata) else FileSystems.match([element])[0].metadata_list
     for file in found:
+        check_is_file(file.path, "")
         FileSystems.report_source_lineage(file.path)
     return found
+
+
+def check_is_file(path: str, where: str | None) -> None:
+    """Refuses a pipe, a socket or a device on a disk: whoever reads it may wait for ever."""
+    if FileSystems.get_scheme(path) is not None:
+        return
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return  # Whoever opens it says more.
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = f"{path} is a pipe, a socket or a device, not a file"
+        raise refusal(
+            OSError, what, where=where, hint="leave it out of the pattern, or move it to another folder"
+        )
