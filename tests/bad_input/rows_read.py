@@ -31,7 +31,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9 in position 3: unexpected end of data
+                UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9 in position 3: unexpected end of data in ./lines.txt
                   at step 'Read' (game.py:1)
                   hint: pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder
                 """,
