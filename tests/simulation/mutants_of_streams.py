@@ -315,7 +315,7 @@ KNOWN = (
         "_follow",
         "raise self._cause_of_death()",
         "return",
-        seed=2,
+        seed=5,
     ),
     Mutant(
         "a query that has just failed seems to rest",
@@ -324,7 +324,7 @@ KNOWN = (
         ' and status["message"] == _WAITING',
         "",
         make=a_full_disk,
-        seed=0,
+        seed=5,
     ),
     Mutant(
         "a second run is not refused",

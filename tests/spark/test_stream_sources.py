@@ -38,7 +38,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
-from penstock_spark.reports.reporting import report_with, reporting_now
+from penstock_spark.reports.reporting import report_with, reporting_now, reports_of
 from penstock_spark.reports.spark_errors import translated
 from penstock_spark.session.session import runner_session
 from penstock_spark.sources.scan import Rejected, StreamScan
@@ -84,12 +84,16 @@ class Streams:
     def errors(self, *scans: StreamScan) -> dict[int, BaseException]:
         """The first error of each scan that has one, by their numbers, from one run, which fails because of them."""
         found: dict[int, BaseException] = {}
+        reporting = reporting_now()
 
         def look(batch: DataFrame) -> None:
-            for row in batch.where("error IS NOT NULL").collect():
-                failure = find_failure(row.error)
-                assert failure is not None, row.error
-                found.setdefault(row.scan, to_exception(failure))
+            rows = batch.where("error IS NOT NULL").collect()
+            # Spark calls from a thread of its own.
+            with reports_of(reporting):
+                for row in rows:
+                    failure = find_failure(row.error)
+                    assert failure is not None, row.error
+                    found.setdefault(row.scan, to_exception(failure))
             if found:
                 # So the micro-batch is not done, and the next run begins with it.
                 raise ValueError("a scan has failed")
