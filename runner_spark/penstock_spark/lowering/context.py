@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.graph import Graph, Step, Write
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.frames import select
-from penstock_spark.lowering.once_more import persisting
+from penstock_spark.lowering.once_more import repeated_if_given_up
 from penstock_spark.lowering.unreadable import unreadable_step
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
@@ -83,7 +83,7 @@ class Context:
         if outputs > 1 and not is_made:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
             self.tidy.append(frame.unpersist)
-            persisting(frame, run_only, _persisted_anew)
+            repeated_if_given_up(frame, run_only, _persisted_anew)
         self.frames[stage] = frame
 
     def read(self, reference: OutputReference, columns: tuple[str, ...]) -> DataFrame:

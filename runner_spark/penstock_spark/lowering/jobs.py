@@ -11,7 +11,7 @@ from penstock.graph import Read, Write
 from penstock_spark.formats.registry import check_sink, open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import cut, described, description
-from penstock_spark.lowering.once_more import persisting
+from penstock_spark.lowering.once_more import repeated_if_given_up
 from penstock_spark.lowering.stage import lower_stage, sink_rows
 from penstock_spark.plan.batch_plan import (
     Aggregate,
@@ -63,7 +63,7 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
         context.at_work = (len(parts), len(parts), doing)
         with described(context.spark, doing):
             # These frames have no rows, so collecting them is the cheapest job.
-            persisting(
+            repeated_if_given_up(
                 reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]),
                 DataFrame.collect,
             )
@@ -111,7 +111,7 @@ def _computed(plan: Plan) -> tuple[str, ...]:
 
 def _broadcast(node: ViewNode, context: Context) -> None:
     """Collects the pages of a side input on the driver, and broadcasts them to the workers, still pickled."""
-    rows = persisting(context.read_all(node.sources, ("value",)), DataFrame.toArrow)
+    rows = repeated_if_given_up(context.read_all(node.sources, ("value",)), DataFrame.toArrow)
     pages = rows.column("value").to_pylist()
     broadcast = context.spark.sparkContext.broadcast(pages)
     context.tidy.append(broadcast.destroy)
@@ -133,7 +133,7 @@ def _write(node: WriteNode, context: Context) -> None:
         if sink.commits_in_tasks:
             written = sink.commit(frame, MicroBatch())
         else:
-            written = persisting(frame, lambda rows: sink.commit(rows, MicroBatch()))
+            written = repeated_if_given_up(frame, lambda rows: sink.commit(rows, MicroBatch()))
         context.written[step.label] = tuple(written)
     except OSError as error:
         raise unwritable(error, step.where) from None

@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
-def persisting(
+def repeated_if_given_up(
     frame: DataFrame,
     job: Callable[[DataFrame], _Result],
     anew: Callable[[DataFrame], DataFrame] | None = None,
