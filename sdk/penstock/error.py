@@ -31,6 +31,16 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
     return "\n".join(lines)
 
 
+def split_hint(text: str) -> tuple[str, str]:
+    r"""A text without its hint, and the hint, which is empty if there is none.
+
+    >>> split_hint("mode is 'turbo'\n  hint: use batch")
+    ("mode is 'turbo'", 'use batch')
+    """
+    what, _, hint = text.partition("\n  hint: ")
+    return what, hint
+
+
 def located(text: str, where: str | None) -> str:
     r"""A text of two parts with its middle part; a text that has one stays as it is.
 
@@ -39,10 +49,8 @@ def located(text: str, where: str | None) -> str:
       at game.py:41
       hint: use batch
     """
-    what, *hint = text.split("\n  hint: ", maxsplit=1)
-    if "\n" in what:
-        return text
-    return three_parts(what, where=where, hint=hint[0] if hint else None)
+    what, hint = split_hint(text)
+    return text if "\n" in what else three_parts(what, where=where, hint=hint)
 
 
 def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:

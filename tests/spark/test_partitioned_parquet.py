@@ -172,7 +172,7 @@ def test_a_run_replaces_the_files_of_a_run_before_in_all_folders_and_no_others(
 def test_folders_and_values_are_those_of_sparks_own_writer_and_reader(
     tmp_path: Path, spark: SparkSession, scheme: str
 ) -> None:
-    # Each character is written by itself, and a folder of four costs as much as a folder of one.
+    # Each character is written on its own, and a folder of four costs as much as a folder of one.
     texts = ["".join(map(chr, [*b"x", *range(code, min(code + 4, 128)), *b"y"])) for code in range(1, 128, 4)]
     texts += ["é", " ", ".", "a%20b", "007"]
     values = [{"text = 1": text, "n": number} for number, text in enumerate(texts)]

@@ -209,7 +209,7 @@ class Text(NamedTuple):
 def test_folders_and_values_are_those_of_sparks_own_writer_and_reader(
     tmp_path: Path, spark: SparkSession, format: Format, scheme: str
 ) -> None:
-    # Each character is written by itself, and a folder of four costs as much as a folder of one.
+    # Each character is written on its own, and a folder of four costs as much as a folder of one.
     texts = ["".join(map(chr, [*b"x", *range(code, min(code + 4, 128)), *b"y"])) for code in range(1, 128, 4)]
     texts += ["é", " ", ".", "a%20b", "007"]
     values = [Text(text, number) for number, text in enumerate(texts)]

@@ -16,7 +16,7 @@ from penstock.error import refusal
 FLOAT_LARGEST = 3.4028234663852886e38
 _LARGEST = {pa.float16(): 65504.0, pa.float32(): FLOAT_LARGEST}
 _LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
-_MICROS_OF_UNIT = {"s": 1_000_000, "ms": 1000}
+MICROS_OF_UNIT = {"s": 1_000_000, "ms": 1000}
 _NAMES_SHOWN = 5
 
 
@@ -43,7 +43,10 @@ def misfit(field: pa.Field) -> Loss:
 
 
 def unknown_fields(
-    records: Iterable[Mapping[Any, Any]], known: frozenset[str], whose: str = "an element"
+    records: Iterable[Mapping[Any, Any]],
+    known: frozenset[str],
+    whose: str = "an element",
+    lacking: str = "which the schema lacks",
 ) -> Loss | None:
     """The loss of the fields that a schema lacks; None if it lacks none.
 
@@ -58,7 +61,7 @@ def unknown_fields(
     fields = "the field" if not names[1:] else "the fields"
     return Loss(
         ValueError,
-        f"{whose} has {fields} {', '.join(names[:_NAMES_SHOWN])}{more}, which the schema lacks",
+        f"{whose} has {fields} {', '.join(names[:_NAMES_SHOWN])}{more}, {lacking}",
         "add it to the schema or the declared type, or leave it out of the elements before the write",
     )
 
@@ -125,13 +128,16 @@ def _loss_of_single_values(values: Sequence[Any], kind: pa.DataType, field: pa.F
     if not all(_is_kept(each, kind) for each in classes):
         return misfit(field)
     largest = _LARGEST.get(kind)
-    if largest is not None and any(
-        isinstance(value, int | float) and largest < abs(value) != math.inf for value in values
-    ):
-        return misfit(field)  # Arrow would make it infinite.
+    if largest is not None and overflows(values, largest):
+        return misfit(field)
     if pa.types.is_temporal(kind) and not pa.types.is_date(kind):
         return _loss_of_times(values, classes, kind, field)
     return None
+
+
+def overflows(values: Iterable[Any], largest: float) -> bool:
+    """Whether a number becomes infinite in a type whose greatest number is `largest`."""
+    return any(isinstance(value, int | float) and largest < abs(value) != math.inf for value in values)
 
 
 def _is_kept(value: type, kind: pa.DataType) -> bool:
@@ -154,7 +160,7 @@ def _loss_of_times(
         time = datetime.datetime if pa.types.is_timestamp(kind) else datetime.time
         times = [value for value in values if isinstance(value, time)]
         lost = wrong_zone(times, getattr(kind, "tz", None) is not None, field.name)
-    unit = _MICROS_OF_UNIT.get(getattr(kind, "unit", "us"))
+    unit = MICROS_OF_UNIT.get(getattr(kind, "unit", "us"))
     if unit is not None and any(_micros_of(value) % unit for value in values):
         return lost or misfit(field)
     # Those of pandas have nanoseconds, too.

@@ -1,4 +1,4 @@
-"""Coders of Beam's: what a program has registered for keys and elements of its own classes, and those of its states."""
+"""Beam's coders: those that a program registers for its own keys and elements, and the coders of its states."""
 
 from __future__ import annotations
 

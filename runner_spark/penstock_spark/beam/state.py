@@ -32,7 +32,7 @@ _KINDS: dict[type, type[StateSpec]] = {
 def state_of(spec: Any) -> StateSpec:
     """Penstock's description of a cell for one of Beam's.
 
-    The program's coder encodes what is in the cell, but for accumulators: they may be penstock's own, and are pickled.
+    The program's coder encodes what is in the cell, except accumulators: they may be penstock's own, and are pickled.
     """
     if isinstance(spec, beam_state.CombiningValueStateSpec):
         return userstate.CombiningValueStateSpec(spec.name, PickleCoder(), combine_fn_of(spec.combine_fn))

@@ -23,7 +23,7 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.arrow.losses import Loss, wrong_zone
+from penstock_spark.arrow.losses import MICROS_OF_UNIT, Loss, wrong_zone
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.session.worker_socket import promptly
@@ -133,7 +133,7 @@ class _Survey:
                 try:
                     for each in _objects_in(text, self.source):
                         for name in each.keys() - names.keys():
-                            name.encode()  # A half of a pair of surrogates is no text.
+                            name.encode()  # Half of a pair of surrogates cannot be encoded.
                         for name in each:
                             names.setdefault(name, (len(names), file))
                 except ValueError as error:
@@ -298,7 +298,7 @@ class _TimesInText:
         return None
 
     def _lost_times(self, times: Sequence[datetime.datetime], name: str) -> Loss | None:
-        micros = {"s": 1_000_000, "ms": 1000}.get(self.unit, 1)
+        micros = MICROS_OF_UNIT.get(self.unit, 1)
         if any(time.microsecond % micros for time in times):
             what = f"a time of the field {name} has microseconds, and times are written in the unit {self.unit!r}"
             return Loss(ValueError, what, "pass date_unit='us', or cut the times before")

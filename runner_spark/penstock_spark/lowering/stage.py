@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.error import refusal
+from penstock.error import refusal, split_hint
 from penstock.functions.batches import BatchTypes, batch_types_of
 from penstock.graph import (
     Flatten,
@@ -125,7 +125,7 @@ def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) 
         parts: list[tuple[Any, Any]] = [*zip(program.roots, reads, strict=False)]
         parts += [(spec, spec) for spec in (*program.steps, *program.writers)]
         where = next((step.where for part, step in parts if not _can_pickle(part, context)), None)
-        said, _, hint = str(error).partition("\n  hint: ")
+        said, hint = split_hint(str(error))
         raise refusal(
             RuntimeError,
             f"Unable to pickle what this step sends to the workers: {said}",

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError, located, refusal
+from penstock.error import RunnerError, located, refusal, split_hint, three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.reporting import reporting_now
 
@@ -209,8 +209,9 @@ def _with_step(text: str, where: str) -> str:
       at game.py:7
       hint: give one
     """
-    what, has_hint, hint = text.partition("\n  hint: ")
-    if has_hint and "\n" not in what:
+    what, hint = split_hint(text)
+    if hint and "\n" not in what:
         return located(text, where)
-    first, newline, place = what.partition("\n") if has_hint else (what, "", "")
-    return f"{first} [while running {where.removeprefix('at step ')}]{newline}{place}{has_hint}{hint}"
+    first, newline, place = what.partition("\n") if hint else (what, "", "")
+    running = f"{first} [while running {where.removeprefix('at step ')}]"
+    return three_parts(f"{running}{newline}{place}", hint=hint)

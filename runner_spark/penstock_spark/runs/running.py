@@ -79,8 +79,7 @@ class Running:
         self._ended_micros: int | None = None
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
-        self._batch = -1
-        self._reported: tuple[int, str] | None = None  # Which of Spark's reports was the last one.
+        self._reported = (-1, "")  # The micro-batch and the time of Spark's last report.
         # Whether a source could not be reached when the last micro-batch was planned.
         self._is_any_away = False
         self._over = threading.Event()
@@ -94,6 +93,11 @@ class Running:
         atexit.register(self._end_with_program)
         self._view = Watch(self.look, self.views, self.context.run)
         threading.Thread(target=self._watch, name=f"penstock {self.context.run}", daemon=True).start()
+
+    @property
+    def _batch(self) -> int:
+        """The micro-batch of Spark's last report that was seen; -1 before the first one."""
+        return self._reported[0]
 
     def join(self, seconds: float | None) -> bool:
         # It does not join the thread: if a signal interrupts a join, Python takes the thread for ended.
@@ -237,9 +241,8 @@ class Running:
         report = _last_report(self.started)
         if report is None or report == self._reported:
             return None
-        self._reported = report
-        batch, _ = report
-        before, self._batch = self._batch, batch
+        before, self._reported = self._batch, report
+        batch = self._batch
         self._fold(batch)
         progress = self.started.lastProgress
         self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])

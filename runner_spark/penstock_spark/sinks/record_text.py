@@ -76,13 +76,15 @@ class TextOfFile:
             # Each record of JSON has its own names.
             return list(dict.fromkeys(name for record in records for name in record))
         self.columns = self.columns or self.text.columns or tuple(records[0] if records else ())
-        lost = unknown_fields(records, frozenset(self.columns))
-        if lost is not None and self.text.columns is not None:
-            raise lost.refused(self.text.where)
-        if lost is not None:
-            what = lost.what.replace("which the schema lacks", "and the first element of its file has not")
+        known = frozenset(self.columns)
+        if self.text.columns is not None:
+            lost = unknown_fields(records, known)
+        else:
+            lost = unknown_fields(records, known, lacking="and the first element of its file has not")
             hint = "declare all fields: give the elements a type of rows with .with_output_types(...)"
-            raise refusal(ValueError, what, where=self.text.where, hint=hint)
+            lost = lost and replace(lost, hint=hint)
+        if lost is not None:
+            raise lost.refused(self.text.where)
         return list(self.columns)
 
 

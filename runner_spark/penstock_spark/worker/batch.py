@@ -19,7 +19,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
-from penstock.error import refusal
+from penstock.error import refusal, split_hint
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.shipping.code_pickler import CodePickler
@@ -204,7 +204,7 @@ def dumps(value: Any) -> bytes:
         try:
             return dumps_with_code(value)
         except Exception as error:
-            said, _, hint = str(error).partition("\n  hint: ")
+            said, hint = split_hint(str(error))
             raise refusal(
                 TypeError,
                 f"elements that have to leave the process cannot be pickled: {said}",

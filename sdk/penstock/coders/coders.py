@@ -15,7 +15,7 @@ from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
 from penstock.coders.stream import ENCODED_OTHERWISE, InputStream, OutputStream
-from penstock.error import refusal
+from penstock.error import refusal, split_hint
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.sharded_key import ShardedKey
@@ -800,7 +800,7 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
         try:
             return self._tagged(value, nested)
         except TypeError as error:
-            what, _, hint = str(error).partition("\n  hint: ")
+            what, hint = split_hint(str(error))
             if "\n" in what:
                 raise
             raise refusal(TypeError, what, where=f"at step {self._step_label!r}", hint=hint) from error

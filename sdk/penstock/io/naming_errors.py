@@ -31,11 +31,19 @@ def naming(path: str) -> Iterator[None]:
 
 def _named(error: Exception, path: str) -> Exception:
     if isinstance(error, UnicodeDecodeError):
-        reason = three_parts(f"{error.reason} in {path}", hint=_HINT)
-        return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
+        return undecodable(error, path, None, _HINT)
     what = f"{path} cannot be read: {str(error).partition(chr(10))[0] or type(error).__name__}"
     try:
         # The caller adds the place.
         return refusal(type(error), what, where="", hint=_HINT)
     except TypeError:
         return refusal(ValueError, what, where="", hint=_HINT)
+
+
+def undecodable(
+    error: UnicodeDecodeError, path: str | None, where: str | None, hint: str
+) -> UnicodeDecodeError:
+    """The error about bytes that are not text, with the file if it is known, the place and the hint."""
+    what = error.reason if path is None else f"{error.reason} in {path}"
+    reason = three_parts(what, where=where, hint=hint)
+    return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)

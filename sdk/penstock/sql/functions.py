@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.error import three_parts
+from penstock.error import split_hint, three_parts
 from penstock.sql import casting, meanings, regexes
 from penstock.sql.scalars import Call, Literal, Scalar
 from penstock.sql.types import (
@@ -489,7 +489,7 @@ def _try(read: Callable[[], object]) -> None:
     try:
         read()
     except ArithmeticError as error:
-        what, _, hint = str(error).partition("\n  hint: ")
+        what, hint = split_hint(str(error))
         raise SqlTypeError(what, hint) from None
 
 

@@ -15,7 +15,7 @@ from penstock.base.row import Row
 from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal
+from penstock.error import refusal, split_hint, three_parts
 from penstock.io.parquetio import ParquetSource
 from penstock.io.primitive import SourceTransform
 from penstock.io.query_source import QuerySource
@@ -125,8 +125,8 @@ class SqlTransform(PTransform[Any, Any]):
             with deep_calls():
                 query = bound(self.query, tables)
         except SqlError as error:
-            what, has_hint, hint = str(error).partition("\n  hint: ")
-            raise SqlError(f"{what}\n  {self._where()}{has_hint}{hint}") from None
+            what, hint = split_hint(str(error))
+            raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
         self.order = listing_order(query)
         ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))

@@ -5,7 +5,6 @@ true, a time without a zone as an instant in the zone of the worker, and no fiel
 from __future__ import annotations
 
 import datetime
-import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from penstock_spark.arrow.losses import FLOAT_LARGEST, Loss, unknown_fields, wrong_zone
+from penstock_spark.arrow.losses import FLOAT_LARGEST, Loss, overflows, unknown_fields, wrong_zone
 
 Check = Callable[[list[Any]], Loss | None]
 """What would be lost of these values, as far as the package itself does not look."""
@@ -150,9 +149,7 @@ def _truths(values: list[Any]) -> Loss | None:
 
 
 def _narrow(values: list[Any]) -> Loss | None:
-    numbers = (value for value in values if isinstance(value, int | float))
-    fits = all(abs(number) <= FLOAT_LARGEST or not math.isfinite(number) for number in numbers)
-    return None if fits else MISFIT
+    return MISFIT if overflows(values, FLOAT_LARGEST) else None
 
 
 def _doubles(values: list[Any]) -> Loss | None:

@@ -59,13 +59,10 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
         None,
         commit,
         is_one_job=_is_of_files(sink),
-        commits_in_tasks=not _is_of_files(sink),
+        # Of a batch that fails, Spark leaves the folder, in which it does not write again if the mode is "error".
+        commits_in_tasks=not (is_stream and _is_of_files(sink)),
     )
-    if is_stream:
-        return plan
-    # Of a batch that fails, Spark leaves the folder, in which it does not write again if the mode is "error".
-    plan = replace(plan, commits_in_tasks=True)
-    return replace(plan, columns=plan)
+    return plan if is_stream else replace(plan, columns=plan)
 
 
 def _save(rows: DataFrame, sink: SparkSink) -> None:

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.error import three_parts
 from penstock.io.compression import CompressionTypes, resolve_compression
 from penstock.io.filesystems import FileSystems
+from penstock.io.naming_errors import undecodable
 from penstock.io.records import records
 from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
@@ -217,9 +217,7 @@ def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
 
 def not_utf8(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
     """The error for a line that is not UTF-8: the error of Beam's default coder, with the file, where and hint."""
-    what = error.reason if name is None else f"{error.reason} in {name}"
-    reason = three_parts(what, where=where, hint=_NOT_UTF8)
-    return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
+    return undecodable(error, name, where, _NOT_UTF8)
 
 
 @dataclass(frozen=True)
