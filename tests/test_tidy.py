@@ -121,7 +121,7 @@ def names_no_machine(name: str, text: str) -> Iterator[str]:
 CLOCK_AND_CHANCE = frozenset(
     f"{module}.{name}"
     for module, names in {
-        "time": "time time_ns monotonic monotonic_ns sleep",
+        "time": "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns sleep",
         "uuid": "uuid1 uuid4",
         "datetime": "now utcnow today",
         "date": "today",

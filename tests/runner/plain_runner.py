@@ -171,22 +171,25 @@ def _exchange(frame: Frame, count: int) -> Frame:
     return frame._spread(count, hashed)._then(lambda tables: [in_order(table) for table in tables])
 
 
-def _add_up(frame: Frame) -> Frame:
-    def added(tables: list[pa.Table]) -> list[pa.Table]:
-        whole = pa.concat_tables(tables)
+def _add_up(frame: Frame, in_order: bool) -> Frame:
+    def added(whole: pa.Table) -> pa.Table:
         groups: dict[tuple[Any, ...], list[int]] = {}
         for row in whole.to_pylist():
             numbers = groups.setdefault(tuple(row[name] for name in GROUP_COLUMNS), [0, 0])
             numbers[:] = [so_far + row[name] for so_far, name in zip(numbers, NUMBER_COLUMNS, strict=True)]
-        rows = list(zip(*((*group, *numbers) for group, numbers in groups.items()), strict=True))
+        found = [(*group, *numbers) for group, numbers in groups.items()]
+        if in_order:
+            found.sort(key=lambda row: [(value is not None, value) for value in row])
+        rows = list(zip(*found, strict=True))
         columns = rows or [()] * len(whole.schema)
         names = (*GROUP_COLUMNS, *NUMBER_COLUMNS)
         summed = [
             pa.array(each, whole.schema.field(name).type) for each, name in zip(columns, names, strict=True)
         ]
-        return [pa.table(summed, names)]
+        return pa.table(summed, names)
 
-    return frame._then(added)._spread(frame.settings.partitions, lambda row: crc32(row["key"]))
+    spread = frame._spread(frame.settings.partitions, lambda row: crc32(row["key"]))
+    return spread._then(lambda tables: [added(table) for table in tables])
 
 
 @dataclass

@@ -76,10 +76,10 @@ def test_batches_change_into_elements_and_back_along_a_chain(settings: Settings)
 @pytest.mark.parametrize("whole_batches", [True, False])
 def test_a_batch_goes_to_the_next_dofn_as_it_is_through_a_flatten_too(whole_batches: bool) -> None:
     pipeline = beam.Pipeline()
-    tripled = pipeline | beam.Create(list(range(20))) | beam.ParDo(Tripled())
+    tripled = pipeline | beam.Create(list(range(8))) | beam.ParDo(Tripled())
     found = collect((tripled, tripled) | beam.Flatten() | beam.ParDo(DoubledArray()))
     run_plain(pipeline, Settings(1, without=set() if whole_batches else {"whole_batches"}))
-    assert sorted(found) == sorted(2 * [6 * each for each in range(20)])
+    assert sorted(found) == sorted(2 * [6 * each for each in range(8)])
     is_same = {id(each) for each in DoubledArray.seen} == {id(each) for each in Tripled.made}
     assert is_same is whole_batches
     assert len(DoubledArray.seen) == 2 * len(Tripled.made) == 2

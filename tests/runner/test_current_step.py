@@ -20,7 +20,7 @@ def count(name="n"):
 
 @pytest.fixture(params=[1, 2, 4096])
 def _chunks(request, monkeypatch):
-    for module in ("inline", "outputs", "steps"):
+    for module in ("inline", "outputs"):
         monkeypatch.setattr(f"penstock_spark.worker.{module}.CHUNK_ELEMENTS", request.param)
     monkeypatch.setattr("penstock_spark.worker.stage.BUNDLE_ELEMENTS", 2 * request.param)
     monkeypatch.setattr("penstock_spark.worker.group_read._MOST_GROUPS", request.param)

@@ -18,7 +18,7 @@ from penstock_spark.formats import registry
 
 assert registry  # It provides the readers of formats.
 
-CUT = gzip.compress(b"line\n" * 100)[:-9]
+CUT = gzip.compress(b"line\n" * 100, mtime=0)[:-9]
 
 
 @pytest.mark.parametrize(

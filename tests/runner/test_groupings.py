@@ -22,7 +22,7 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
-from penstock_spark.worker import flush_limit, group_read, group_write, inline, outputs, stage, steps, tables
+from penstock_spark.worker import flush_limit, group_read, group_write, inline, outputs, stage, tables
 
 TINY = {
     flush_limit: {"FLUSH_BYTES": 200, "FIRST_ELEMENTS": 4},
@@ -30,7 +30,7 @@ TINY = {
     tables: {"_FOLD_ELEMENTS": 3},
     group_read: {"BUFFER_BYTES": 1, "_MOST_GROUPS": 2, "_MERGE_ACCUMULATORS": 2},
     stage: {"BUNDLE_ELEMENTS": 5},
-    **{module: {"CHUNK_ELEMENTS": 3} for module in (inline, outputs, steps)},
+    **{module: {"CHUNK_ELEMENTS": 3} for module in (inline, outputs)},
 }
 Keys = None | bool | int | float | str | bytes | tuple[str, int | float]
 KEYS = (1, 1.0, True, "1", "a", b"a", None, ("a", 1), ("a", 1.0), -5, 2**70)

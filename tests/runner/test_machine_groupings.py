@@ -25,7 +25,7 @@ from penstock.transforms.trigger import (
 from penstock.transforms.window import GlobalWindows
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.passes import native
-from penstock_spark.worker import batch, inline, machine_read, machine_write, outputs, stage, steps
+from penstock_spark.worker import batch, inline, machine_read, machine_write, outputs, stage
 from penstock_spark.worker.rows import exchange_records
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
@@ -38,7 +38,7 @@ def _tiny_limits(monkeypatch):
     limits = {
         machine_read: {"BUFFER_BYTES": 60, "_MOST_PANES": 3, "_MOST_WINDOWS": 2},
         stage: {"BUNDLE_ELEMENTS": 5},
-        **{module: {"CHUNK_ELEMENTS": 3} for module in (inline, outputs, steps)},
+        **{module: {"CHUNK_ELEMENTS": 3} for module in (inline, outputs)},
     }
     for module, names in limits.items():
         for name, value in names.items():

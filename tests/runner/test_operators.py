@@ -226,7 +226,7 @@ def routed(x):
 @pytest.mark.parametrize("chunk", [1, 3, 4096])
 @pytest.mark.parametrize("count", [1, 5])
 def test_each_output_goes_to_its_reader_with_its_own_time_and_windows(count, chunk, monkeypatch):
-    for module in ("inline", "outputs", "steps"):
+    for module in ("inline", "outputs"):
         monkeypatch.setattr(f"penstock_spark.worker.{module}.CHUNK_ELEMENTS", chunk)
     pipeline = beam.Pipeline()
     timed = (

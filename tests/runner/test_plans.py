@@ -203,7 +203,14 @@ def grouped_and_spread(p):
     return pairs | beam.GroupByKey() | beam.FlatMapTuple(lambda key, numbers: numbers) | beam.Reshuffle()
 
 
-@pytest.mark.parametrize("program", [spread_twice, grouped_and_spread])
+def added_up_and_spread(p):
+    """Spark adds up, and gives the sums in the order in which their numbers arrive."""
+    pairs = p | beam.Create([(number // 2, number) for number in range(100)])
+    sums = pairs | beam.Reshuffle() | beam.CombinePerKey(sum)
+    return sums | beam.Values() | "Spread again" >> beam.Reshuffle()
+
+
+@pytest.mark.parametrize("program", [spread_twice, grouped_and_spread, added_up_and_spread])
 def test_the_task_that_gets_an_element_does_not_depend_on_whose_rows_arrive_first(program):
     # Spark may have lost some results, and compute these alone again: what moved meanwhile would be lost or doubled.
     def places(quickest: int) -> list[tuple[int, Any]]:
@@ -214,3 +221,19 @@ def test_the_task_that_gets_an_element_does_not_depend_on_whose_rows_arrive_firs
 
     assert len({place for place, _ in places(0)}) == 3
     assert places(0) == places(1) == places(2)
+
+
+def test_the_task_that_gets_an_element_does_not_depend_on_how_long_the_steps_take():
+    def places(seconds: float) -> list[tuple[int, Any]]:
+        def late(number: int) -> int:
+            time.sleep(seconds)
+            return number
+
+        pipeline = beam.Pipeline()
+        numbers = pipeline | beam.Create(range(200)) | beam.Map(late)
+        both = (numbers | beam.Filter(lambda number: number % 5), numbers | beam.Map(lambda number: -number))
+        found = collect(both | beam.Flatten() | beam.Reshuffle() | "Where" >> beam.Map(where_it_is))
+        run_plain(pipeline, Settings(partitions=3, inline_values=200))
+        return sorted(found)
+
+    assert places(0) == places(0.002)

@@ -83,9 +83,12 @@ class _Lowered:
         return [f"c{place}" for place in range(len(self.table.fields))]
 
 
-def lower_columns(source: ColumnsSource, frame: DataFrame) -> tuple[DataFrame, ColumnReader]:
-    """The frame after all operations on the source's frame, and how Python reads it."""
-    lowered = _lowered(source, frame)
+def lower_columns(source: ColumnsSource, frame: DataFrame, in_order: bool) -> tuple[DataFrame, ColumnReader]:
+    """The frame after all operations on the source's frame, and how Python reads it.
+
+    With `in_order`, the groups of a last grouping are sorted; otherwise, they come as their rows have arrived.
+    """
+    lowered = _lowered(source, frame, in_order)
     table = lowered.table
     reader = ColumnReader(
         names=tuple(name for name, _ in table.fields),
@@ -99,7 +102,7 @@ def lower_columns(source: ColumnsSource, frame: DataFrame) -> tuple[DataFrame, C
 
 def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, where: str) -> DataFrame:
     """The frame after all operations, in the schema of a sink; a missing field becomes null."""
-    lowered = _lowered(source, frame)
+    lowered = _lowered(source, frame, in_order=False)
     places = {name: place for place, (name, _) in enumerate(lowered.table.fields)}
     wanted = []
     for field in schema:
@@ -113,12 +116,16 @@ def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, whe
     return lowered.frame.select(wanted)
 
 
-def _lowered(source: ColumnsSource, frame: DataFrame) -> _Lowered:
+def _lowered(source: ColumnsSource, frame: DataFrame, in_order: bool) -> _Lowered:
     assert source.table is not None
+    groupings = [operation for operation in source.operations if isinstance(operation, Combined)]
     inputs = [f"{_quoted(name)} as c{place}" for place, (name, _) in enumerate(source.table.fields)]
     lowered = _Lowered(frame.selectExpr(*inputs), source.table)
     for operation in source.operations:
         applied = _applied(operation, lowered)
+        if in_order and groupings and operation is groupings[-1]:
+            keys = [f"c{place}" for place in range(len(groupings[-1].keys))]
+            applied = applied.sortWithinPartitions(*keys, *(["w"] if "w" in lowered.beside else []))
         lowered = _Lowered(applied, after(operation, lowered.table), lowered.made)
     return lowered
 

@@ -49,7 +49,7 @@ def select(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
 def exchange(frame: DataFrame, count: int) -> DataFrame:
     """The rows in `count` partitions by the hash of key and tag, each partition sorted for its reader."""
     spread = frame._jdf.repartition(count, _columns(frame, "plain", PARTITION_COLUMNS))
-    return DataFrame(spread.sortWithinPartitions(_columns(frame, "sort", SORT_COLUMNS)), frame.sparkSession)
+    return _sorted(DataFrame(spread, frame.sparkSession), SORT_COLUMNS)
 
 
 def in_order(frame: DataFrame) -> DataFrame:
@@ -58,15 +58,22 @@ def in_order(frame: DataFrame) -> DataFrame:
     A task that deals them out again gives each to the same task then, also if Spark computes it once more. Otherwise,
     elements would be lost and doubled if the tasks behind it had read a part of what it gave at first.
     """
-    return DataFrame(
-        frame._jdf.sortWithinPartitions(_columns(frame, "sort", ("sequence",))), frame.sparkSession
-    )
+    return _sorted(frame, ("sequence",))
 
 
-def add_up(frame: DataFrame) -> DataFrame:
-    """The sums of the number columns for each group; Spark's hash aggregate needs no sorted rows."""
+def _sorted(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """The rows of each partition in the order of some columns."""
+    return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
+
+
+def add_up(frame: DataFrame, in_order: bool) -> DataFrame:
+    """The sums of the number columns for each group; Spark's hash aggregate needs no sorted rows.
+
+    Without `in_order`, the groups come in the order in which the first row of each has arrived.
+    """
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
-    return frame.groupBy(*GROUP_COLUMNS).agg(*sums)
+    added = frame.groupBy(*GROUP_COLUMNS).agg(*sums)
+    return _sorted(added, GROUP_COLUMNS) if in_order else added
 
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:

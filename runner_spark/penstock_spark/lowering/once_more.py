@@ -1,8 +1,8 @@
 """Runs a job of a batch once more if Spark has given it up because a machine was lost.
 
-Spark computes lost rows of a shuffle anew. If they differ from the first ones, as pages do that are cut elsewhere, it
-starts the stages behind them again. It cannot start the last stage again once it has results of it, and fails the job.
-Nothing is committed by then, so the job can run from its beginning.
+Spark computes lost rows of a shuffle anew. If they differ from the first ones, because a function of the user's gives
+something else each time, it starts the stages behind them again. It cannot start the last stage again once it has
+results of it, and fails the job. Nothing is committed by then, so the job can run from its beginning.
 """
 
 from __future__ import annotations

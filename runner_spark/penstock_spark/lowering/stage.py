@@ -155,7 +155,8 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             frame, make_reader = with_plain_names(scan.frame, scan.make_reader)
             return frame, (ScanRoot(_edge(step), make_reader, step.where),), 1
         case Query(step):
-            computed, reader = lower_columns(stage.root.source, context.scans[step.label].frame)
+            frame = context.scans[step.label].frame
+            computed, reader = lower_columns(stage.root.source, frame, _rows_are_shared_out(stage))
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1
         case Deferred(edge, sources):
             return context.read_all(sources, _PAGES), (PageRoot(edge),), 1
@@ -166,7 +167,8 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             spread = repartition_by_number(frame, count, frame["first"].cast("int"))
             return select(in_order(spread), _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
-            totals = add_up(context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS)))
+            rows = context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS))
+            totals = add_up(rows, in_order=_rows_are_shared_out(stage))
             return totals, tuple(_totals_root(tag, step, plan) for tag, step in enumerate(groupings)), 1
         case Exchange(groupings, sources, strategies):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
@@ -176,6 +178,16 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
                 for tag, (step, strategy) in enumerate(zip(groupings, strategies, strict=True))
             )
             return frame, roots, 1
+
+
+def _rows_are_shared_out(stage: Stage) -> bool:
+    """Whether other tasks read the stage's rows, and not only sinks.
+
+    Spark may compute a part of them once more while tasks that have read another part go on. So the stage must give
+    them in the same order again, which Spark's groupings by themselves do not.
+    """
+    writings = (writing for output in stage.outputs for writing in output.writings)
+    return any(writing.step is None or not isinstance(writing.step.primitive, Write) for writing in writings)
 
 
 def _inline(

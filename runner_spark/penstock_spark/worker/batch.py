@@ -23,6 +23,7 @@ from penstock.error import refusal, split_hint
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.shipping.code_pickler import CodePickler
+from penstock_spark.worker.sizes import estimated_bytes
 
 CHUNK_ELEMENTS = 4096
 """The size of the batches that steps with many outputs cut: large enough to amortise, small enough to stay in cache."""
@@ -85,6 +86,10 @@ class Batch:
     def has_one_window_each(self) -> bool:
         windows = self.windows
         return set(map(len, windows)) <= {1} if isinstance(windows, list) else len(windows) == 1
+
+    def estimated_bytes(self) -> int:
+        """About how much memory its values take."""
+        return estimated_bytes(self.values)
 
     def with_values(self, values: list[Any]) -> Batch:
         """The same metadata for other values: one for one, or any number if the metadata is shared."""

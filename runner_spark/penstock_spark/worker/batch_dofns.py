@@ -19,9 +19,10 @@ from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.typehints.typehints import show_type
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
+from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.sizes import bytes_of
 from penstock_spark.worker.steps import stopped
 
 FEWEST_ELEMENTS = 8
@@ -51,6 +52,10 @@ class PackedBatch(Batch):
             except Exception as error:
                 step_failed(error, self._where)
         return self._values
+
+    def estimated_bytes(self) -> int:
+        """About how much memory the batch takes; its elements are not unpacked for that."""
+        return bytes_of(self.whole)
 
 
 class BatchOutputs:
@@ -83,7 +88,7 @@ class BatchOutputs:
             elif length:
                 self._outputs.keep(tag, packed.values, own)
                 self._kept += length
-                if self._kept >= CHUNK_ELEMENTS:
+                if self._kept >= self._outputs.sizer.elements:
                     yield from self.drain()
 
     def drain(self) -> Records:

@@ -1,44 +1,72 @@
-"""How many elements go through a stage at a time: as many as take a few hundredths of a second.
+"""How many elements go through a stage at a time: as many as its steps make a few megabytes of.
 
 A step makes all its outputs for a batch before the next step sees them. Where a step turns names of files into their
 contents, a batch of thousands would not fit into memory, while for short lines a small batch would cost more than the
-work. Large outputs take long to make, and so the time tells how large a batch may be.
+work. The size of the outputs so far tells how large the next batch may be.
+
+Time must not tell it. If a machine is lost, Spark runs the tasks whose rows it had once more. Where a PCollection goes
+through two steps and their outputs meet again, the cuts decide in which order they do. A `Reshuffle` would then deal
+elements out otherwise than before, and some would be lost, and others doubled.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.pushing import Consumer, Records
 
-_FIRST_ELEMENTS = 64
-_FEWEST_ELEMENTS = 8
+_FIRST_ELEMENTS = 8
 _MOST_ELEMENTS = 16_384
-_QUICK_SECONDS = 0.02
-_SLOW_SECONDS = 0.1
+_FITTING_BYTES = 16 << 20
+
+
+class Scale:
+    """Has the size of the largest outputs since it was set back."""
+
+    __slots__ = ("largest_bytes",)
+
+    def __init__(self) -> None:
+        self.largest_bytes = 0
+
+    def weigh(self, size_bytes: int) -> None:
+        if size_bytes > self.largest_bytes:
+            self.largest_bytes = size_bytes
+
+
+class Weighed:
+    """Weighs the outputs of a step, on their way to their reader."""
+
+    __slots__ = ("_consumer", "_scale")
+
+    def __init__(self, consumer: Consumer, scale: Scale) -> None:
+        self._consumer = consumer
+        self._scale = scale
+
+    def push(self, batch: Batch) -> Records:
+        self._scale.weigh(batch.estimated_bytes())
+        yield from self._consumer.push(batch)
 
 
 class BatchSizer:
-    """Cuts batches to a size that takes about the intended time.
+    """Finds the size of batches for which no step makes outputs of more than a few megabytes.
 
-    >>> from itertools import count
-    >>> pace = BatchSizer(clock=count().__next__)
-    >>> pace.elements
-    64
-    >>> class Slow:
+    >>> scale = Scale()
+    >>> sizer = BatchSizer(scale, most_elements=1_000)
+    >>> class ReadsFiles:
     ...     def push(self, batch):
-    ...         return iter(())
-    >>> list(pace.push(Slow(), Batch(list(range(200)))))
-    []
-    >>> pace.elements
+    ...         scale.weigh(1_000_000 * len(batch.values))
+    ...         yield from ()
+    >>> sizer.elements
     8
+    >>> list(sizer.push(ReadsFiles(), Batch(list(range(200)))))
+    []
+    >>> sizer.elements
+    16
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.elements = _FIRST_ELEMENTS
-        self._clock = clock
+    def __init__(self, scale: Scale, most_elements: int) -> None:
+        self.elements = min(_FIRST_ELEMENTS, most_elements)
+        self._most_elements = most_elements
+        self._scale = scale
 
     def push(self, consumer: Consumer, batch: Batch) -> Records:
         """Pushes a batch, in parts if it is too large."""
@@ -46,13 +74,35 @@ class BatchSizer:
         while start < count:
             some = min(self.elements, count - start)
             part = batch if some == count else batch.sliced(start, start + some)
-            began = self._clock()
-            yield from consumer.push(part)
-            self._learn(some, self._clock() - began)
+            yield from self.learning(consumer.push(part), some)
             start += some
 
-    def _learn(self, pushed: int, seconds: float) -> None:
-        if seconds > _SLOW_SECONDS:
-            self.elements = max(pushed // 4, _FEWEST_ELEMENTS)
-        elif seconds < _QUICK_SECONDS and pushed == self.elements:
-            self.elements = min(self.elements * 4, _MOST_ELEMENTS)
+    def learning(self, records: Records, pushed: int) -> Records:
+        """Passes on what comes of a push of so many elements, and learns from it.
+
+        What is learned here is of no interest to the sizer of an earlier step: with a smaller batch there, the parts
+        here would be as large.
+        """
+        scale = self._scale
+        before, scale.largest_bytes = scale.largest_bytes, 0
+        yield from records
+        self._learn(pushed, scale.largest_bytes)
+        scale.largest_bytes = before
+
+    def _learn(self, pushed: int, largest_bytes: int) -> None:
+        fitting = max(1, _FITTING_BYTES * pushed // max(largest_bytes, 1))
+        if fitting < self.elements:
+            self.elements = fitting
+        elif pushed >= self.elements:
+            self.elements = min(fitting, self.elements * 4, self._most_elements)
+
+
+class Sized:
+    """Takes the batches of a root to their reader, in parts of a size that fits."""
+
+    def __init__(self, consumer: Consumer, scale: Scale) -> None:
+        self._consumer = consumer
+        self._sizer = BatchSizer(scale, _MOST_ELEMENTS)
+
+    def push(self, batch: Batch) -> Records:
+        return self._sizer.push(self._consumer, batch)

@@ -14,6 +14,7 @@ from penstock.utils.windowed_value import WindowedValue, unknown_pane
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
+from penstock_spark.worker.batch_sizer import BatchSizer, Scale
 from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.windowing import assigner
 
@@ -53,11 +54,14 @@ class Outputs:
         where: str,
         windowfn: Any,
         kinds: Mapping[type, Callable[[Any], Any]],
+        scale: Scale,
     ) -> None:
         self.main = by_tag[None]
         self.metrics = metrics
         self.where = where
         self.kinds = kinds  # `DoFn.output_kinds`
+        self._scale = scale
+        self.sizer = BatchSizer(scale, CHUNK_ELEMENTS)  # Of a step that makes many outputs of an input.
         self._by_tag = by_tag
         self._assign = None if type(windowfn) is GlobalWindows else assigner(windowfn)
         self._pending: dict[str | None, Batch] = {}
@@ -72,7 +76,7 @@ class Outputs:
             for value in values if type(values) is tuple else self._values(values):
                 self.add(value, row)
                 count += 1
-                if count >= CHUNK_ELEMENTS:
+                if count >= self.sizer.elements:
                     yield from self.drain()
                     set_current(self.metrics)
                     count = 0
@@ -132,7 +136,16 @@ class Outputs:
         return Batch(batch.values, batch.timestamps, windows, panes)
 
     def drain(self) -> Records:
+        """Sends on what is kept."""
+        if not self._pending:
+            return iter(())
         pending, self._pending = self._pending, {}
+        count = sum(len(batch.values) for batch in pending.values())
+        return self.sizer.learning(self._sent(pending), count)
+
+    def _sent(self, pending: dict[str | None, Batch]) -> Records:
+        # They exist at the same time, though each has a reader of its own.
+        self._scale.weigh(sum(batch.estimated_bytes() for batch in pending.values()))
         for tag, batch in pending.items():
             if isinstance(batch.values[0], UNAWAITED):
                 refuse_unawaited(batch.values, self.where)

@@ -16,7 +16,7 @@ from penstock.machines.records import Element, Given
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, dumps, loads
+from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
@@ -59,7 +59,7 @@ class RestrictionStep(SplittableStep):
             for values in self._to_the_end(restriction, row):
                 self._keep(values, row)
                 count += len(values)
-                if count >= CHUNK_ELEMENTS:
+                if count >= self.outputs.sizer.elements:
                     yield from self.outputs.drain()
                     set_current(self.metrics)
                     count = 0
@@ -81,7 +81,7 @@ class RestrictionStep(SplittableStep):
                 set_current(self.metrics)
                 part = Part(self.splits, restriction, state, clock.seconds)
                 outputs = part.outputs(self._called((*row, part, None)))
-                while values := list(islice(outputs, CHUNK_ELEMENTS)):
+                while values := list(islice(outputs, self.outputs.sizer.elements)):
                     yield values
                 if part.rest is None:
                     return

@@ -30,7 +30,7 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
-from penstock_spark.worker.batch_sizer import BatchSizer
+from penstock_spark.worker.batch_sizer import Scale, Sized, Weighed
 from penstock_spark.worker.counting import Counting, DirectCounting
 from penstock_spark.worker.group_read import GroupReader, read_groups
 from penstock_spark.worker.group_write import GroupWriter, PairStep
@@ -85,7 +85,8 @@ class Stage:
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
         self._elements = dict.fromkeys(program.counted, 0)  # How many elements each edge has carried.
-        self._pace = BatchSizer()
+        self._scale = Scale()
+        self._sized: dict[int, Sized] = {}
         self.stateful: dict[str, StatefulStep] = {}
         self.splittable: dict[str, KeptRestrictionStep] = {}  # The steps that keep restrictions.
         self.nodes: list[Node] = []
@@ -116,6 +117,12 @@ class Stage:
         consumer = consumers[0] if len(consumers) == 1 else Tee(consumers)
         return Counting(self._elements, edge, consumer) if edge in self._elements else consumer
 
+    def sized(self, edge: int) -> Consumer:
+        """Takes the batches that a root puts on an edge, in parts of a size that fits the steps behind it."""
+        if edge not in self._sized:
+            self._sized[edge] = Sized(self.tee(edge), self._scale)
+        return self._sized[edge]
+
     def _own(self, user_object: Any) -> Any:
         """The object itself for the first step that uses it, a copy for every other one: steps share no state."""
         if id(user_object) in self._used:
@@ -132,10 +139,10 @@ class Stage:
         if isinstance(root, StatefulRoot):
             return StatefulReader(root, self.stateful[root.label])
         root = cast(GroupRoot | MachineRoot, self._owning(root))
-        parts = (self.tee(root.edge), self.container(root.label))
+        parts = (self.sized(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
             return (GroupReader if root.number_kernel is None else NumberReader)(root, *parts)
-        return MachineReader(root, *parts, None if root.late_edge is None else self.tee(root.late_edge))
+        return MachineReader(root, *parts, None if root.late_edge is None else self.sized(root.late_edge))
 
     def _step(self, spec: StepSpec) -> Node:
         node: Node
@@ -184,9 +191,11 @@ class Stage:
         if own is not primitive.dofn:
             spec = replace(spec, primitive=replace(primitive, dofn=own))
         metrics = self.container(spec.label)
-        by_tag = {tag: self.tee(edge) for tag, edge in spec.outputs}
+        by_tag: dict[str | None, Consumer] = {
+            tag: Weighed(self.tee(edge), self._scale) for tag, edge in spec.outputs
+        }
         kinds = primitive.dofn.output_kinds
-        outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn, kinds)
+        outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn, kinds, self._scale)
         return kind(spec, outputs, metrics, self._contents_for(spec))
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
@@ -264,11 +273,11 @@ class Stage:
     def _push_some(self, first: tuple[Consumer, Batch], rest: Iterator[tuple[Consumer, Batch]]) -> Records:
         consumer, batch = first
         pushed = len(batch.values)
-        yield from self._pace.push(consumer, batch)
+        yield from consumer.push(batch)
         while pushed < BUNDLE_ELEMENTS:
             for consumer, batch in rest:
                 pushed += len(batch.values)
-                yield from self._pace.push(consumer, batch)
+                yield from consumer.push(batch)
                 break
             else:
                 return
@@ -284,14 +293,14 @@ class Stage:
             for record in records:
                 batch = columns.read(record)
                 if batch.values:
-                    yield self.tee(columns.edge), batch
+                    yield self.sized(columns.edge), batch
         totals = [root for root in roots if isinstance(root, TotalsRoot)]
         if totals:
             reader = TotalsReader(totals)
             for record in records:
                 for edge, batch in reader.read(record):
-                    yield self.tee(edge), batch
-        pages = {root.tag: self.tee(root.edge) for root in roots if isinstance(root, PageRoot)}
+                    yield self.sized(edge), batch
+        pages = {root.tag: self.sized(root.edge) for root in roots if isinstance(root, PageRoot)}
         if pages:
             for record in records:
                 tags, values = record.column("tag").to_pylist(), record.column("value").to_pylist()
@@ -305,12 +314,12 @@ class Stage:
         for record in records:
             for slice_number in record.column(0).to_pylist():
                 for root in inline:
-                    consumer = self.tee(root.edge)
+                    consumer = self.sized(root.edge)
                     for batch in inline_batches(root.values, slice_number, self.program.partitions):
                         yield consumer, batch
 
     def _scan(self, scan: ScanRoot, records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
-        consumer = self.tee(scan.edge)
+        consumer = self.sized(scan.edge)
         read = scan.make_reader()
         for record in records:
             for part in _read(read, record, scan.where):

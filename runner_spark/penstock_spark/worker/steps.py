@@ -16,7 +16,7 @@ from penstock.functions.results import UNAWAITED, check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
+from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Timed, refuse_unawaited
 from penstock_spark.worker.pushing import Node, Records
 
@@ -169,15 +169,16 @@ class FlatMapStep(ValueStep):
                 one = next(Batch([None], batch.timestamps, batch.windows, batch.panes).rows())
                 yield from self.outputs.route(((value,), one) for value in values)
             else:
-                yield from self.outputs.main.push(out)
+                yield from self.outputs.sizer.learning(self.outputs.main.push(out), len(values))
 
     def _chunk(
         self, stream: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
     ) -> list[Any]:
         set_current(self.metrics)
+        most = self.outputs.sizer.elements
         try:
-            values = list(islice(stream, CHUNK_ELEMENTS))
-            if len(values) < CHUNK_ELEMENTS and not read_all:
+            values = list(islice(stream, most))
+            if len(values) < most and not read_all:
                 raise stopped()
         except Exception as error:
             step_failed(error, self.where, find())
