@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from sample import BEGAN, SECOND, batch, hostile, stream
 from penstock.live.progress import Bar, Lines, bar
 from penstock.live.snapshot import RunSnapshot, Stages
 from penstock.live.summary import LINE_SECONDS, stream_line
+from penstock_spark.runs.watching import View
 
 
 def after(seconds: float, state: str = "RUNNING", doing: str = "Sum") -> RunSnapshot:
@@ -61,6 +63,16 @@ def test_where_there_is_no_terminal_lines_come_ever_more_seldom() -> None:
         "running for 3 min",
         "done in 4 min 1 s, 5 rows read",
     ]
+
+
+@pytest.mark.parametrize("view", [lambda out: Bar(out, 80), Lines])
+def test_a_run_that_ends_while_it_is_looked_at_tells_its_end_once(view: Callable[[io.StringIO], View]) -> None:
+    out = io.StringIO()
+    shown = view(out)
+    shown.show(after(10))
+    shown.show(after(11, "DONE"))  # The look in between saw the end already.
+    shown.show(after(11, "DONE"))
+    assert out.getvalue().count("done in") == 1
 
 
 def test_a_stream_tells_the_grouping_that_is_furthest_behind() -> None:

@@ -96,6 +96,7 @@ class Bar:
         if now.is_over:
             if self._is_drawn:
                 self._out.write(f"\r\x1b[2Kpenstock: {last_line(now)}\n")
+                self._is_drawn = False  # The end may be shown twice.
         elif now.seconds >= SILENT_SECONDS:
             prefix = "penstock: "
             self._out.write(f"\r\x1b[2K{prefix}{bar(now, self._columns - len(prefix) - 1)}")
@@ -132,6 +133,7 @@ class Lines:
         if now.is_over:
             if self._number:
                 self._write(last_line(now))
+                self._number = 0  # The end may be shown twice.
         elif now.seconds >= self._next:
             self._write(self._told(now))
             self._number += 1
