@@ -140,7 +140,7 @@ SUBJECT = Subject(
             see="""
                 penstock.functions.signature.ArgumentsMisfit: <lambda at game.py:1>, passed to Map, is missing a required argument: 'y'
                   at game.py:1
-                  hint: pass it as a further argument of the transform
+                  hint: pass it as a further argument of the transform, or use MapTuple or FlatMapTuple if the elements are tuples
                 """,
         ),
         Row(

@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from penstock.error import refusal
 from penstock_spark.reports.failure import (
     StepFailed,
     UserCodeError,
@@ -101,6 +102,14 @@ def test_a_module_that_the_workers_lack_is_to_be_installed_there():
     found = brought_back(ModuleNotFoundError("No module named 'psycopg'", name="psycopg"))
     assert found.name == "psycopg"
     assert "hint: install the module for the Python of the workers" in found.__notes__[-1]
+
+
+def test_an_error_that_has_a_hint_gets_no_second_one():
+    found = brought_back(refusal(TypeError, "the element is no pair", hint="make pairs"))
+    told, in_the_worker, _ = "\n".join([str(found), *found.__notes__]).partition("In the worker:\n")
+    assert told.count("hint: ") == told.count("game.py:41") == 1
+    assert told.endswith("hint: make pairs\nSet show_elements_in_errors to see the element.\n")
+    assert in_the_worker
 
 
 def test_an_exception_comes_back_with_its_attributes_its_notes_and_the_code_that_raised_it():

@@ -147,9 +147,10 @@ def to_exception(failure: Failure) -> BaseException:
     ...     print(repr(to_exception(find_failure(str(marked)))))
     ValueError("no [while running 'A' (game.py:41)]")
     """
-    hint = "see the traceback below, which ends in the step's code; set show_elements_in_errors to see the element"
+    element = "set show_elements_in_errors to see the element"
     if failure.element is not None:
-        hint = f"see the traceback below, which ends in the step's code; the element is {failure.element}"
+        element = f"the element is {failure.element}"
+    hint = f"see the worker's traceback below; {element}"
     if failure.kind == ModuleNotFoundError.__name__:
         hint = (
             "install the module for the Python of the workers, or set PYSPARK_PYTHON to a Python that has it"
@@ -172,7 +173,9 @@ def to_exception(failure: Failure) -> BaseException:
         what = f"a step asks for more memory than the machine has: {_shown(failure)}".removesuffix(": ")
         error = refusal(MemoryError, what, where=failure.where, hint=_MEMORY_HINT)
     _name_step(error, failure.where)
-    error.add_note(f"{failure.where}\n  hint: {hint}\nIn the worker:\n{failure.frames}")
+    has_hint = split_hint(_text(error))[1] != ""
+    told = f"{element[0].upper()}{element[1:]}." if has_hint else f"{failure.where}\n  hint: {hint}"
+    error.add_note(f"{told}\nIn the worker:\n{failure.frames}")
     return error
 
 
