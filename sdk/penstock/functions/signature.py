@@ -367,7 +367,10 @@ def bind(
         binding.fill(parameter)
     if binding.missing:
         names = ", ".join(map(repr, binding.missing))
-        hint = "pass it as a further argument of the transform, or use MapTuple or FlatMapTuple if the elements are tuples"
+        hint = (
+            "pass it as a further argument of the transform,"
+            " or use MapTuple or FlatMapTuple if the elements are tuples"
+        )
         raise misfit(what, f"is missing a required argument: {names}", hint, where)
     if binding.args and not method.more_positional:
         count = len(binding.args)
