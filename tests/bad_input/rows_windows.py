@@ -244,6 +244,17 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "microseconds instead of seconds",
+            write="""
+                beam.window.TimestampedValue("goal", 1_767_225_600_000_000)
+                """,
+            see="""
+                ValueError: the event time of an element is beyond the ends of time
+                  at game.py:1
+                  hint: give seconds since 1970, not microseconds or nanoseconds
+                """,
+        ),
+        Row(
             "a date that does not exist",
             write="""
                 from penstock.utils.timestamp import Timestamp

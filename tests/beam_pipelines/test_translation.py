@@ -103,6 +103,16 @@ def test_what_a_dofn_gives_keeps_its_time_its_windows_and_its_tag() -> None:
     assert argument_of(Timestamp(5)) == beam.utils.timestamp.Timestamp(5)
 
 
+def test_a_time_that_no_window_can_contain_is_refused() -> None:
+    outputs = [beams_window.TimestampedValue("a", 5), beams_window.TimestampedValue("b", 10**15)]
+    with pytest.raises(ValueError, match="beyond the ends of time"):
+        output_of(outputs[1])
+    kind = OUTPUT_KINDS[beams_window.TimestampedValue]
+    assert isinstance(kind, Timed)
+    with pytest.raises(ValueError, match="beyond the ends of time"):
+        kind.times_micros(outputs)
+
+
 @pytest.fixture
 def quick_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the workers do; the fixture gives Beam its own function back."""

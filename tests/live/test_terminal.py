@@ -66,7 +66,9 @@ def test_where_there_is_no_terminal_lines_come_ever_more_seldom() -> None:
 
 
 @pytest.mark.parametrize("view", [lambda out: Bar(out, 80), Lines])
-def test_a_run_that_ends_while_it_is_looked_at_tells_its_end_once(view: Callable[[io.StringIO], View]) -> None:
+def test_a_run_that_ends_while_it_is_looked_at_tells_its_end_once(
+    view: Callable[[io.StringIO], View],
+) -> None:
     out = io.StringIO()
     shown = view(out)
     shown.show(after(10))

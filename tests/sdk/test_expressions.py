@@ -113,6 +113,13 @@ def test_elements_get_the_time_that_is_in_them(at):
     assert value == TimestampedValue({"at": at}, 3)
 
 
+@pytest.mark.parametrize("at", [1_767_225_600_000_000, -(10**13)])
+def test_a_time_that_no_window_can_contain_is_refused(at):
+    (step,) = [step for step in made_by(beam.WithTimestamps("at")) if step.label.endswith("Stamp")]
+    with pytest.raises(ValueError, match="beyond the ends of time"):
+        step.primitive.dofn.process({"at": at})
+
+
 def test_an_element_without_a_time_is_refused():
     (step,) = [step for step in made_by(beam.WithTimestamps(field("at"))) if step.label.endswith("Stamp")]
     with pytest.raises(ValueError, match="an element has no time"):

@@ -11,7 +11,13 @@ from apache_beam.transforms import window as beam_window
 from apache_beam.utils import timestamp as beam_timestamp
 from apache_beam.utils import windowed_value as beam_windowed_value
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue
+from penstock.base.bounded_window import (
+    BoundedWindow,
+    GlobalWindow,
+    IntervalWindow,
+    TimestampedValue,
+    within_time,
+)
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.pvalue import EmptySideInput
 from penstock.utils.timestamp import Duration, Timestamp
@@ -117,13 +123,13 @@ _NEW = TimestampedValue.__new__
 
 
 def _times_micros(outputs: Sequence[Any]) -> list[int]:
-    return micros_of([output.timestamp for output in outputs])
+    return within_time(micros_of([output.timestamp for output in outputs]))
 
 
 def _timestamped(output: Any) -> TimestampedValue[Any]:
     # There may be one for each element, and the time has been checked already.
     made: TimestampedValue[Any] = _NEW(TimestampedValue)
-    made.value, made.timestamp_micros = output.value, output.timestamp.micros
+    made.value, [made.timestamp_micros] = output.value, within_time([output.timestamp.micros])
     return made
 
 

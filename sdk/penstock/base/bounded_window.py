@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import total_ordering
 from typing import Any, Generic, Self, SupportsIndex, TypeVar
 
+from penstock.error import refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
 
 _MIN_MICROS = MIN_TIMESTAMP.micros
@@ -164,6 +165,19 @@ class GlobalWindow(BoundedWindow):
 
 
 @total_ordering
+def within_time(times_micros: list[int]) -> list[int]:
+    """The event times, if windows can contain all of them.
+
+    Raises:
+        ValueError: A time is before `MIN_TIMESTAMP` or after `MAX_TIMESTAMP`.
+    """
+    if times_micros and (min(times_micros) < _MIN_MICROS or max(times_micros) > _MAX_MICROS):
+        what = "the event time of an element is beyond the ends of time"
+        hint = "give seconds since 1970, not microseconds or nanoseconds"
+        raise refusal(ValueError, what, hint=hint)
+    return times_micros
+
+
 class TimestampedValue(Generic[V]):
     """A value that a DoFn yields to give its output another timestamp (Beam's ``TimestampedValue``).
 
@@ -178,9 +192,8 @@ class TimestampedValue(Generic[V]):
     def __init__(self, value: V, timestamp: TimestampTypes) -> None:
         self.value = value
         # Many pipelines make one for each element, mostly of whole seconds.
-        self.timestamp_micros = (
-            timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
-        )
+        micros = timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
+        self.timestamp_micros = micros if _MIN_MICROS <= micros <= _MAX_MICROS else within_time([micros])[0]
 
     @property
     def timestamp(self) -> Timestamp:

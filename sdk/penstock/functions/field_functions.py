@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow, TimestampedValue
+from penstock.base.bounded_window import GlobalWindow, TimestampedValue, within_time
 from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
@@ -125,7 +125,7 @@ class StampedBy(Stamping):
             what = "an element has no time: the function of WithTimestamps gave None"
             hint = "filter such elements out before, e.g. with Filter(~field('at').is_null())"
             raise refusal(ValueError, what, hint=hint)
-        return Timestamp.of(moment).micros
+        return within_time([Timestamp.of(moment).micros])[0]
 
 
 @functools.cache
