@@ -114,7 +114,7 @@ def _sql(options: argparse.Namespace) -> int:
     try:
         from penstock.sql.console import Console
     except ModuleNotFoundError as missing:
-        raise refusal(ValueError, str(missing), where="", hint="pip install 'penstock[sql]'") from None
+        raise ValueError(str(missing)) from None
     texts = [options.file.read_text(encoding="utf-8")] if options.file else []
     if options.statements is not None:
         texts.append(options.statements)

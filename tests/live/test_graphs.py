@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from itertools import pairwise
@@ -78,6 +79,14 @@ def test_the_command_draws_a_program(form: str, program: Path, capsys: pytest.Ca
 def test_a_file_that_does_not_exist_is_a_wrong_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["graph", "no_such_program.py"]) == 2
     assert "there is no file no_such_program.py" in capsys.readouterr().err
+
+
+def test_the_script_of_the_command_is_not_a_program_of_the_user() -> None:
+    script = Path(sys.executable).with_name("penstock")
+    told = subprocess.run(
+        [sys.executable, script, "graph", "absent.py"], capture_output=True, text=True, check=False
+    )
+    assert told.stderr == "there is no file absent.py\n  hint: name the file of a program\n"
 
 
 def test_examples_are_drawn_with_an_arrow_for_each_input(

@@ -109,3 +109,16 @@ def test_the_table_is_loaded_only_when_something_is_missing():
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_sql_without_its_package_says_how_to_install_it(tmp_path):
+    program = tmp_path / "game.py"
+    program.write_text(
+        "import sys\nsys.modules['sqlglot'] = None\nfrom penstock.transforms.sql import SqlTransform\n"
+    )
+    told = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert told.stderr.splitlines()[-3:] == [
+        "ModuleNotFoundError: SQL needs the package sqlglot, which is not installed",
+        "  at game.py:3",
+        "  hint: pip install 'penstock[sql]'",
+    ]

@@ -185,7 +185,9 @@ def test_a_checkpoint_that_nothing_has_run_with_has_no_state(spark: Any, tmp_pat
 
 @pytest.mark.parametrize("read", [read_state, lambda *arguments: list(state_rows(*arguments))])
 def test_what_is_no_checkpoint_has_no_state(spark: Any, tmp_path: Path, read: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match="not a penstock checkpoint: it is empty"):
+    with pytest.raises(
+        ValueError, match=r"it holds nothing\n  in file:.*\n  hint: name the checkpoint_location of a stream"
+    ):
         read(tmp_path / "absent", spark)
     assert not (tmp_path / "absent").exists()
     (tmp_path / "file").touch()

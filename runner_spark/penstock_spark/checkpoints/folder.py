@@ -215,7 +215,8 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
     check_writers(place.location)
     plans = _plans(place)
     if not plans:
-        raise _no_checkpoint(place.location, place.names())
+        hint = "name the checkpoint_location of a stream that has run"
+        raise _no_checkpoint(place.location, place.names(), hint)
     return Checkpoint(place, plans[-1], is_new=False)
 
 
@@ -313,7 +314,8 @@ def _refuse_strangers(place: Place) -> None:
     """Refuses a folder with other files and without a plan; reads no file."""
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
     if names and PLAN not in names and not _earlier(names):
-        raise _no_checkpoint(place.location, names)
+        hint = "name an empty folder, or a folder that does not exist yet"
+        raise _no_checkpoint(place.location, names, hint)
 
 
 def _ended(place: Place) -> ValueError:
@@ -467,12 +469,9 @@ def _earlier(names: list[str]) -> list[int]:
     return sorted(int(number) for number in numbers if number.isdecimal())
 
 
-def _no_checkpoint(location: str, names: list[str]) -> ValueError:
-    found = (
-        f"holds {', '.join(names[:3])}{' ...' if names[3:] else ''}, and no {PLAN}" if names else "is empty"
-    )
-    what = f"the folder is not a penstock checkpoint: it {found}"
-    hint = "name an empty folder, or a folder that does not exist yet"
+def _no_checkpoint(location: str, names: list[str], hint: str) -> ValueError:
+    kept = f"{', '.join(names[:3])}{' ...' if names[3:] else ''}, and no {PLAN}" if names else "nothing"
+    what = f"the folder is not a penstock checkpoint: it holds {kept}"
     return refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 _LIBRARY_FOLDER = os.path.dirname(os.__file__) + os.sep
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OUR_FOLDERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("penstock_spark", "penstock_conformance"))
+_COMMAND = "penstock"
+"""The script that pip writes for our command."""
 _ENGINE = ("pyspark", "py4j")
 
 
@@ -55,6 +57,8 @@ def is_raised_by_user(error: BaseException) -> bool:
 @functools.cache
 def _is_of_others(file: str) -> bool:
     """Whether a file is part of penstock or of Python, and not of the user's program."""
+    if os.path.basename(file) == _COMMAND:
+        return True
     if file.startswith(_LIBRARY_FOLDER):
         return not file.startswith((f"{_LIBRARY_FOLDER}site-packages", f"{_LIBRARY_FOLDER}dist-packages"))
     return file.startswith((_PACKAGE_FOLDER, "<frozen ")) or any(folder in file for folder in _OUR_FOLDERS)
