@@ -164,7 +164,6 @@ class GlobalWindow(BoundedWindow):
         return "GlobalWindow"
 
 
-@total_ordering
 def within_time(times_micros: list[int]) -> list[int]:
     """The event times, if windows can contain all of them.
 
@@ -178,6 +177,7 @@ def within_time(times_micros: list[int]) -> list[int]:
     return times_micros
 
 
+@total_ordering
 class TimestampedValue(Generic[V]):
     """A value that a DoFn yields to give its output another timestamp (Beam's ``TimestampedValue``).
 

@@ -27,7 +27,16 @@ class Location:
     line: int
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.line}"
+        cell = _cell_of(self.file)
+        return f"{cell}, line {self.line}" if cell else f"{os.path.basename(self.file)}:{self.line}"
+
+
+def _cell_of(file: str) -> str | None:
+    """The name that a notebook shows for a cell, whose file has a number that its user never sees; or None."""
+    get_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    name_of = getattr(getattr(get_shell(), "compile", None), "format_code_name", None)
+    named: tuple[str, str] | None = name_of(file) if name_of else None
+    return f"{named[0].lower()} {named[1]}" if named else None
 
 
 def caller() -> Location | None:
