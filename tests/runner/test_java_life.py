@@ -91,6 +91,16 @@ def test_an_error_that_says_nothing_of_java_tells_of_a_java_that_has_ended(monke
     assert forgotten == [-9]
 
 
+@pytest.mark.parametrize("status", [-15, 143])
+def test_a_signal_to_all_processes_of_a_program_is_told_from_a_death(monkeypatch, status):
+    monkeypatch.setattr(java_life, "_ended", lambda seconds: status)
+    monkeypatch.setattr(java_life, "_forget_java", lambda status: None)
+    told = str(java_life.java_death(ConnectionError("the connection is gone"), "at step 'Read'"))
+    assert told.startswith("Spark's Java process has died, ended by SIGTERM, and the run ended with it\n")
+    assert "hint: send SIGTERM to the program alone" in told
+    assert "spark.driver.memory" not in told
+
+
 @pytest.mark.parametrize("gateway", [None, object()], ids=["no Java yet", "the next Java lives"])
 @pytest.mark.parametrize("error", [pytest.param(error, id=name) for name, error in LOST.items()])
 def test_a_run_that_notices_it_second_tells_the_same(monkeypatch, deaths, error, gateway):

@@ -19,6 +19,9 @@ _LOGGER = logging.getLogger(__name__)
 _NOT_STARTED = "JAVA_GATEWAY_EXITED"
 """PySpark's name of the error that a Java could not be started."""
 
+_ENDED_BY_SIGTERM = (-signal.SIGTERM, 128 + signal.SIGTERM)
+"""Exit statuses of a Java that SIGTERM has ended, without and with its own handler."""
+
 _deaths: list[int | None] = []
 """The exit statuses of the Javas of this program that have died; None where it is unknown."""
 
@@ -45,8 +48,7 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
     return RunnerError(
         f"Spark's Java process has died{_how(status)}, and the run ended with it",
         where=where or "in the driver",
-        hint="look for its last messages above, or in the system's log if the system killed it for its memory: in "
-        "that case raise spark.driver.memory; then run the program again (a stream continues from its checkpoint)",
+        hint=f"{_what_to_do(status)}; then run the program again (a stream continues from its checkpoint)",
     )
 
 
@@ -116,9 +118,22 @@ def _ended(seconds: float) -> int | None:
         return None
 
 
+def _what_to_do(status: int | None) -> str:
+    if status in _ENDED_BY_SIGTERM:
+        # Who means to end the program often signals all of its processes, and so takes Java from the run that ends.
+        alone = "send SIGTERM to the program alone, which ends its Java itself"
+        return f"{alone} (systemd: KillMode=mixed; timeout --foreground)"
+    return (
+        "look for its last messages above, or in the system's log if the system killed it for its memory: in "
+        "that case raise spark.driver.memory"
+    )
+
+
 def _how(status: int | None) -> str:
     if status is None:
         return ""
+    if status in _ENDED_BY_SIGTERM:
+        return ", ended by SIGTERM"
     if status < 0:
         return f", killed by {signal.Signals(-status).name}"
     return f" with the status {status}"
