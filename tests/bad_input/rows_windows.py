@@ -156,6 +156,23 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a trigger that has no panes for late data",
+            write="""
+                from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+
+                early = AfterWatermark(early=AfterCount(1))
+                minutes = beam.WindowInto(
+                    beam.window.FixedWindows(60), early, AccumulationMode.DISCARDING, allowed_lateness=600
+                )
+                p | beam.Create([("a", 1)]) | minutes | beam.GroupByKey()
+                """,
+            see="""
+                ValueError: Unsafe trigger: `AfterWatermark(early=AfterCount(1))` may lose data. Reason: MAY_FINISH
+                  at step 'GroupByKey' (game.py:7)
+                  hint: add late=AfterCount(1) to the trigger, or leave allowed_lateness out
+                """,
+        ),
+        Row(
             "a trigger that may lose data",
             write="""
                 from penstock.transforms.trigger import AccumulationMode, AfterCount

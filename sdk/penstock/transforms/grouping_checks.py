@@ -10,7 +10,14 @@ from penstock.error import refusal
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
 from penstock.windows.custom_trigger import CustomTrigger
-from penstock.windows.triggers import AfterDelta, DataLossReason, DefaultTrigger, can_fire_early, every_part
+from penstock.windows.triggers import (
+    AfterDelta,
+    AfterWatermark,
+    DataLossReason,
+    DefaultTrigger,
+    can_fire_early,
+    every_part,
+)
 from penstock.windows.window_fn import GlobalWindows, WindowFn
 
 if TYPE_CHECKING:
@@ -73,6 +80,8 @@ def _loss(windowing: Windowing) -> tuple[str, str] | None:
         return None
     name = str(reason).replace("DataLossReason.", "")
     what = f"Unsafe trigger: `{windowing.triggerfn}` may lose data. Reason: {name}"
+    if isinstance(windowing.triggerfn, AfterWatermark):
+        return what, "add late=AfterCount(1) to the trigger, or leave allowed_lateness out"
     return what, "wrap the trigger in Repeatedly, or set the option allow_unsafe_triggers"
 
 
