@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NewType, TypeVar
 
 import pytest
 from typing_extensions import TypeAliasType
@@ -121,6 +121,8 @@ def test_a_function_that_travels_keeps_the_name_of_its_file() -> None:
 T = TypeVar("T")
 OF_THIS_MODULE = TypeAliasType("OF_THIS_MODULE", list[int])
 
+Points = NewType("Points", int)
+
 STATEMENTS = """
 type Pair[V] = tuple[V, V]
 type Json = dict[str, Json] | str
@@ -136,6 +138,18 @@ def test_an_alias_travels_whole_unless_workers_can_import_it() -> None:
     found = pickle.loads(dumps_with_code(alias))
     assert (found.__name__, found.__type_params__) == ("elsewhere", (T,))
     assert found.__value__ == dict[str, list[T]]
+
+
+def test_a_new_type_travels_whole_unless_workers_can_import_it() -> None:
+    assert pickle.loads(dumps_with_code(Points)) is Points
+    names: dict[str, Any] = {"__name__": "__main__", "NewType": NewType}
+    exec("User = NewType('User', str)\nPlayer = NewType('Player', User)", names)
+    found = pickle.loads(dumps_with_code(names["Player"]))
+    assert (found.__name__, found.__module__, found.__supertype__.__supertype__) == (
+        "Player",
+        "__main__",
+        str,
+    )
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")

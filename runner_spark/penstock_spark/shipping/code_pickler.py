@@ -10,7 +10,8 @@ empty cache. A ``cached_property`` has a lock in Python 3.11, which stays behind
 cloudpickle sends a class method with the code of its function, since that has no name of its own: every Timestamp and
 Duration would carry it. Here it travels as a name of its class.
 
-cloudpickle sends what a ``type`` statement makes as a name to import. Here it travels whole, as cached functions do.
+cloudpickle sends what a ``type`` statement or ``NewType`` makes as a name to import. Here it travels whole, as cached
+functions do.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from penstock.typehints.constraints import ALIASES
 _OWN = ("penstock.", "penstock_spark.")
 
 CachedFunction: Any = functools._lru_cache_wrapper
+NewType: Any = typing.NewType
 
 
 def _reduced(cached: Any) -> Any:
@@ -133,6 +135,18 @@ def _alias(kind: Any, name: str, value: Any, variables: tuple[Any, ...]) -> Any:
     return kind(name, value, type_params=variables)
 
 
+def _reduced_new_type(made: Any) -> Any:
+    if _is_importable(made, made.__qualname__):
+        return made.__qualname__
+    return _new_type, (made.__qualname__, made.__supertype__, made.__module__)
+
+
+def _new_type(name: str, supertype: Any, module: str) -> Any:
+    made = NewType(name, supertype)
+    made.__module__ = module
+    return made
+
+
 class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Sends functions and classes that a worker cannot import along."""
 
@@ -142,6 +156,7 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
             CodeType: _reduced_code,
             MethodType: _reduced_method,
             functools.cached_property: _reduced_property,
+            NewType: _reduced_new_type,
             **dict.fromkeys(ALIASES, _reduced_alias),
         },
         cloudpickle.Pickler.dispatch_table,

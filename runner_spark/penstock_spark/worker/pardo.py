@@ -91,7 +91,7 @@ class DoFnStep(Node):
             if not isinstance(inner, WindowedValue):
                 raise refusal(
                     TypeError,
-                    f"finish_bundle gave a {type(inner).__name__}, which has no timestamp and no window",
+                    f"finish_bundle gave a value of type {type(inner).__name__}, which has no timestamp and no window",
                     hint="yield WindowedValue(value, timestamp, windows)",
                 )
             yield result
