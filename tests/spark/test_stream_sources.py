@@ -359,6 +359,7 @@ def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
         assert type(error) is kind, (what, error)
         assert re.search(what, str(error))
         assert WHERE in str(error), what
+        assert f"{tmp_path}/{number}/2." in str(error), what
         assert "secret" not in str(error), what
 
 

@@ -191,20 +191,21 @@ class LineDecoder:
         rest = self._headers.rest(batch.column("head")) if self._has_headers else None
         return batch if rest is None else batch.filter(rest)
 
-    def decode(self, batch: pa.RecordBatch) -> list[Any]:
-        lines = self._decoded(batch.column("value"))
+    def decode(self, batch: pa.RecordBatch, file: str | None = None) -> list[Any]:
+        """The lines of some rows; if all of them are from one `file`, errors name it."""
+        lines = self._decoded(batch.column("value"), file)
         if "file" not in batch.schema.names:
             return lines
         files = batch.column("file").dictionary_encode()
         names = [self._namer(name) for name in files.dictionary.to_pylist()]
         return [(names[at], line) for at, line in zip(files.indices.to_pylist(), lines, strict=True)]
 
-    def _decoded(self, column: pa.Array) -> list[Any]:
+    def _decoded(self, column: pa.Array, file: str | None) -> list[Any]:
         ends = b"\r" if pa.types.is_binary(column.type) else "\r"
         try:
             values: list[Any] = column.to_pylist()
         except UnicodeDecodeError as error:
-            raise not_utf8(error, self._where) from None
+            raise not_utf8(error, self._where, None if file is None else self._namer(file)) from None
         if self._strip and pc.any(pc.ends_with(column, "\r")).as_py():
             values = [value[:-1] if value.endswith(ends) else value for value in values]
         return values if self._decode is None else [self._decode(value) for value in values]

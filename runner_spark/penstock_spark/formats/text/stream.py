@@ -51,7 +51,7 @@ class _Lines:
     def __init__(self, source: TextSource, namer: Namer, has_rejects: bool, where: str) -> None:
         self._source = source
         self._decoder = scan.LineDecoder(source, namer, where)
-        self._careful = Careful(lambda batch, file: self._decoder.decode(batch), "value", has_rejects, where)
+        self._careful = Careful(self._decoder.decode, "value", has_rejects, where)
         self._where = where
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
