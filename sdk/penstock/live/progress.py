@@ -34,20 +34,29 @@ def bar(now: RunSnapshot, columns: int) -> str:
     if columns <= _BAR_WIDTH + 1:
         return drawn[: max(columns, 0)]
     doing = shortened_start(safe_text(stages.doing), min(_DOING_WIDTH, max(columns - _BAR_WIDTH - 1, 0)))
-    text = f"{drawn} {doing}"
-    for each in _details(now, stages):
-        longer = f"{text} · {each}"
+    text, between = drawn, " "
+    for each in filter(None, [doing, *_details(now, stages)]):
+        longer = f"{text}{between}{each}"
         if len(longer) > columns:
             break
-        text = longer
+        text, between = longer, " · "
     return text
 
 
 def line(now: RunSnapshot) -> str:
-    """The progress in one line, for a log."""
+    """The progress in one line, for a log.
+
+    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("Read > Sum", 1, 1, done=1, known=2)))
+    'running for 9.0 s: Read > Sum · stage 2 of 2'
+    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("", 1, 1, done=1, known=2)))
+    'running for 9.0 s: stage 2 of 2'
+    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000))
+    'running for 9.0 s'
+    """
     stages = now.stages or Stages()
     doing = shortened_start(safe_text(stages.doing), 2 * _DOING_WIDTH)
-    return " · ".join([f"running for {seconds_text(now.seconds)}: {doing}", *_details(now, stages)])
+    told = " · ".join(filter(None, [doing, *_details(now, stages)]))
+    return f"running for {seconds_text(now.seconds)}{': ' if told else ''}{told}"
 
 
 def last_line(now: RunSnapshot) -> str:
