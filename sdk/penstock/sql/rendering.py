@@ -70,7 +70,7 @@ def shown(
 
 
 def shows_time(query: Query) -> bool:
-    """Whether a stream shows what a step with state adds: when rows are emitted, or as the how-manieth of their key."""
+    """Whether a stream shows what a step with state adds: when rows are emitted, or which number each has for its key."""
     return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
 
 
@@ -247,7 +247,7 @@ class SnapshotFn(DoFn):
 
 
 class Shown(DoFn):
-    """From changes to rows that show them: whether a row undoes, at which watermark, and as the how-manieth pane.
+    """From changes to rows that show them: whether a row undoes, at which watermark, and the number of its pane.
 
     Args:
         shown: For each column of the result, the number of a column, or the name of a column of the system.
