@@ -39,11 +39,24 @@ def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
                 process = _launched([f"{spark_home}/bin/spark-submit", *arguments], answer)
             _use(process, *_answered(process, answer))
         yield
-    except BaseException:
+    except BaseException as error:
+        kept = _with_text(error)
         if process is not None:
             _end(process)
             SparkContext._gateway = SparkContext._jvm = None
-        raise
+        if kept is error:
+            raise
+        raise kept from None
+
+
+def _with_text(error: BaseException) -> BaseException:
+    """The error, in a form that can be read when Java has ended: Py4J asks Java for the text at each reading."""
+    kind: Any = type(error)
+    if kind.__module__ != "py4j.protocol" or not hasattr(error, "java_exception"):
+        return error
+    text = str(error)
+    kept: Any = type(kind.__name__, (kind,), {"__init__": lambda self: None, "__str__": lambda self: text})
+    return kept()  # type: ignore[no-any-return]
 
 
 def _arguments(conf: Mapping[str, str], properties: Path) -> list[str]:

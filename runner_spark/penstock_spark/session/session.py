@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from penstock.error import UnsupportedByRunner, refusal
+from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import kept_handlers
 from penstock_spark.session.class_archive import archive_arguments
@@ -192,8 +192,6 @@ def _refuse_connect() -> NoReturn:
 
 def _start(options: SessionOptions) -> SparkSession:
     """Starts a session and its Java process, unless spark-submit has already started Java."""
-    from pyspark.sql import SparkSession
-
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     master = options.master or options.conf.get("spark.master")
     if master is None and not submitted:
@@ -209,13 +207,12 @@ def _start(options: SessionOptions) -> SparkSession:
     conf |= options.conf
     with environment(_python_environment(options.conf)), kept_handlers():
         if submitted:
-            return _classic(SparkSession.builder.config(map={**conf}).getOrCreate())
+            return _classic(_made(conf))
         return _start_java(conf, options.fast_start)
 
 
 def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     from pyspark.find_spark_home import _find_spark_home
-    from pyspark.sql import SparkSession
 
     java = find_java()
     spark_home = _find_spark_home()
@@ -239,9 +236,25 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
     with environment(launch), started_java(conf, spark_home):
-        spark = SparkSession.builder.config(map={**conf}).getOrCreate()
+        spark = _made(conf)
     quiet_session(spark.sparkContext)
     return spark
+
+
+def _made(conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.builder.config(map={**conf}).getOrCreate()
+    except Exception as error:
+        # Spark stops a context by itself while it is made, and only if no master takes it.
+        if "stopped SparkContext" not in str(error):
+            raise
+    raise RunnerError(
+        f"no master of the cluster has answered at {conf.get('spark.master', 'the address of spark-submit')}",
+        where="in the session that the pipeline would run in",
+        hint="check the address, whether the master runs, and the network between; Spark's messages above say more",
+    )
 
 
 def _has_folders(conf: Mapping[str, str], spark_home: str) -> bool:
