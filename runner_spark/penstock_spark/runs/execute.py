@@ -27,6 +27,7 @@ from penstock_spark.runs.result import SparkResult
 from penstock_spark.runs.watching import NO_VIEWS, Views, Watch
 from penstock_spark.session.job_tags import cancelled_by_signals, tag_of
 from penstock_spark.session.session import is_local_session
+from penstock_spark.session.waiting import warned_of_waiting
 from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, ship_packages, work_in
 from penstock_spark.shipping.registrations import (
     WithRegistrations,
@@ -44,7 +45,8 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = N
     looking = BatchLook(context, plan, settings, tag_of(context.run), views.is_watched)
     watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:
-        with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run):
+        is_told = warned_of_waiting(context.spark.sparkContext)
+        with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run), is_told:
             run_plan(plan, context, looking.counted)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
         looking.end(PipelineState.DONE)

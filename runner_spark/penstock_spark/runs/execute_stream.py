@@ -37,6 +37,7 @@ from penstock_spark.runs.watching import NO_VIEWS, Kept, Views
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import checkpoint_file_manager
+from penstock_spark.session.waiting import warned_of_waiting
 from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.worker.unwritable import unwritable
 
@@ -59,7 +60,7 @@ def start(
     context = context_for(plan.graph, opened, settings)
     context.watched = views.is_watched
     try:
-        with reports_of(context.reporting):
+        with reports_of(context.reporting), warned_of_waiting(context.spark.sparkContext):
             report_lineage(context.metrics, context.run, plan.graph, {})
             return _started(plan, context, settings, views)
     except BaseException as error:

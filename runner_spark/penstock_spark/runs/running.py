@@ -41,6 +41,7 @@ from penstock_spark.runs.looking import (
     with_tallies,
 )
 from penstock_spark.runs.watching import View, Watch
+from penstock_spark.session.waiting import warned_of_waiting
 
 _POLL_SECONDS = 0.05
 _WORD_SECONDS = 10.0
@@ -175,7 +176,8 @@ class Running:
 
     def _watch(self) -> None:
         try:
-            self._follow()
+            with warned_of_waiting(self.context.spark.sparkContext):
+                self._follow()
             if not self.stopping.is_set():
                 # The next micro-batch may have begun. No sink gets only a part of it.
                 self.close_sinks()

@@ -1,0 +1,110 @@
+"""When a run on a cluster says that its tasks wait for a core, without Spark."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from penstock_spark.session import waiting
+from penstock_spark.session.waiting import Waiting, waiting_in, warn_of_waiting, warned_of_waiting
+
+MASTER = "spark://10.0.0.1:7077"
+WAITS = Waiting(tasks=2, executors=0)
+
+
+@pytest.fixture
+def said_when(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Callable[[Sequence[Waiting | None]], list[tuple[int, str]]]:
+    """What is said, and after how many looks, if the looks find these things."""
+
+    def said(found: Sequence[Waiting | None]) -> list[tuple[int, str]]:
+        waits, at_looks = iter(found), []
+        now = SimpleNamespace(seconds=100.0, looks=0)
+
+        def is_over(seconds: float) -> bool:
+            at_looks.extend([now.looks] * (len(caplog.messages) - len(at_looks)))
+            now.seconds += seconds
+            now.looks += 1
+            return now.looks > len(found)
+
+        monkeypatch.setattr(waiting.clock, "monotonic_seconds", lambda: now.seconds)
+        with caplog.at_level(logging.WARNING):
+            warn_of_waiting(lambda: next(waits), MASTER, is_over)
+        return list(zip(at_looks, caplog.messages, strict=True))
+
+    return said
+
+
+def test_tasks_that_wait_for_long_are_told_more_and_more_seldom(said_when):
+    looks, said = zip(*said_when([WAITS] * 40), strict=True)
+    assert looks == (5, 9, 17, 33)
+    assert said[0].startswith(f"2 tasks wait for a core of {MASTER} since 20 s, and none is at work: ")
+    assert "the program has no executor\n  hint: " in said[0]
+    assert "since 160 s" in said[3]
+
+
+def test_a_short_wait_is_not_told(said_when):
+    assert said_when([*[WAITS] * 4, None, *[WAITS] * 4, None]) == []
+
+
+def test_the_end_of_a_wait_is_told_and_the_next_wait_begins_anew(said_when):
+    looks, said = zip(*said_when([*[Waiting(1, 3)] * 6, None, None, *[WAITS] * 5]), strict=True)
+    assert looks == (5, 7, 13)
+    assert said[0].startswith("1 task waits ")
+    assert "executors (3) that take no task" in said[0]
+    assert said[1] == f"tasks have a core of {MASTER} again"
+
+
+def test_a_session_that_ends_ends_the_looking(caplog):
+    def look():
+        raise ConnectionRefusedError
+
+    warn_of_waiting(look, MASTER, lambda seconds: False)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        pytest.param([], None, id="no job"),
+        pytest.param([(4, 1, 0)], Waiting(3, 2), id="a stage without a task at work"),
+        pytest.param([(4, 1, 0), (2, 0, 1)], None, id="another stage is at work"),
+        pytest.param([(4, 4, 0)], None, id="a stage that is about to end"),
+    ],
+)
+def test_tasks_wait_if_none_is_at_work_and_some_are_to_be_done(stages, expected):
+    names = ("numTasks", "numCompletedTasks", "numActiveTasks")
+    infos = [SimpleNamespace(**dict(zip(names, stage, strict=True))) for stage in stages]
+    # Spark forgets stages.
+    tracker = SimpleNamespace(
+        getActiveStageIds=lambda: range(len(infos) + 1), getStageInfo=[*infos, None].__getitem__
+    )
+    executors = SimpleNamespace(getExecutorInfos=lambda: ["driver", "0", "1"])
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(statusTracker=lambda: executors))
+    context = SimpleNamespace(statusTracker=lambda: tracker, _jsc=java)
+    assert waiting_in(context) == expected
+
+
+@pytest.mark.parametrize(("master", "asked"), [("local[2]", False), (MASTER, True)])
+def test_only_a_cluster_is_asked_and_only_within_the_block(monkeypatch, master, asked):
+    began = []
+    ended = []
+
+    def watch(look, name, is_over):
+        began.append(name)
+        ended.append(is_over(60))
+
+    monkeypatch.setattr(waiting, "warn_of_waiting", watch)
+    with warned_of_waiting(SimpleNamespace(master=master)):
+        pass
+    import threading
+
+    for thread in threading.enumerate():
+        if thread.name == "penstock waiting":
+            thread.join()
+    assert began == [MASTER] * asked
+    assert ended == [True] * asked
