@@ -42,7 +42,7 @@ def said_when(
 def test_tasks_that_wait_for_long_are_told_more_and_more_seldom(said_when):
     looks, said = zip(*said_when([WAITS] * 40), strict=True)
     assert looks == (5, 9, 17, 33)
-    assert said[0].startswith(f"2 tasks wait for a core of {MASTER} since 20 s, and none is at work: ")
+    assert said[0].startswith(f"2 tasks have waited 20 s for a core of {MASTER}, and no task is running: ")
     assert "the program has no executor\n  hint: " in said[0]
     assert "since 160 s" in said[3]
 

@@ -76,13 +76,13 @@ def warn_of_waiting(
 
 
 def _said(found: Waiting, master: str, seconds: float) -> str:
-    tasks = "1 task waits" if found.tasks == 1 else f"{found.tasks} tasks wait"
+    tasks = "1 task has" if found.tasks == 1 else f"{found.tasks} tasks have"
     has = "no executor" if not found.executors else f"executors ({found.executors}) that take no task"
     return (
-        f"{tasks} for a core of {master} since {seconds:.0f} s, and none is at work: the program has {has}\n"
-        "  hint: see whether other programs have all cores, and whether a worker has the memory and the cores that an "
-        "executor asks for (spark.executor.memory, spark.executor.cores); a standalone master that was started "
-        "again without spark.deploy.recoveryMode has forgotten this program: start it again"
+        f"{tasks} waited {seconds:.0f} s for a core of {master}, and no task is running: the program has {has}\n"
+        "  hint: check whether other programs use all cores, and whether a worker has the memory and the cores that an "
+        "executor needs (spark.executor.memory, spark.executor.cores); if a standalone master without "
+        "spark.deploy.recoveryMode was started again, it has forgotten this program: start the program again, too"
     )
 
 
