@@ -70,7 +70,7 @@ def shown(
 
 
 def shows_time(query: Query) -> bool:
-    """Whether a stream shows what a step with state adds: when rows are emitted, or which number each has for its key."""
+    """Whether a stream shows what a step with state adds: when rows are emitted, or the number of each for its key."""
     return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
 
 
