@@ -417,6 +417,21 @@ def test_a_missing_package_is_named(spark, pg, monkeypatch):
     parts_of(caught.value, r"pip install 'penstock[postgres]'")
 
 
+@pytest.mark.parametrize(
+    ("url", "what"),
+    [
+        ("sqlit:///scores.db", "the url begins with sqlit, which SQLAlchemy does not know"),
+        ("mssql+pymssql://host/db", "the package pymssql is missing"),
+    ],
+)
+def test_a_url_of_an_unknown_kind_is_told_from_a_missing_package(url, what):
+    from penstock_spark.formats.database.address import Address
+
+    with pytest.raises(beam.error.UnsupportedByRunner, match=what) as caught:
+        Address(url, "scores", "url", "at step 'Write' (game.py:41)").engine()
+    parts_of(caught.value)
+
+
 # --- What is refused while it runs.
 
 

@@ -91,12 +91,17 @@ class Address:
             options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS}
         try:
             return create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args=options)
-        except (NoSuchModuleError, ImportError) as error:
-            missing = getattr(error, "name", None) or url.drivername
-            what = f"the package for databases of the kind {url.drivername} is missing: {missing}"
-            raise UnsupportedByRunner(
-                what, where=self.where, hint="install the driver that SQLAlchemy names for it"
-            ) from None
+        except NoSuchModuleError:
+            what = f"the url begins with {url.drivername}, which SQLAlchemy does not know"
+            hint = (
+                "look at the beginning of the url, or install the package that adds this kind to SQLAlchemy"
+            )
+            raise UnsupportedByRunner(what, where=self.where, hint=hint) from None
+        except ImportError as error:
+            what = (
+                f"the package {error.name} is missing, which reaches databases of the kind {url.drivername}"
+            )
+            raise UnsupportedByRunner(what, where=self.where, hint="install it with pip") from None
 
     @property
     def parts(self) -> tuple[str | None, str]:
