@@ -216,6 +216,14 @@ def test_an_error_of_the_users_own_matcher_keeps_its_type_and_gets_a_note():
     assert "at step 'check'" in caught.value.__notes__[0]
 
 
+def test_a_predicate_that_is_false_fails_the_test():
+    with pytest.raises(
+        BeamAssertException, match=r"the matcher returned False\n  at step 'check' \(.*\n  hint: let"
+    ):
+        match_step(lambda actual: actual == [2])((None, [(1,)]))
+    assert match_step(lambda actual: actual == [1])((None, [(1,)]))
+
+
 def test_assert_that_refuses_what_is_no_pcollection_and_pipelines_that_have_run():
     with pytest.raises(AssertionError, match="list is not a supported type"):
         assert_that([1], equal_to([1]))

@@ -326,7 +326,8 @@ def assert_that(
 
     Args:
         actual: The PCollection.
-        matcher: Called with the list of elements; raises if they do not match. See `equal_to` and the others here.
+        matcher: Called with the list of elements; raises if they do not match, or returns False. See `equal_to` and
+            the others here.
         label: The step's label, with a number if it is already used.
         reify_windows: Gives the matcher a `TestWindowedValue` for each element.
         use_global_window: False calls the matcher for each window, with the pair of its elements and the window; and
@@ -406,13 +407,19 @@ class _Match:
 
     def call(self, actual: Any) -> Any:
         try:
-            return self.matcher(actual)
+            result = self.matcher(actual)
         except BeamAssertException as error:
             raise refusal(type(error), str(error), where=self.where) from None
         except Exception as error:
             # The type and text of the test's own error stay unchanged.
             error.add_note(self.where)
             raise
+        if result is False:
+            # Otherwise, a test with a predicate would pass whatever came out.
+            what = "Failed assert: the matcher returned False"
+            hint = "let the matcher raise an exception, for example with assert"
+            raise refusal(BeamAssertException, what, where=self.where, hint=hint)
+        return result
 
 
 def _up_to_the_end() -> WindowInto:
