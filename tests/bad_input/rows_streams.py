@@ -90,9 +90,20 @@ SUBJECT = Subject(
                 BoundedDisorder(-60)
                 """,
             see="""
-                ValueError: the delay parameter must be strictly positive, but is -60
+                ValueError: the delay parameter must not be negative, but is -60
                   at game.py:3
-                  hint: give seconds, at least a microsecond (0.000001)
+                  hint: give seconds, 0 or more
+                """,
+        ),
+        Row(
+            "a text for a choice",
+            write="""
+                beam.io.ReadFromText("/logs/*.txt").as_stream(ends="false")
+                """,
+            see="""
+                TypeError: ends must be True or False, but is 'false'
+                  at game.py:1
+                  hint: write ends=True, or leave it out
                 """,
         ),
         Row(

@@ -67,7 +67,7 @@ def test_a_wrong_name_is_refused_with_the_nearest_one(transform) -> None:
 def test_a_name_in_other_letters_is_no_field_either() -> None:
     with pytest.raises(TypeCheckError, match="did you mean 'team'"):
         _ = _rows() | beam.Select("TEAM")
-    with pytest.raises(TypeCheckError, match=r"hint: The fields are: team, points"):
+    with pytest.raises(TypeCheckError, match=r"hint: the fields are: team, points"):
         _ = _rows() | "Far" >> beam.Select("xyz")
 
 

@@ -113,7 +113,7 @@ def test_what_is_no_time_is_refused(build, name, seconds) -> None:
 @pytest.mark.parametrize(
     ("build", "what"),
     [
-        (lambda: BoundedDisorder(-0.001), "the delay parameter must be strictly positive, but is -0.001"),
+        (lambda: BoundedDisorder(-0.001), "the delay parameter must not be negative, but is -0.001"),
         (lambda: BoundedDisorder(float("inf")), "the delay parameter must be finite, but is inf"),
         (lambda: EstimationBand(0), "the band parameter must be strictly positive, but is 0"),
         (lambda: IdleTimeout(IngressTime(), 0), "the timeout parameter must be strictly positive, but is 0"),

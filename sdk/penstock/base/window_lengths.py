@@ -10,12 +10,14 @@ from penstock.error import refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
 
 
-def positive_micros(noun: str, length: DurationTypes, where: str | None = None) -> int:
+def positive_micros(
+    noun: str, length: DurationTypes, where: str | None = None, may_be_zero: bool = False
+) -> int:
     """The microseconds of a length, which `noun` names in errors; `where` is by default the line of the user's program.
 
     Raises:
         TypeError: It is not a length.
-        ValueError: It is less than a microsecond, or not finite.
+        ValueError: It is less than a microsecond and not a zero that may be, or not finite.
 
     >>> positive_micros("size parameter", 1.5)
     1500000
@@ -25,7 +27,10 @@ def positive_micros(noun: str, length: DurationTypes, where: str | None = None) 
         micros = Duration.of(length).micros
     except TypeError:
         raise _wrong_type(noun, length, where, "seconds as an int, a float or a Duration") from None
-    if micros <= 0:
+    if may_be_zero and (micros < 0 or length < 0):
+        what = f"the {noun} must not be negative{_shown(length, where)}"
+        raise refusal(ValueError, what, where=where or here(), hint="give seconds, 0 or more")
+    if micros <= 0 and not may_be_zero:
         what = f"the {noun} must be strictly positive{_shown(length, where)}"
         hint = "give seconds, at least a microsecond (0.000001)"
         raise refusal(ValueError, what, where=where or here(), hint=hint)

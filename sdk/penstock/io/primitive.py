@@ -115,11 +115,19 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             tick_micros_of(tick, arrival_time),
             partition,
             max_ahead_micros_of(max_ahead),
-            bool(rejects),
+            _flag("rejects", rejects),
             reader_options(self.source, max_files_per_batch, max_bytes_per_batch, max_records_per_batch),
-            bool(ends),
+            _flag("ends", ends),
         )
         return ReadStream(stream.check(), self)
+
+
+def _flag(name: str, given: Any) -> bool:
+    """A text such as "false" would be true."""
+    if not isinstance(given, bool):
+        what = f"{name} must be True or False, but is {given!r}"
+        raise refusal(TypeError, what, hint=f"write {name}=True, or leave it out")
+    return given
 
 
 class ReadStream(SourceTransform):

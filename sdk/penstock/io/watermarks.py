@@ -80,7 +80,7 @@ class BoundedDisorder(WatermarkPolicy):
     at_least: int
 
     def __init__(self, delay: DurationTypes, per_partition: bool = False, at_least: int = 1) -> None:
-        micros = 0 if delay == 0 else positive_micros("delay parameter", delay)
+        micros = positive_micros("delay parameter", delay, may_be_zero=True)
         if _count(at_least) > 1 and not per_partition:
             what = f"at_least={at_least} has no meaning for all partitions together"
             raise refusal(ValueError, what, hint="add per_partition=True, or leave it out")

@@ -40,13 +40,13 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
     for name in names:
         if name not in known and not _is_attribute(name, element_type):
             near = difflib.get_close_matches(name, known, 1) or _ignoring_case(name, known)
-            question = f"did you mean {near[0]!r}? " if near else ""
             more = ", ..." if len(known) > _FIELDS_SHOWN else ""
             fields = (
-                f"The fields are: {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "There are none"
+                f"fields are: {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "elements have none"
             )
+            hint = f"did you mean {near[0]!r}? The {fields}" if near else f"the {fields}"
             what = f"the elements have no field {name!r}"
-            raise refusal(TypeCheckError, what, where=where, hint=f"{question}{fields}")
+            raise refusal(TypeCheckError, what, where=where, hint=hint)
 
 
 def known_fields(element_type: Any) -> list[str] | None:
