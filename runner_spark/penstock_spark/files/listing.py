@@ -1,4 +1,7 @@
-"""How Spark looks at the files of a read: with its defaults, more than 32 of them take a job with a task for each."""
+"""How Spark looks at the files of a read, and shares them among tasks.
+
+With its defaults, more than 32 files take a job with a task for each, and no task reads more than 32 files.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ from penstock_spark.session.session import is_local_session
 _LISTED_BY_DRIVER = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _EVERYTHING = str(2**31 - 1)
+_OPENING = "spark.sql.files.openCostInBytes"
+
+_OPENING_BYTES = 256 << 10
+"""Opening a file on a disk takes Spark's readers as long as reading so much. Spark counts 4 MB, as for a store: its
+tasks would have 32 small files each, and starting a task takes longer than reading them."""
 
 
 def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
@@ -22,6 +30,16 @@ def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
     if is_local_session(spark):
         return _LISTED_BY_DRIVER, _EVERYTHING
     return _LISTING_TASKS, str(spark.sparkContext.defaultParallelism)
+
+
+def settings_of_tasks(spark: SparkSession) -> dict[str, str]:
+    """The properties with which few tasks read many small files, unless the user has set them.
+
+    On a cluster, files may be on a store, so that Spark's own value is better.
+    """
+    if not is_local_session(spark) or spark.conf.get(_OPENING, None) is not None:
+        return {}
+    return {_OPENING: str(_OPENING_BYTES)}
 
 
 @contextmanager

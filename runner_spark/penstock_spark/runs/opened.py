@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
 from penstock.options.spark import SparkOptions
+from penstock_spark.files.listing import settings_of_tasks
 from penstock_spark.files.stores import hand_settings
 from penstock_spark.formats.registry import open_source, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
@@ -101,7 +102,8 @@ class Opened:
     @functools.cached_property
     def session(self) -> SparkSession:
         """The runner's own session beside the user's."""
-        return runner_session(self.spark, {**_SQL_CONF, "spark.sql.shuffle.partitions": str(self.partitions)})
+        own = {**settings_of_tasks(self.spark), "spark.sql.shuffle.partitions": str(self.partitions)}
+        return runner_session(self.spark, {**_SQL_CONF, **own})
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
