@@ -78,6 +78,11 @@ def brought_back(error: BaseException) -> BaseException:
             "No module named 'psycopg' [while running 'A' (game.py:41)]",
         ),
         (ValueError(), ValueError, ""),
+        (
+            UnicodeEncodeError("utf-8", "\ud800", 0, 1, "no"),
+            UnicodeEncodeError,
+            "'utf-8' codec can't encode character '\\ud800' in position 0: no [while running 'A' (game.py:41)]",
+        ),
         (OSError(2, "no such file"), FileNotFoundError, "no such file"),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), UnicodeDecodeError, "bad"),
         (TwoArguments("a", "b"), UserCodeError, "TwoArguments: a because b"),

@@ -15,8 +15,10 @@ import pytest
 
 from penstock.base.row import Row
 from penstock.io.columnar import CsvSink, JsonSink
+from penstock.io.text_sink import Shards, TextSink
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.json import json_files
+from penstock_spark.formats.text.writer import text_files
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, TextOfFile, check_arguments
 
@@ -92,7 +94,7 @@ def test_an_argument_that_pandas_does_not_have_is_refused(make, hint: str) -> No
     check_arguments("to_csv", CsvSink("out", options=(("sep", ";"),)), WHERE)
 
 
-def written(sink: FileSink, folder: Path, records: list[dict[str, Any]]) -> str:
+def written(sink: FileSink, folder: Path, records: list[Any]) -> str:
     with contextlib.closing(sink.open_shard(str(folder / "shard"))) as shard:
         shard.write(records)
     return (folder / "shard").read_bytes().decode()
@@ -121,6 +123,23 @@ def test_json_has_all_digits_of_floats_and_the_forms_of_pandas_for_other_values(
         json_files(JsonSink("out", options=(("date_format", "iso"),)), WHERE), tmp_path, [{"f": 1e-12}]
     )
     assert json.loads(text) == {"f": 1e-12}
+
+
+@pytest.mark.parametrize(
+    ("sink", "element"),
+    [
+        (csv_files(CsvSink("out"), WHERE), {"text": "a secret\ud83d"}),
+        (csv_files(CsvSink("out", options=(("encoding", "latin-1"),)), WHERE), {"text": "a secret€"}),
+        (json_files(JsonSink("out", options=(("date_format", "iso"),)), WHERE), {"text": "a secret\ud83d"}),
+        (text_files(TextSink(Shards("out")), WHERE), "a secret\ud83d"),
+    ],
+)
+def test_a_text_that_the_encoding_does_not_have_stays_out_of_the_error(
+    sink: FileSink, element: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(UnicodeEncodeError, match="hint: replace such characters") as caught:
+        written(sink, tmp_path, [element])
+    assert "secret" not in repr(caught.value)
 
 
 NOON = datetime.datetime(2026, 7, 1, 12, 0, 0, 123456, datetime.UTC)

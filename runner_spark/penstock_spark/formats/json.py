@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from penstock.base.row import Row, row_class
 from penstock.error import refusal
 from penstock.io.columnar import JsonSink, JsonSource
+from penstock.io.naming_errors import encoded, unencodable
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
@@ -263,8 +264,11 @@ def json_files(sink: JsonSink, where: str) -> FileSink:
             lost = times.lost(table.iloc[:, place].tolist(), name)
             if lost is not None:
                 raise lost.refused(where)
-        text: str = table.to_json(**chosen) if options else _text_of_records(table, is_list)
-        return (text if text.endswith("\n") or is_list else text + "\n").encode("utf-8")
+        try:
+            text: str = table.to_json(**chosen) if options else _text_of_records(table, is_list)
+        except UnicodeEncodeError as error:
+            raise unencodable(error) from None
+        return encoded(text if text.endswith("\n") or is_list else text + "\n")
 
     return record_files(sink, RecordText(write, sink.columns, where, is_list=is_list), 0, where)
 

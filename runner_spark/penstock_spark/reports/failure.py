@@ -196,6 +196,8 @@ def _name_step(error: Any, where: str) -> None:
         error.args = (_with_step(error.args[0], where),)
         if isinstance(error, ImportError):
             error.msg = error.args[0]
+    elif isinstance(error, UnicodeEncodeError | UnicodeDecodeError) and where not in error.reason:
+        error.reason = _with_step(error.reason, where)
     elif isinstance(error, OSError) and isinstance(error.strerror, str) and where not in error.strerror:
         error.strerror = _with_step(error.strerror, where)
 

@@ -1,4 +1,4 @@
-"""Errors of reading a file that name the file."""
+"""Errors of reading a file that name the file, and of texts that a file cannot hold."""
 
 from __future__ import annotations
 
@@ -47,3 +47,25 @@ def undecodable(
     what = error.reason if path is None else f"{error.reason} in {path}"
     reason = three_parts(what, where=where, hint=hint)
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
+
+
+def encoded(text: str, encoding: str = "utf-8") -> bytes:
+    r"""The bytes of a text; the error of one that the encoding does not have shows no more of it than a character.
+
+    >>> encoded("a secret\ud800")
+    Traceback (most recent call last):
+        ...
+    UnicodeEncodeError: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed
+      hint: replace such characters first: text.encode('utf-8', 'replace').decode('utf-8')
+    """
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise unencodable(error) from None
+
+
+def unencodable(error: UnicodeEncodeError) -> UnicodeEncodeError:
+    """The same error with a hint, and without the text, of which its ``repr`` would show everything."""
+    hint = f"replace such characters first: text.encode({error.encoding!r}, 'replace').decode({error.encoding!r})"
+    reason = three_parts(error.reason, hint=hint)
+    return UnicodeEncodeError(error.encoding, error.object[error.start], 0, 1, reason)

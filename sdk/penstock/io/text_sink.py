@@ -12,6 +12,7 @@ from penstock.base.whole_numbers import check_whole_number
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.compression import CompressionTypes, check_compression, resolve_compression
+from penstock.io.naming_errors import encoded
 from penstock.io.paths import Path, check_path, known_path
 from penstock.io.text_source import check_coder
 
@@ -192,7 +193,7 @@ def to_bytes(value: Any) -> bytes:
     >>> to_bytes(3), to_bytes(b"x")
     (b'3', b'x')
     """
-    return value if isinstance(value, bytes) else str(value).encode("utf-8")
+    return value if isinstance(value, bytes) else encoded(str(value))
 
 
 def plain_coder(coder: Any) -> Any:

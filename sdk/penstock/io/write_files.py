@@ -16,6 +16,7 @@ from penstock.functions.dofn import DoFn
 from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.filesystems import FileSystems
+from penstock.io.naming_errors import encoded
 from penstock.io.paths import check_path, known_path
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import Map, ParDo
@@ -75,7 +76,7 @@ class TextSink(FileSink):
         self._fh = fh
 
     def write(self, record: str) -> None:
-        self._fh.write(record.encode("utf8") + b"\n")
+        self._fh.write(encoded(record) + b"\n")
 
     def flush(self) -> None:
         self._fh.flush()

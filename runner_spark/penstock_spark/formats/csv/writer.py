@@ -6,6 +6,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from penstock.io.columnar import CsvSink
+from penstock.io.naming_errors import encoded
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, check_arguments, record_files
 
@@ -27,7 +28,7 @@ def csv_files(sink: CsvSink, where: str) -> FileSink:
         if "\r" in text and not options.keys() & {"quoting", "lineterminator"}:
             # Pandas leaves a return without quotes, and a reader takes it for the end of a record.
             text = str(table.to_csv(**chosen, quoting=csv.QUOTE_ALL))
-        return text.encode(encoding)
+        return encoded(text, encoding)
 
     text = RecordText(write, sink.columns, where, has_header=True)
     # A collection of nothing still makes a file if it is known what the header says.
