@@ -83,7 +83,7 @@ def test_these_expressions_are_spark_s(expression, expected):
         (N == 1.5, "compares int with float"),
         (N == YES, "compares int with bool"),
         (YES < True, "orders booleans"),
-        (N == None, "a value of type NoneType"),  # noqa: E711
+        (N > None, "a value of type NoneType"),
         (N < 1 << 63, "a value of type int"),
         (TEXT == "\ud800", "a value of type str"),
         (YES & N, "is not a boolean"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import pickle
 from typing import NamedTuple
 
@@ -118,6 +119,12 @@ def test_a_time_that_no_window_can_contain_is_refused(at):
     (step,) = [step for step in made_by(beam.WithTimestamps("at")) if step.label.endswith("Stamp")]
     with pytest.raises(ValueError, match="beyond the ends of time"):
         step.primitive.dofn.process({"at": at})
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+def test_a_comparison_with_none_that_no_element_fulfils_is_refused(compare):
+    with pytest.raises(TypeError, match=r"a is compared with None.*\n  at test_.*\n  hint: write field"):
+        compare(A, None)
 
 
 def test_an_element_without_a_time_is_refused():

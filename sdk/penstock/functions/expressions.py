@@ -113,10 +113,10 @@ class Expression(ABC):
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return Comparison("==", self, _operand(other))
+        return Comparison("==", self, _not_none(self, other))
 
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return Comparison("!=", self, _operand(other))
+        return Comparison("!=", self, _not_none(self, other))
 
     __lt__ = _operator("Comparison", "<")
     __le__ = _operator("Comparison", "<=")
@@ -297,6 +297,13 @@ def field(name: str) -> Field:
 
 def _operand(value: Any) -> Expression:
     return value if isinstance(value, Expression) else Literal(value)
+
+
+def _not_none(part: Expression, other: Any) -> Expression:
+    if other is None:
+        what = f"{part!r} is compared with None, and the result is None for every element"
+        raise refusal(TypeError, what, hint="write field(...).is_null(), or ~field(...).is_null()")
+    return _operand(other)
 
 
 def _bracketed(part: Expression) -> str:
