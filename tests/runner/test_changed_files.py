@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.files.changed_files import ChangedFiles
+from penstock_spark.files.changed_files import ChangedFiles, tell_empty
 
 WHERE = "at step 'Read' (game.py:41)"
 
@@ -46,3 +46,12 @@ def test_only_the_files_that_were_read_last_are_looked_at(
     files.look()
     assert len(caplog.records) == 100
     assert paths[2] in caplog.text
+
+
+def test_files_without_a_byte_are_told_together(caplog: pytest.LogCaptureFixture) -> None:
+    tell_empty({"/in/c": 0, "/in/b": 1, "/in/a": 0}, WHERE)
+    tell_empty({"/in/b": 1}, WHERE)
+    assert [each.getMessage().partition(", and is read")[0] for each in caplog.records] == [
+        "/in/a (and 1 more) does not have a byte"
+    ]
+    assert f"\n  {WHERE}\n  hint: " in caplog.text

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from readable import assert_readable, failure_of
 
 import penstock as beam
+from penstock.io import WriteToMemory
+from penstock.options.pipeline_options import PipelineOptions
 from penstock.pipeline import Pipeline
 from penstock_spark.lowering.batch_writer import BatchWriter
 
@@ -156,3 +159,25 @@ def test_a_file_that_spark_would_unpack_in_a_form_of_hadoops_is_refused_before_i
     if name != "text":  # In a batch, tasks read lines as they are.
         batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
         assert_readable(batch, f"Spark would unpack {later} as LZ4", "at step 'Read")
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_file_of_parquet_without_a_byte_is_told(
+    mode: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes(b"")
+    read = beam.io.ReadFromParquet(f"{tmp_path}/*.parquet")
+    found: list[Any] = []
+    with beam.Pipeline(options=PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2"])) as pipeline:
+        _ = (
+            pipeline
+            | "Read" >> (read if mode == "batch" else read.as_stream(ends=True))
+            | WriteToMemory(found)
+        )
+    assert found == [{"a": 1}]
+    [told] = [each.getMessage() for each in caplog.records if "does not have a byte" in each.getMessage()]
+    assert told.startswith(
+        f"{tmp_path}/b.parquet does not have a byte, and is read as a file without records"
+    )
+    assert f"at step 'Read' ({HERE}:" in told

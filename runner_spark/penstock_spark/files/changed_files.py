@@ -1,4 +1,6 @@
-"""Warns of files that change after a stream has read them: it reads each file once, and not what is added later."""
+"""Warns of files that are not as they should be: a stream reads each file once, and not what is added later, and Spark
+leaves out files without a byte.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ _FILES_MAX = 100
 """So many of the files that were read last are looked at: a file that grows is mostly one that is still written."""
 
 _HINT = "write a file elsewhere and rename it when it is complete; give more data a file of its own"
+_EMPTY_HINT = "if it should have records, write it again under another name"
 
 _State = tuple[int, int]  # The size, and when the file has changed.
 
@@ -43,6 +46,15 @@ class ChangedFiles:
                 del self._read[path]
                 if now is not None:
                     _warn(path, where)
+
+
+def tell_empty(sizes: Mapping[str, int], where: str) -> None:
+    """Warns of files without a byte: Spark leaves them out, and a writer that was killed leaves some."""
+    empty = sorted(path for path, size in sizes.items() if size == 0)
+    if empty:
+        more = f" (and {len(empty) - 1} more)" if empty[1:] else ""
+        what = f"{empty[0]}{more} does not have a byte, and is read as a file without records"
+        _LOGGER.warning(three_parts(what, where=where, hint=_EMPTY_HINT))
 
 
 def _state_of(path: str) -> _State | None:

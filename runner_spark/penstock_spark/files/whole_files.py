@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock_spark.files.changed_files import ChangedFiles
+from penstock_spark.files.changed_files import ChangedFiles, tell_empty
 from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
 from penstock_spark.files.finding import unreadable
 from penstock_spark.files.splits import SHORTER
@@ -23,6 +23,8 @@ _FILES, _NOTHING_NEW = "LogicalRelation", "LocalRelation"
 _SCHEME = "file:"
 _UNPACKING = ("TextFileFormat", "CSVFileFormat")
 """Spark's readers that undo compressions, by the endings of names."""
+_WITH_HEADERS = ("ParquetFileFormat", "BinaryFileFormat")
+"""Spark's readers of files that begin with a header: of Parquet, and of whole files, such as Avro and ORC."""
 
 
 class WholeFiles:
@@ -36,6 +38,7 @@ class WholeFiles:
         self._spark = spark
         self._places = dict(places)
         self._changed = ChangedFiles()
+        self._told = set[str]()  # The files without a byte.
 
     @property
     def may_be_short(self) -> bool:
@@ -50,7 +53,12 @@ class WholeFiles:
             files = _on_disk(leaf.relation().location())
             for error, path in _missing_parts(files, self._ignores_missing(leaf)):
                 step_failed(unreadable(error, path, where), where)
-            self._changed.read({_local(path): size for path, size in files.listed.items()}, where)
+            sizes = {_local(path): size for path, size in files.listed.items()}
+            self._changed.read(sizes, where)
+            if _format_of(leaf) in _WITH_HEADERS:
+                # A micro-batch is looked at more than once.
+                tell_empty({path: size for path, size in sizes.items() if path not in self._told}, where)
+                self._told.update(path for path, size in sizes.items() if size == 0)
 
     def begin(self, frame: DataFrame) -> None:
         """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
@@ -58,9 +66,8 @@ class WholeFiles:
         """
         self._changed.look()
         for leaf, where in self._leaves(frame):
-            relation = leaf.relation()
-            if relation.fileFormat().getClass().getSimpleName() in _UNPACKING:
-                for path in filter(has_ending_of_hadoop, _paths_of(relation.location())):
+            if _format_of(leaf) in _UNPACKING:
+                for path in filter(has_ending_of_hadoop, _paths_of(leaf.relation().location())):
                     step_failed(ending_of_hadoop(_shown(path), where), where)
 
     def close(self) -> None:
@@ -89,6 +96,10 @@ class WholeFiles:
         given = options.get("ignoreMissingFiles")
         text = given.get() if given.isDefined() else self._spark.conf.get(_IGNORED, "false")
         return str(text).lower() == "true"
+
+
+def _format_of(leaf: Any) -> str:
+    return str(leaf.relation().fileFormat().getClass().getSimpleName())
 
 
 class _OnDisk(NamedTuple):

@@ -21,6 +21,7 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
+from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
 from penstock_spark.files.found_file import looked_at, open_by_hadoop
 from penstock_spark.formats.parquet.footers import (
@@ -80,6 +81,8 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     if files.is_beyond_spark:
         return read_by_row_groups(files.sizes)
     is_local = FileSystems.get_scheme(files.pattern) is None
+    if is_local:
+        tell_empty(files.sizes_on_disk(), where)
     footers = read_footers(files.paths) if is_local else None
     frame, by_file = None, dict[str, pq.FileMetaData]()
     if footers is None:
