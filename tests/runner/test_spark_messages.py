@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 
 import penstock as beam
 from penstock_spark.reports.at_work import find_died
@@ -14,6 +14,7 @@ from penstock_spark.reports.failure import StepFailed, marked
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
 from penstock_spark.reports.spark_messages import MESSAGES
+from penstock_spark.sources.refusals import refusals
 
 TASK = (
     "An error occurred while calling o90.collectToPython.\n"
@@ -303,3 +304,9 @@ def test_every_line_of_the_table_has_a_hint_and_no_word_of_javas():
         assert message.what
         assert message.hint
         assert "org.apache" not in message.what + message.hint
+
+
+def test_what_spark_says_of_a_file_is_not_taken_for_a_refusal_of_its_source() -> None:
+    said = "java.net.URISyntaxException: Relative path in absolute URI: 10:15.txt"
+    with pytest.raises(PySparkException, match=said), refusals("text /in/*.txt", "at step 'Read'"):
+        raise PySparkException(said)

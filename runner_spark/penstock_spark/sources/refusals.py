@@ -30,7 +30,7 @@ _HINTS = {
 }
 """What to do, by a part of what Spark says."""
 
-_IN_A_FILE = "FAILED_READ_FILE"
+_OF_A_FILE = ("FAILED_READ_FILE", "Relative path in absolute URI")
 
 _HINT = "check the options, the schema and the path"
 
@@ -55,8 +55,8 @@ def refusals(source: str, where: str) -> Iterator[None]:
         if java is None and not isinstance(error, PySparkException):
             raise
         said = str(error if java is None else java.getMessage()).strip()
-        if _IN_A_FILE in said:
-            # A file is wrong, and not the source. Another module explains what Spark says of files.
+        if any(part in said for part in _OF_A_FILE):
+            # A file, or its name, is wrong, and not the source. Another module explains what Spark says of files.
             raise
         hint = next((hint for part, hint in _HINTS.items() if part in said), _HINT)
         what = f"Spark does not read {source} as a stream: {_sentence(said)}"
