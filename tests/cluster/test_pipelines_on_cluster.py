@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -42,3 +43,10 @@ def test_what_a_task_does_twice_at_once_counts_once(outcomes: dict[str, Any]) ->
     assert are_all_written_once
     assert counted == 1000
     assert files == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another system has no such folder")
+def test_a_stream_whose_checkpoint_the_workers_do_not_see_does_not_start(outcomes: dict[str, Any]) -> None:
+    message = outcomes["checkpoint_of_the_driver_alone"]
+    assert message.startswith("a worker of the cluster does not see the checkpoint")
+    assert "in the checkpoint /proc/self/cwd/checkpoint\n" in message

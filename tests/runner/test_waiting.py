@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
@@ -101,8 +102,6 @@ def test_only_a_cluster_is_asked_and_only_within_the_block(monkeypatch, master, 
     monkeypatch.setattr(waiting, "warn_of_waiting", watch)
     with warned_of_waiting(SimpleNamespace(master=master)):
         pass
-    import threading
-
     for thread in threading.enumerate():
         if thread.name == "penstock waiting":
             thread.join()

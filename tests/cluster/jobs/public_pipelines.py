@@ -16,6 +16,7 @@ import transcripts
 from pyspark import TaskContext
 
 import penstock as beam
+from penstock.error import RunnerError
 from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
@@ -177,6 +178,18 @@ def transcripts_in_both_modes(folder: Path) -> Any:
     return transcripts.outcomes(folder)
 
 
+def checkpoint_of_the_driver_alone(folder: Path) -> Any:
+    """What a stream says whose checkpoint is in the working folder of whoever looks."""
+    options = ["--mode=streaming", "--checkpoint_location=/proc/self/cwd/checkpoint"]
+    pipeline = beam.Pipeline(argv=options)
+    _ = pipeline | beam.Create([("a", 1)]) | beam.CombinePerKey(sum)
+    try:
+        pipeline.run().wait_until_finish()
+    except RunnerError as error:
+        return str(error)
+    return "no error"
+
+
 PARTS: tuple[Callable[[Path], Any], ...] = (
     # It comes first, because a pipeline ships the packages.
     shipping,
@@ -189,6 +202,7 @@ PARTS: tuple[Callable[[Path], Any], ...] = (
     metrics,
     a_task_that_runs_twice_at_once,
     transcripts_in_both_modes,
+    checkpoint_of_the_driver_alone,
 )
 
 
