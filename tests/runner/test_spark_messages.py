@@ -64,6 +64,12 @@ SAID = {
         STEP,
         "run the program again",
     ),
+    "somebody has tidied up where Spark keeps its shuffles": (
+        "java.nio.file.NoSuchFileException: /tmp/spark-1e60/executor-9eb2/blockmgr-d6d8-597a/3f",
+        "Spark's temporary files were deleted while the pipeline ran",
+        STEP,
+        "keep cleaners away from spark.local.dir",
+    ),
     "the disk of the checkpoint is full": (
         "org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device",
         "a disk is full",

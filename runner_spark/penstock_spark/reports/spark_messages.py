@@ -74,6 +74,11 @@ MESSAGES = (
         f"{_SESSION}; give the cluster machines that stay",
     ),
     _line(
+        r"(?:NoSuchFileException|FileNotFoundException): \S*/blockmgr-",
+        "Spark's temporary files were deleted while the pipeline ran",
+        f"keep cleaners away from spark.local.dir, which a cluster's workers name SPARK_LOCAL_DIRS; {_SESSION}",
+    ),
+    _line(
         r"ExecutorLostFailure|MetadataFetchFailedException|FetchFailed",
         "Spark lost an executor and its results more often than it retries",
         "look at the log of that executor; often it has run out of memory",
