@@ -52,6 +52,6 @@ def test_files_without_a_byte_are_told_together(caplog: pytest.LogCaptureFixture
     tell_empty({"/in/c": 0, "/in/b": 1, "/in/a": 0}, WHERE)
     tell_empty({"/in/b": 1}, WHERE)
     assert [each.getMessage().partition(", and is read")[0] for each in caplog.records] == [
-        "/in/a (and 1 more) does not have a byte"
+        "/in/a (and 1 more) has no content (0 bytes)"
     ]
     assert f"\n  {WHERE}\n  hint: " in caplog.text

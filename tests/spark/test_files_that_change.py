@@ -176,8 +176,8 @@ def test_a_file_of_parquet_without_a_byte_is_told(
             | WriteToMemory(found)
         )
     assert found == [{"a": 1}]
-    [told] = [each.getMessage() for each in caplog.records if "does not have a byte" in each.getMessage()]
+    [told] = [each.getMessage() for each in caplog.records if "has no content (0 bytes)" in each.getMessage()]
     assert told.startswith(
-        f"{tmp_path}/b.parquet does not have a byte, and is read as a file without records"
+        f"{tmp_path}/b.parquet has no content (0 bytes), and is read as a file without records"
     )
     assert f"at step 'Read' ({HERE}:" in told

@@ -1,5 +1,5 @@
-"""Warns of files that are not as they should be: a stream reads each file once, and not what is added later, and Spark
-leaves out files without a byte.
+"""Warns of files that change after a stream has read them, since it reads each file once, and of empty files, which
+Spark leaves out.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class ChangedFiles:
 
 
 def tell_empty(sizes: Mapping[str, int], where: str) -> None:
-    """Warns of files without a byte: Spark leaves them out, and a writer that was killed leaves some."""
+    """Warns of empty files: Spark leaves them out, and a writer that was killed leaves some."""
     empty = sorted(path for path, size in sizes.items() if size == 0)
     if empty:
         more = f" (and {len(empty) - 1} more)" if empty[1:] else ""
-        what = f"{empty[0]}{more} does not have a byte, and is read as a file without records"
+        what = f"{empty[0]}{more} has no content (0 bytes), and is read as a file without records"
         _LOGGER.warning(three_parts(what, where=where, hint=_EMPTY_HINT))
 
 
