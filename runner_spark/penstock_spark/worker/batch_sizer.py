@@ -1,12 +1,12 @@
-"""How many elements go through a stage at a time: as many as its steps make a few megabytes of.
+"""How many elements go through a stage at a time: so many that no step makes more than a few megabytes of outputs.
 
 A step makes all its outputs for a batch before the next step sees them. Where a step turns names of files into their
 contents, a batch of thousands would not fit into memory, while for short lines a small batch would cost more than the
 work. The size of the outputs so far tells how large the next batch may be.
 
-Time must not tell it. If a machine is lost, Spark runs the tasks whose rows it had once more. Where a PCollection goes
-through two steps and their outputs meet again, the cuts decide in which order they do. A `Reshuffle` would then deal
-elements out otherwise than before, and some would be lost, and others doubled.
+The time that a batch takes must not decide. If a machine is lost, Spark repeats the tasks whose rows it had. Where a
+PCollection goes through two steps and a Flatten joins their outputs, the sizes of batches decide the order of the
+elements. In another order, a `Reshuffle` would deal them out in another way: some would be lost, and others doubled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FITTING_BYTES = 16 << 20
 
 
 class Scale:
-    """Has the size of the largest outputs since it was set back."""
+    """Keeps the size of the largest outputs since it was last set to 0."""
 
     __slots__ = ("largest_bytes",)
 
@@ -78,10 +78,10 @@ class BatchSizer:
             start += some
 
     def learning(self, records: Records, pushed: int) -> Records:
-        """Passes on what comes of a push of so many elements, and learns from it.
+        """Passes on the records of a push of that many elements, and learns from the outputs that steps make meanwhile.
 
-        What is learned here is of no interest to the sizer of an earlier step: with a smaller batch there, the parts
-        here would be as large.
+        The sizer of an earlier step does not learn from them: with a smaller batch there, the parts here would be as
+        large.
         """
         scale = self._scale
         before, scale.largest_bytes = scale.largest_bytes, 0
