@@ -208,7 +208,7 @@ def test_a_left_row_that_is_none_is_refused_where_it_would_look_like_none(kind: 
     text = failure_of(pipeline)
     assert "a left row is None" in text
     assert "hint: make a tuple" in text
-    assert f"step 'JoinRows({kind})/Join'" in text
+    assert f"while running 'JoinRows({kind})/Join' (test_row_joins_batch.py:" in text
 
 
 def test_a_row_that_is_none_is_a_row_where_nothing_can_be_missing() -> None:
@@ -241,7 +241,7 @@ def test_to_take_back_what_is_not_there_is_refused_with_the_step_named() -> None
     collect((spoilt, rights) | "Second" >> JoinRows("inner") | beam.Changelog())
     text = failure_of(pipeline)
     assert "a row of type int is taken back, but it is not there" in text
-    assert "step 'Second/Join'" in text
+    assert "while running 'Second/Join' (test_row_joins_batch.py:" in text
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def run(
     started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
     query = SimpleNamespace(rests=False, readings=(), is_finite=False)
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
-    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
     about = About("name", "r", "streaming", 0)
     return Running(
         started,  # type: ignore[arg-type]
@@ -83,7 +84,8 @@ def resting(monkeypatch: pytest.MonkeyPatch, shards: int, **parts: Any) -> Runni
     checkpoint = SimpleNamespace(
         **{"is_new": False, "lost": None, "release": nothing, "is_draining": lambda: False, **parts}
     )
-    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
     about = About("name", "r", "streaming", 0)
     return Running(started, query, checkpoint, shards, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
 

@@ -120,7 +120,7 @@ def failure_of(result: Any) -> str:
 def test_a_key_with_two_values_at_once_is_refused_with_the_step_named(moments):
     text = failure_of(pairs(beam.Pipeline(), moments) | "Rows" >> Upserts())
     assert "a key of type str has 2 values at once, and a table one row for each key" in text
-    assert "step 'Rows/Gather'" in text
+    assert "while running 'Rows/Gather' (test_upserts.py:" in text
     assert "hint: make what tells the values apart a part of the key" in text
 
 

@@ -43,7 +43,7 @@ class Weighed:
 
     def push(self, batch: Batch) -> Records:
         self._scale.weigh(batch.estimated_bytes())
-        yield from self._consumer.push(batch)
+        return self._consumer.push(batch)
 
 
 class BatchSizer:
@@ -74,22 +74,23 @@ class BatchSizer:
         while start < count:
             some = min(self.elements, count - start)
             part = batch if some == count else batch.sliced(start, start + some)
-            yield from self.learning(consumer.push(part), some)
+            before = self.begin()
+            yield from consumer.push(part)
+            self.learn(some, before)
             start += some
 
-    def learning(self, records: Records, pushed: int) -> Records:
-        """Passes on the records of a push of that many elements, and learns from the outputs that steps make meanwhile.
+    def begin(self) -> int:
+        """Begins to weigh what steps make of a batch; `learn` takes the result."""
+        before, self._scale.largest_bytes = self._scale.largest_bytes, 0
+        return before
+
+    def learn(self, pushed: int, before: int) -> None:
+        """Learns from the outputs that steps have made of so many elements.
 
         The sizer of an earlier step does not learn from them: with a smaller batch there, the parts here would be as
         large.
         """
-        scale = self._scale
-        before, scale.largest_bytes = scale.largest_bytes, 0
-        yield from records
-        self._learn(pushed, scale.largest_bytes)
-        scale.largest_bytes = before
-
-    def _learn(self, pushed: int, largest_bytes: int) -> None:
+        largest_bytes, self._scale.largest_bytes = self._scale.largest_bytes, before
         fitting = max(1, _FITTING_BYTES * pushed // max(largest_bytes, 1))
         if fitting < self.elements:
             self.elements = fitting

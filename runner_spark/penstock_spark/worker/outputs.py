@@ -138,18 +138,17 @@ class Outputs:
     def drain(self) -> Records:
         """Sends on what is kept."""
         if not self._pending:
-            return iter(())
+            return
         pending, self._pending = self._pending, {}
-        count = sum(len(batch.values) for batch in pending.values())
-        return self.sizer.learning(self._sent(pending), count)
-
-    def _sent(self, pending: dict[str | None, Batch]) -> Records:
-        # They exist at the same time, though each has a reader of its own.
-        self._scale.weigh(sum(batch.estimated_bytes() for batch in pending.values()))
+        before = self.sizer.begin()
+        if len(pending) > 1:
+            # They exist at the same time, though each has a reader of its own.
+            self._scale.weigh(sum(batch.estimated_bytes() for batch in pending.values()))
         for tag, batch in pending.items():
             if isinstance(batch.values[0], UNAWAITED):
                 refuse_unawaited(batch.values, self.where)
             yield from self.push(tag, batch.collapsed())
+        self.sizer.learn(sum(len(batch.values) for batch in pending.values()), before)
 
     def push(self, tag: str | None, batch: Batch) -> Records:
         consumer = self._by_tag.get(tag)

@@ -25,9 +25,11 @@ def estimated_bytes(values: Sequence[Any]) -> int:
     >>> estimated_bytes(["four"] * 1_000), estimated_bytes([])
     (4000, 0)
     """
-    step = len(values) // _LOOKED_AT + 1
-    seen = values[::step]
-    return sum(map(bytes_of, seen)) * len(values) // max(len(seen), 1)
+    count = len(values)
+    if count <= _LOOKED_AT:
+        return sum(map(bytes_of, values))
+    seen = values[:: count // _LOOKED_AT + 1]
+    return sum(map(bytes_of, seen)) * count // len(seen)
 
 
 def bytes_of(value: Any, depth: int = 0) -> int:

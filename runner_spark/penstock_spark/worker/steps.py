@@ -169,7 +169,9 @@ class FlatMapStep(ValueStep):
                 one = next(Batch([None], batch.timestamps, batch.windows, batch.panes).rows())
                 yield from self.outputs.route(((value,), one) for value in values)
             else:
-                yield from self.outputs.sizer.learning(self.outputs.main.push(out), len(values))
+                before = self.outputs.sizer.begin()
+                yield from self.outputs.main.push(out)
+                self.outputs.sizer.learn(len(values), before)
 
     def _chunk(
         self, stream: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
