@@ -56,7 +56,7 @@ def _happen(
     match source.happenings.get(step):
         case tuple(values):
             for elements in inline_batches(values, 0, 1):
-                done(stage.sized(source.edge).push(elements))
+                done(stage.tee(source.edge).push(elements))
         case dict(watermarks):
             for percentile, micros in watermarks.items():
                 update = WatermarkUpdate(outbox.now, source.origin, 0, micros, percentile)
@@ -130,11 +130,11 @@ class SourceTask:
             summaries.append(arrival.summary)
             self.has_ended = self.has_ended or arrival.summary.ended
         if arrival.batch.values:
-            done(self._stage.sized(self._spec.edge).push(arrival.batch))
+            done(self._stage.tee(self._spec.edge).push(arrival.batch))
         if arrival.rejected:
             assert self._spec.rejects is not None
             self._count(REJECTED, len(arrival.rejected))
-            done(self._stage.sized(self._spec.rejects).push(Batch(list(arrival.rejected))))
+            done(self._stage.tee(self._spec.rejects).push(Batch(list(arrival.rejected))))
         if arrival.ahead:
             self._count(_AHEAD, arrival.ahead)
 

@@ -77,6 +77,13 @@ class StreamStage(Stage):
     def parts(self) -> Iterable[Any]:
         return (*self._level.groupings, *self._level.waiting, *super().parts())
 
+    def _make_scale(self) -> None:
+        """Batches stay as they have arrived.
+
+        If elements of several windows wait for a side input, the batches in which they come decide their order behind
+        it, and that must not depend on how a log is cut into micro-batches.
+        """
+
     def _step(self, spec: StepSpec) -> Node:
         if not isinstance(spec.primitive, WaitingParDo):
             return super()._step(spec)

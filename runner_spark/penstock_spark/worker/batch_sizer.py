@@ -49,6 +49,8 @@ class Weighed:
 class BatchSizer:
     """Finds the size of batches for which no step makes outputs of more than a few megabytes.
 
+    Without a scale, it is always `most_elements`.
+
     >>> scale = Scale()
     >>> sizer = BatchSizer(scale, most_elements=1_000)
     >>> class ReadsFiles:
@@ -63,8 +65,8 @@ class BatchSizer:
     16
     """
 
-    def __init__(self, scale: Scale, most_elements: int) -> None:
-        self.elements = min(_FIRST_ELEMENTS, most_elements)
+    def __init__(self, scale: Scale | None, most_elements: int) -> None:
+        self.elements = most_elements if scale is None else min(_FIRST_ELEMENTS, most_elements)
         self._most_elements = most_elements
         self._scale = scale
 
@@ -81,6 +83,8 @@ class BatchSizer:
 
     def begin(self) -> int:
         """Begins to weigh what steps make of a batch; `learn` takes the result."""
+        if self._scale is None:
+            return 0
         before, self._scale.largest_bytes = self._scale.largest_bytes, 0
         return before
 
@@ -90,6 +94,8 @@ class BatchSizer:
         The sizer of an earlier step does not learn from them: with a smaller batch there, the parts here would be as
         large.
         """
+        if self._scale is None:
+            return
         largest_bytes, self._scale.largest_bytes = self._scale.largest_bytes, before
         fitting = max(1, _FITTING_BYTES * pushed // max(largest_bytes, 1))
         if fitting < self.elements:

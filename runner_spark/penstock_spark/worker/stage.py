@@ -85,7 +85,7 @@ class Stage:
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
         self._elements = dict.fromkeys(program.counted, 0)  # How many elements each edge has carried.
-        self._scale = Scale()
+        self._scale = self._make_scale()
         self._sized: dict[int, Sized] = {}
         self.stateful: dict[str, StatefulStep] = {}
         self.splittable: dict[str, KeptRestrictionStep] = {}  # The steps that keep restrictions.
@@ -117,8 +117,18 @@ class Stage:
         consumer = consumers[0] if len(consumers) == 1 else Tee(consumers)
         return Counting(self._elements, edge, consumer) if edge in self._elements else consumer
 
-    def sized(self, edge: int) -> Consumer:
+    def _make_scale(self) -> Scale | None:
+        """Weighs the outputs of steps, which decide how large batches are."""
+        return Scale()
+
+    def _weighed(self, edge: int) -> Consumer:
+        consumer = self.tee(edge)
+        return consumer if self._scale is None else Weighed(consumer, self._scale)
+
+    def _sized_for(self, edge: int) -> Consumer:
         """Takes the batches that a root puts on an edge, in parts of a size that fits the steps behind it."""
+        if self._scale is None:
+            return self.tee(edge)
         if edge not in self._sized:
             self._sized[edge] = Sized(self.tee(edge), self._scale)
         return self._sized[edge]
@@ -139,10 +149,12 @@ class Stage:
         if isinstance(root, StatefulRoot):
             return StatefulReader(root, self.stateful[root.label])
         root = cast(GroupRoot | MachineRoot, self._owning(root))
-        parts = (self.sized(root.edge), self.container(root.label))
+        parts = (self._sized_for(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
             return (GroupReader if root.number_kernel is None else NumberReader)(root, *parts)
-        return MachineReader(root, *parts, None if root.late_edge is None else self.sized(root.late_edge))
+        return MachineReader(
+            root, *parts, None if root.late_edge is None else self._sized_for(root.late_edge)
+        )
 
     def _step(self, spec: StepSpec) -> Node:
         node: Node
@@ -191,9 +203,7 @@ class Stage:
         if own is not primitive.dofn:
             spec = replace(spec, primitive=replace(primitive, dofn=own))
         metrics = self.container(spec.label)
-        by_tag: dict[str | None, Consumer] = {
-            tag: Weighed(self.tee(edge), self._scale) for tag, edge in spec.outputs
-        }
+        by_tag = {tag: self._weighed(edge) for tag, edge in spec.outputs}
         kinds = primitive.dofn.output_kinds
         outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn, kinds, self._scale)
         return kind(spec, outputs, metrics, self._contents_for(spec))
@@ -293,14 +303,14 @@ class Stage:
             for record in records:
                 batch = columns.read(record)
                 if batch.values:
-                    yield self.sized(columns.edge), batch
+                    yield self._sized_for(columns.edge), batch
         totals = [root for root in roots if isinstance(root, TotalsRoot)]
         if totals:
             reader = TotalsReader(totals)
             for record in records:
                 for edge, batch in reader.read(record):
-                    yield self.sized(edge), batch
-        pages = {root.tag: self.sized(root.edge) for root in roots if isinstance(root, PageRoot)}
+                    yield self._sized_for(edge), batch
+        pages = {root.tag: self._sized_for(root.edge) for root in roots if isinstance(root, PageRoot)}
         if pages:
             for record in records:
                 tags, values = record.column("tag").to_pylist(), record.column("value").to_pylist()
@@ -314,12 +324,12 @@ class Stage:
         for record in records:
             for slice_number in record.column(0).to_pylist():
                 for root in inline:
-                    consumer = self.sized(root.edge)
+                    consumer = self._sized_for(root.edge)
                     for batch in inline_batches(root.values, slice_number, self.program.partitions):
                         yield consumer, batch
 
     def _scan(self, scan: ScanRoot, records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
-        consumer = self.sized(scan.edge)
+        consumer = self._sized_for(scan.edge)
         read = scan.make_reader()
         for record in records:
             for part in _read(read, record, scan.where):
