@@ -101,7 +101,7 @@ def test_only_a_few_large_values_exist_at_a_time(program: str) -> None:
     Content.most = 0
     run_plain(pipeline, Settings(partitions=1, inline_values=COUNT))
     assert sorted(found) == list(range(COUNT))
-    # Those of a batch, and those of the next one while the last steps still have some.
+    # The values of a batch, and the values of the next one while the last steps still hold some.
     assert Content.most * SIZE_BYTES <= 3 * batch_sizer._FITTING_BYTES
 
 

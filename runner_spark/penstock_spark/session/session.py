@@ -247,7 +247,7 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
     try:
         return SparkSession.builder.config(map={**conf}).getOrCreate()
     except Exception as error:
-        # Spark stops a context by itself while it is made, and only if no master takes it.
+        # While a context is made, only Spark can stop it, and it does so if no master accepts the program.
         if "stopped SparkContext" not in str(error):
             raise
     raise RunnerError(

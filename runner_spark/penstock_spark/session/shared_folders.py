@@ -8,11 +8,10 @@ from pyspark import SparkContext
 
 from penstock.error import RunnerError
 from penstock_spark.session.session import is_local
-from penstock_spark.session.waiting import warned_of_waiting
 
 _SCHEME = "file:"
 _TASKS_MAX = 32
-"""More tasks would find little more, and each takes a moment of a start."""
+"""With more tasks, a start would take longer, and they would hardly find another machine."""
 
 
 def check_workers_see(context: SparkContext, file: str, folder: str) -> None:
@@ -25,9 +24,8 @@ def check_workers_see(context: SparkContext, file: str, folder: str) -> None:
         return
     path = "/" + file.removeprefix(_SCHEME).lstrip("/")
     tasks = min(max(1, context.defaultParallelism), _TASKS_MAX)
-    with warned_of_waiting(context):
-        # A function of Python's own: a worker cannot unpickle one of a package that it lacks.
-        sees = context.parallelize([path] * tasks, tasks).map(os.path.exists).collect()
+    # A function of Python's own: a worker cannot unpickle one of a package that it lacks.
+    sees = context.parallelize([path] * tasks, tasks).map(os.path.exists).collect()
     if not all(sees):
         raise RunnerError(
             "a worker of the cluster does not see the checkpoint: it has no such folder, or another one",

@@ -52,7 +52,7 @@ def warned_of_waiting(context: SparkContext) -> Iterator[None]:
 def warn_of_waiting(
     look: Callable[[], Waiting | None], master: str, is_over: Callable[[float], bool]
 ) -> None:
-    """Looks every few seconds, until it is over; `look` gives None if a task is at work, or none is to be done."""
+    """Looks every few seconds, until it is over; `look` gives None if a task is running, or if none has work to do."""
     since: float | None = None
     patience_seconds = _PATIENCE_SECONDS
     has_warned = False
@@ -87,7 +87,7 @@ def _said(found: Waiting, master: str, seconds: float) -> str:
 
 
 def waiting_in(context: Any) -> Waiting | None:
-    """What waits in a SparkContext; None if a task is at work, or none is to be done."""
+    """What waits in a SparkContext; None if a task is running, or if none has work to do."""
     tracker = context.statusTracker()
     stages = [info for number in tracker.getActiveStageIds() if (info := tracker.getStageInfo(number))]
     if any(stage.numActiveTasks for stage in stages):

@@ -107,7 +107,7 @@ class BatchSizer:
 class Sized:
     """Takes the batches of a root to their reader, in parts of a size that fits."""
 
-    def __init__(self, consumer: Consumer, scale: Scale) -> None:
+    def __init__(self, consumer: Consumer, scale: Scale | None) -> None:
         self._consumer = consumer
         self._sizer = BatchSizer(scale, _MOST_ELEMENTS)
 

@@ -127,8 +127,6 @@ class Stage:
 
     def _sized_for(self, edge: int) -> Consumer:
         """Takes the batches that a root puts on an edge, in parts of a size that fits the steps behind it."""
-        if self._scale is None:
-            return self.tee(edge)
         if edge not in self._sized:
             self._sized[edge] = Sized(self.tee(edge), self._scale)
         return self._sized[edge]
