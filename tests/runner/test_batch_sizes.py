@@ -138,13 +138,18 @@ def test_small_values_soon_go_in_large_batches() -> None:
             sizes.append(len(batch.values))
             yield from ()
 
-    sizer = BatchSizer(scale, 1_000)
-    list(sizer.push(Weighed(Reader(), scale), Batch(list(range(3_000)))))
+    sizer, reader = BatchSizer(scale, 1_000), Weighed(Reader(), scale)
+
+    def push(values: list[Any]) -> None:
+        for part in sizer.parts(Batch(values)):
+            list(reader.push(part))
+
+    push(list(range(3_000)))
     assert sizes == [8, 32, 128, 512, 1_000, 1_000, 320]
     # Large values make the next batch smaller at once, and small ones make it grow again.
-    list(sizer.push(Weighed(Reader(), scale), Batch([bytes(1 << 20)] * 1_000)))
+    push([bytes(1 << 20)] * 1_000)
     assert sizer.elements == 16
-    list(sizer.push(Weighed(Reader(), scale), Batch(list(range(16)))))
+    push(list(range(16)))
     assert sizer.elements == 64
 
 

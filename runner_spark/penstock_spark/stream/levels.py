@@ -115,7 +115,7 @@ def play_shard(
         keys, size_bytes, windows = shard.sizes(label)
         waiting_for, awaited = waits.get(label, {}), shard.awaited(label)
         told[label] = Told(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
-    return Done(rows_of(outbox, stage, number), stage.snapshot(), told, header.clock_micros)
+    return Done(rows_of(outbox, number), stage.snapshot(), told, header.clock_micros)
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:
@@ -186,10 +186,16 @@ def _grouping_operator(
     give: Callable[[Iterable[Given]], Records] | None = None
     if spec.label in stage.splittable:
         code = stage.splittable[spec.label]
-        machine, give = SplittableMachine(code, Limits(), through_micros, header.is_draining), code.give
+        machine, give = (
+            SplittableMachine(code, Limits(), through_micros, header.is_draining),
+            partial(stage.give, code),
+        )
     elif spec.is_stateful:
         step = stage.stateful[spec.label]
-        machine, give = StatefulMachine(step, spec.windowing.allowed_lateness.micros), step.give
+        machine, give = (
+            StatefulMachine(step, spec.windowing.allowed_lateness.micros),
+            partial(stage.give, step),
+        )
     else:
         use_columns = spec.may_use_columns if not len(notes) else notes.by_window
         machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)
@@ -198,10 +204,10 @@ def _grouping_operator(
         spec.readers,
         stage.outbox,
         keys_of(machine, store_of(spec.label), notes, stage.outbox.shards),
-        stage.tee(spec.edge),
+        stage.sized_for(spec.edge),
         count_dropped,
         partial(_guard, spec, stage),
-        None if spec.late_edge is None else stage.tee(spec.late_edge),
+        None if spec.late_edge is None else stage.sized_for(spec.late_edge),
         recorder,
         records_watermark=stage.partition == 0,
         give=give,
@@ -228,7 +234,7 @@ def _waiting(
         stage.outbox,
         [step.views[side] for side in sides],
         spec.lateness_micros,
-        step,
+        stage.sized(step),
         lambda count: container.inc(DROPPED[DropReason.EXPIRED], count),
         store_of(label),
         side_watermark_inputs=tuple(spec.sides[side] for side in sides),

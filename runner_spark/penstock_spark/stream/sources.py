@@ -30,6 +30,7 @@ EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 _AHEAD = ("penstock", "elements_ahead_of_the_clock")
 REJECTED = ("penstock", "elements_rejected")
 _ELEMENTS_AT_ONCE = 200_000
+_BYTES_AT_ONCE = 64 << 20
 
 
 def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
@@ -47,7 +48,7 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
             done(stage.end_bundle())
-    return rows_of(outbox, stage, 0), stage.snapshot()
+    return rows_of(outbox, 0), stage.snapshot()
 
 
 def _happen(
@@ -56,7 +57,7 @@ def _happen(
     match source.happenings.get(step):
         case tuple(values):
             for elements in inline_batches(values, 0, 1):
-                done(stage.tee(source.edge).push(elements))
+                done(stage.sized_for(source.edge).push(elements))
         case dict(watermarks):
             for percentile, micros in watermarks.items():
                 update = WatermarkUpdate(outbox.now, source.origin, 0, micros, percentile)
@@ -90,18 +91,18 @@ class SourceTask:
         self.has_ended = False  # Whether it has read the end of the source.
 
     def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
-        """Reads everything; yields rows whenever many elements wait."""
-        program, stage = self._program, self._stage
-        with stage.running() as done:
+        """Reads everything; yields rows whenever many elements wait, or large ones."""
+        with self._stage.running() as done:
             for record in records:
                 if not record.num_rows:
                     continue
                 clock_micros = record.column("clock")[0].as_py()
                 own = record.select(record.schema.names[:-1])
                 for arrival in self._read(own, clock_micros):
-                    self._arrive(arrival, self._logical_time(arrival, clock_micros), done)
-                    if self._waiting >= _ELEMENTS_AT_ONCE and program.number < program.last:
-                        yield self._flush()
+                    for count in self._arrive(arrival, self._logical_time(arrival, clock_micros), done):
+                        self._waiting += count
+                        if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.held_bytes >= _BYTES_AT_ONCE:
+                            yield self._flush()
         yield self._flush()
 
     def snapshot(self) -> Snapshot:
@@ -119,22 +120,26 @@ class SourceTask:
             case Clock.LIVE:
                 return LogicalTime(clock_micros, clock_micros)
 
-    def _arrive(self, arrival: Arrival, logical_time: LogicalTime, done: Callable[[Any], None]) -> None:
+    def _arrive(
+        self, arrival: Arrival, logical_time: LogicalTime, done: Callable[[Any], None]
+    ) -> Iterator[int]:
+        """Takes an arrival; yields whenever some of it is done, and how many elements that was."""
         if logical_time != self._outbox.now:
             done(self._stage.end_bundle())
             self._outbox.now = logical_time
         self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
-        self._waiting += len(arrival.batch.values)
         summaries = self._summaries_at.setdefault(logical_time, [])
         if arrival.summary is not None:
             summaries.append(arrival.summary)
             self.has_ended = self.has_ended or arrival.summary.ended
-        if arrival.batch.values:
-            done(self._stage.tee(self._spec.edge).push(arrival.batch))
+        reader = self._stage.sized_for(self._spec.edge)
+        for part in reader.parts(arrival.batch):
+            done(reader.consumer.push(part))
+            yield len(part.values)
         if arrival.rejected:
             assert self._spec.rejects is not None
             self._count(REJECTED, len(arrival.rejected))
-            done(self._stage.tee(self._spec.rejects).push(Batch(list(arrival.rejected))))
+            done(self._stage.sized_for(self._spec.rejects).push(Batch(list(arrival.rejected))))
         if arrival.ahead:
             self._count(_AHEAD, arrival.ahead)
 
@@ -153,19 +158,19 @@ class SourceTask:
                     for logical_time, summaries in self._summaries_at.items()
                     for summary in summaries
                 ]
-        rows = rows_of(outbox, self._stage, self._producer[1] % outbox.shards)
+        rows = rows_of(outbox, self._producer[1] % outbox.shards)
         self._summaries_at = {}
-        self._waiting = 0
+        self._waiting = outbox.held_bytes = 0
         self._flushed += 1
         for address in outbox.messages:
             outbox.messages[address] = Message(self._producer, self._flushed)
         return rows
 
 
-def rows_of(outbox: Outbox, stage: StreamStage, shard: int) -> list[Row]:
+def rows_of(outbox: Outbox, shard: int) -> list[Row]:
     """The output of a level: a message for each shard, and pages for sinks, which bypass later levels in
     `shard`.
     """
-    pages = [(level, shard, page) for level, page in stage.sink_rows]
-    stage.sink_rows.clear()
+    pages = [(level, shard, page) for level, page in outbox.sink_rows]
+    outbox.sink_rows.clear()
     return [(level, to, dumps(message)) for (level, to), message in outbox.messages.items()] + pages

@@ -53,4 +53,5 @@ class SpreadWriter(Node):
     def _put(self, message: Message, part: Batch, number: int) -> None:
         # What one task has read is dealt out, and comes together again behind the step.
         place = (*self._outbox.place, number) if self._outbox.place else ()
+        self._outbox.held_bytes += part.estimated_bytes()
         message.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part, place=place))

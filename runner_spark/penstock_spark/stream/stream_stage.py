@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.at_work import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
@@ -24,37 +25,40 @@ from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import Outbox, RestrictionWriter
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, encode_page
+from penstock_spark.worker.batch_sizer import Sized, SizedAnew
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
-from penstock_spark.worker.pushing import Node, Records
+from penstock_spark.worker.pushing import Consumer, Node, Records
+from penstock_spark.worker.splittable import KeptRestrictionStep
 from penstock_spark.worker.stage import Stage, tear_down
+from penstock_spark.worker.stateful import StatefulStep
 from penstock_spark.worker.views import ChangingContents, Contents
 from penstock_spark.worker.writers import SinkWriter
 
 
 class SinkPages(Node):
-    """Turns elements into pages for a sink; `pages` takes (level, page)."""
+    """Turns elements into pages for a sink."""
 
-    def __init__(self, spec: SinkPagesSpec, pages: list[tuple[int, bytes]]) -> None:
+    def __init__(self, spec: SinkPagesSpec, outbox: Outbox) -> None:
         self._spec = spec
-        self._pages = pages
+        self._outbox = outbox
 
     def push(self, batch: Batch) -> Records:
         try:
-            self._pages.append((self._spec.level, encode_page(batch)))
+            self._outbox.add_to_sink(self._spec.level, [encode_page(batch)])
         except Exception as error:
             step_failed(error, self._spec.where)
         return iter(())
 
 
 class SinkRows(SinkWriter):
-    """Encodes elements as the rows that a sink is written with; `rows` takes (level, row)."""
+    """Encodes elements as the rows that a sink is written with."""
 
     spec: SinkRowsSpec
 
-    def __init__(self, spec: SinkRowsSpec, rows: list[tuple[int, bytes]]) -> None:
+    def __init__(self, spec: SinkRowsSpec, outbox: Outbox) -> None:
         super().__init__(spec)
-        self._rows = rows
+        self._outbox = outbox
 
     def start_bundle(self) -> None:
         self.start()
@@ -62,14 +66,13 @@ class SinkRows(SinkWriter):
     def _out(self, record: pa.RecordBatch | None) -> Records:
         if record is not None:
             (column,) = record.columns
-            self._rows += [(self.spec.level, row) for row in column.cast(pa.binary()).to_pylist()]
+            self._outbox.add_to_sink(self.spec.level, column.cast(pa.binary()).to_pylist())
         return iter(())
 
 
 class StreamStage(Stage):
     def __init__(self, level: LevelProgram, partition: int, outbox: Outbox, views: Mapping[int, Any]) -> None:
         self.outbox = outbox
-        self.sink_rows: list[tuple[int, bytes]] = []  # (Level, page or row).
         self.waiting: dict[str, DoFnStep] = {}
         self._level = level
         super().__init__(level.stage, partition, dict(views))
@@ -77,12 +80,13 @@ class StreamStage(Stage):
     def parts(self) -> Iterable[Any]:
         return (*self._level.groupings, *self._level.waiting, *super().parts())
 
-    def _make_scale(self) -> None:
-        """Batches stay as they have arrived.
+    def sized(self, consumer: Consumer) -> Sized:
+        return SizedAnew(consumer, self._scale)
 
-        If elements of several windows wait for a side input, the batches in which they come decide their order behind
-        it, and that must not depend on how a log is cut into micro-batches.
-        """
+    def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[Given]) -> Records:
+        """Sends on what the machine of a step has had it make."""
+        self._scale.begin_anew()
+        return step.give(given)
 
     def _step(self, spec: StepSpec) -> Node:
         if not isinstance(spec.primitive, WaitingParDo):
@@ -104,9 +108,9 @@ class StreamStage(Stage):
 
     def _writer(self, spec: Any) -> Node:
         if isinstance(spec, SinkPagesSpec):
-            return SinkPages(spec, self.sink_rows)
+            return SinkPages(spec, self.outbox)
         if isinstance(spec, SinkRowsSpec):
-            return SinkRows(spec, self.sink_rows)
+            return SinkRows(spec, self.outbox)
         if isinstance(spec, SpreadWriterSpec):
             return SpreadWriter(spec, self.outbox, self.partition)
         if isinstance(spec, RestrictionWriterSpec):
@@ -142,6 +146,7 @@ class StreamStage(Stage):
     def end_bundle(self) -> Records:
         """Ends a bundle and begins the next: what a DoFn gives at the end takes place before time moves on."""
         for step in self._ending:
+            self._scale.begin_anew()
             yield from step.finish_bundle()
         for step in self._ending:
             step.start_bundle()

@@ -26,7 +26,10 @@ Moment = tuple[LogicalTime, Place]
 
 
 class Outbox:
-    """The messages of one producer, by level and shard; every shard of these levels gets one, even an empty one."""
+    """What one producer sends: messages by level and shard, and pages or rows of sinks, by level.
+
+    Every shard of these levels gets a message, even an empty one.
+    """
 
     def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
         self.producer = producer
@@ -34,6 +37,8 @@ class Outbox:
         self.now = LogicalTime(0, 0)  # The logical time at which elements are written.
         self.place: Place = ()  # Their position in the source.
         self.numbered = 0  # How many elements were numbered so far.
+        self.held_bytes = 0  # About how much memory its content takes.
+        self.sink_rows: list[tuple[int, bytes]] = []
         self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
 
     @property
@@ -43,6 +48,12 @@ class Outbox:
     @moment.setter
     def moment(self, moment: Moment) -> None:
         self.now, self.place = moment
+
+    def add_to_sink(self, level: int, rows: Iterable[bytes]) -> None:
+        """Takes rows, or pages, for the sink of a level."""
+        for row in rows:
+            self.sink_rows.append((level, row))
+            self.held_bytes += len(row)
 
     def to_level(self, level: int) -> list[Message]:
         return [self.messages[level, shard] for shard in range(self.shards)]
@@ -59,6 +70,7 @@ class MessageWriter(Node):
         self.metrics = metrics
 
     def push(self, batch: Batch) -> Records:
+        self.outbox.held_bytes += batch.estimated_bytes()
         guarded(self.metrics, self.spec.where, self._put, batch)
         return iter(())
 

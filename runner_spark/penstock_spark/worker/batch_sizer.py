@@ -11,6 +11,8 @@ elements. In another order, a `Reshuffle` would deal them out in another way: so
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.pushing import Consumer, Records
 
@@ -20,16 +22,22 @@ _FITTING_BYTES = 16 << 20
 
 
 class Scale:
-    """Keeps the size of the largest outputs since it was last set to 0."""
+    """Keeps the size of the largest outputs since it was last set to 0, for the sizers of a stage."""
 
-    __slots__ = ("largest_bytes",)
+    __slots__ = ("largest_bytes", "sizers")
 
     def __init__(self) -> None:
         self.largest_bytes = 0
+        self.sizers: list[BatchSizer] = []
 
     def weigh(self, size_bytes: int) -> None:
         if size_bytes > self.largest_bytes:
             self.largest_bytes = size_bytes
+
+    def begin_anew(self) -> None:
+        """Lets the sizers forget what they have learned."""
+        for sizer in self.sizers:
+            sizer.forget()
 
 
 class Weighed:
@@ -49,42 +57,38 @@ class Weighed:
 class BatchSizer:
     """Finds the size of batches for which no step makes outputs of more than a few megabytes.
 
-    Without a scale, it is always `most_elements`.
-
     >>> scale = Scale()
     >>> sizer = BatchSizer(scale, most_elements=1_000)
-    >>> class ReadsFiles:
-    ...     def push(self, batch):
-    ...         scale.weigh(1_000_000 * len(batch.values))
-    ...         yield from ()
-    >>> sizer.elements
-    8
-    >>> list(sizer.push(ReadsFiles(), Batch(list(range(200)))))
-    []
+    >>> [len(part.values) for part in sizer.parts(Batch(list(range(200))))]
+    [8, 32, 128, 32]
+    >>> for part in sizer.parts(Batch(list(range(200)))):
+    ...     scale.weigh(1_000_000 * len(part.values))
     >>> sizer.elements
     16
     """
 
-    def __init__(self, scale: Scale | None, most_elements: int) -> None:
-        self.elements = most_elements if scale is None else min(_FIRST_ELEMENTS, most_elements)
+    def __init__(self, scale: Scale, most_elements: int) -> None:
         self._most_elements = most_elements
         self._scale = scale
+        self.forget()
+        scale.sizers.append(self)
 
-    def push(self, consumer: Consumer, batch: Batch) -> Records:
-        """Pushes a batch, in parts if it is too large."""
+    def forget(self) -> None:
+        """Begins with a few elements again."""
+        self.elements = min(_FIRST_ELEMENTS, self._most_elements)
+
+    def parts(self, batch: Batch) -> Iterator[Batch]:
+        """Cuts a batch; before each part, it has learned what steps have made of the one before."""
         start, count = 0, len(batch.values)
         while start < count:
             some = min(self.elements, count - start)
-            part = batch if some == count else batch.sliced(start, start + some)
             before = self.begin()
-            yield from consumer.push(part)
+            yield batch if some == count else batch.sliced(start, start + some)
             self.learn(some, before)
             start += some
 
     def begin(self) -> int:
         """Begins to weigh what steps make of a batch; `learn` takes the result."""
-        if self._scale is None:
-            return 0
         before, self._scale.largest_bytes = self._scale.largest_bytes, 0
         return before
 
@@ -94,8 +98,6 @@ class BatchSizer:
         The sizer of an earlier step does not learn from them: with a smaller batch there, the parts here would be as
         large.
         """
-        if self._scale is None:
-            return
         largest_bytes, self._scale.largest_bytes = self._scale.largest_bytes, before
         fitting = max(1, _FITTING_BYTES * pushed // max(largest_bytes, 1))
         if fitting < self.elements:
@@ -107,9 +109,27 @@ class BatchSizer:
 class Sized:
     """Takes the batches of a root to their reader, in parts of a size that fits."""
 
-    def __init__(self, consumer: Consumer, scale: Scale | None) -> None:
-        self._consumer = consumer
+    def __init__(self, consumer: Consumer, scale: Scale) -> None:
+        self.consumer = consumer
+        self._scale = scale
         self._sizer = BatchSizer(scale, _MOST_ELEMENTS)
 
     def push(self, batch: Batch) -> Records:
-        return self._sizer.push(self._consumer, batch)
+        for part in self.parts(batch):
+            yield from self.consumer.push(part)
+
+    def parts(self, batch: Batch) -> Iterator[Batch]:
+        """The parts in which a batch goes to the reader, each to be pushed before the next one is asked for."""
+        return self._sizer.parts(batch)
+
+
+class SizedAnew(Sized):
+    """Takes what arrives in a stream to its reader; the sizes of the parts depend on this arrival alone.
+
+    If elements of several windows wait for a side input, the parts in which they come decide their order behind it.
+    What a task has read before depends on how a log is cut into micro-batches, and must not change that order.
+    """
+
+    def parts(self, batch: Batch) -> Iterator[Batch]:
+        self._scale.begin_anew()
+        return super().parts(batch)

@@ -54,7 +54,7 @@ class Outputs:
         where: str,
         windowfn: Any,
         kinds: Mapping[type, Callable[[Any], Any]],
-        scale: Scale | None,
+        scale: Scale,
     ) -> None:
         self.main = by_tag[None]
         self.metrics = metrics
@@ -141,7 +141,7 @@ class Outputs:
             return
         pending, self._pending = self._pending, {}
         before = self.sizer.begin()
-        if self._scale is not None and len(pending) > 1:
+        if len(pending) > 1:
             # They exist at the same time, though each has a reader of its own.
             self._scale.weigh(sum(batch.estimated_bytes() for batch in pending.values()))
         for tag, batch in pending.items():

@@ -85,7 +85,7 @@ class Stage:
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
         self._elements = dict.fromkeys(program.counted, 0)  # How many elements each edge has carried.
-        self._scale = self._make_scale()
+        self._scale = Scale()
         self._sized: dict[int, Sized] = {}
         self.stateful: dict[str, StatefulStep] = {}
         self.splittable: dict[str, KeptRestrictionStep] = {}  # The steps that keep restrictions.
@@ -117,19 +117,15 @@ class Stage:
         consumer = consumers[0] if len(consumers) == 1 else Tee(consumers)
         return Counting(self._elements, edge, consumer) if edge in self._elements else consumer
 
-    def _make_scale(self) -> Scale | None:
-        """Weighs the outputs of steps, which decide how large batches are."""
-        return Scale()
-
-    def _weighed(self, edge: int) -> Consumer:
-        consumer = self.tee(edge)
-        return consumer if self._scale is None else Weighed(consumer, self._scale)
-
-    def _sized_for(self, edge: int) -> Consumer:
+    def sized_for(self, edge: int) -> Sized:
         """Takes the batches that a root puts on an edge, in parts of a size that fits the steps behind it."""
         if edge not in self._sized:
-            self._sized[edge] = Sized(self.tee(edge), self._scale)
+            self._sized[edge] = self.sized(self.tee(edge))
         return self._sized[edge]
+
+    def sized(self, consumer: Consumer) -> Sized:
+        """Takes batches to a consumer in parts of a size that fits."""
+        return Sized(consumer, self._scale)
 
     def _own(self, user_object: Any) -> Any:
         """The object itself for the first step that uses it, a copy for every other one: steps share no state."""
@@ -147,12 +143,10 @@ class Stage:
         if isinstance(root, StatefulRoot):
             return StatefulReader(root, self.stateful[root.label])
         root = cast(GroupRoot | MachineRoot, self._owning(root))
-        parts = (self._sized_for(root.edge), self.container(root.label))
+        parts = (self.sized_for(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
             return (GroupReader if root.number_kernel is None else NumberReader)(root, *parts)
-        return MachineReader(
-            root, *parts, None if root.late_edge is None else self._sized_for(root.late_edge)
-        )
+        return MachineReader(root, *parts, None if root.late_edge is None else self.sized_for(root.late_edge))
 
     def _step(self, spec: StepSpec) -> Node:
         node: Node
@@ -201,7 +195,9 @@ class Stage:
         if own is not primitive.dofn:
             spec = replace(spec, primitive=replace(primitive, dofn=own))
         metrics = self.container(spec.label)
-        by_tag = {tag: self._weighed(edge) for tag, edge in spec.outputs}
+        by_tag: dict[str | None, Consumer] = {
+            tag: Weighed(self.tee(edge), self._scale) for tag, edge in spec.outputs
+        }
         kinds = primitive.dofn.output_kinds
         outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn, kinds, self._scale)
         return kind(spec, outputs, metrics, self._contents_for(spec))
@@ -301,14 +297,14 @@ class Stage:
             for record in records:
                 batch = columns.read(record)
                 if batch.values:
-                    yield self._sized_for(columns.edge), batch
+                    yield self.sized_for(columns.edge), batch
         totals = [root for root in roots if isinstance(root, TotalsRoot)]
         if totals:
             reader = TotalsReader(totals)
             for record in records:
                 for edge, batch in reader.read(record):
-                    yield self._sized_for(edge), batch
-        pages = {root.tag: self._sized_for(root.edge) for root in roots if isinstance(root, PageRoot)}
+                    yield self.sized_for(edge), batch
+        pages = {root.tag: self.sized_for(root.edge) for root in roots if isinstance(root, PageRoot)}
         if pages:
             for record in records:
                 tags, values = record.column("tag").to_pylist(), record.column("value").to_pylist()
@@ -322,12 +318,12 @@ class Stage:
         for record in records:
             for slice_number in record.column(0).to_pylist():
                 for root in inline:
-                    consumer = self._sized_for(root.edge)
+                    consumer = self.sized_for(root.edge)
                     for batch in inline_batches(root.values, slice_number, self.program.partitions):
                         yield consumer, batch
 
     def _scan(self, scan: ScanRoot, records: Iterable[Any]) -> Iterator[tuple[Consumer, Batch]]:
-        consumer = self._sized_for(scan.edge)
+        consumer = self.sized_for(scan.edge)
         read = scan.make_reader()
         for record in records:
             for part in _read(read, record, scan.where):

@@ -1,0 +1,132 @@
+"""A stream holds only a few large values at a time, however many elements a micro-batch has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from toy_query import Placed, ToyQuery
+
+import penstock as beam
+from penstock.coders import VarIntCoder
+from penstock.io import WriteToMemory
+from penstock.io.watermarks import BoundedDisorder
+from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
+from penstock.transforms.userstate import BagStateSpec
+from penstock.transforms.window import GlobalWindows
+from penstock_spark.stream import sources
+from penstock_spark.worker import batch_sizer
+
+COUNT = 300
+SIZE_BYTES = 1 << 20
+ELEMENTS = [(name, 0) for name in range(COUNT)]
+EACH = GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.DISCARDING
+
+
+class Content:
+    """What a name stands for; the class counts how many there are at a time."""
+
+    alive = 0
+    most = 0
+
+    def __init__(self, name: int) -> None:
+        self.name = name
+        self.content = bytes(SIZE_BYTES)
+        Content.alive += 1
+        Content.most = max(Content.most, Content.alive)
+
+    def __del__(self) -> None:
+        Content.alive -= 1
+
+
+class Kept(beam.DoFn):
+    """Gives all names at once, from the state of their key."""
+
+    NAMES = BagStateSpec("names", VarIntCoder())
+
+    def process(self, pair: Any, names: Any = beam.DoFn.StateParam(NAMES)) -> Iterator[int]:
+        names.add(pair[1])
+        if pair[1] == COUNT - 1:
+            yield from names.read()
+
+
+class AtTheEnd(beam.DoFn):
+    """Gives contents at the end of a bundle."""
+
+    def start_bundle(self) -> None:
+        self.names: list[int] = []
+
+    def process(self, name: int) -> None:
+        self.names.append(name)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for name in self.names:
+            yield GlobalWindows.windowed_value(Content(name))
+
+
+def names(pipeline: Any, label: str = "Read") -> Any:
+    source = beam.io.ReadFromText("/log/*", validate=False).as_stream(
+        lambda line: line[1], BoundedDisorder(2)
+    )
+    name = beam.Map(lambda line: line[0]).with_output_types(int)
+    return pipeline | label >> source | f"Names of {label}" >> name
+
+
+def waiting(pipeline: Any) -> Any:
+    side = names(pipeline, "Side") | beam.WindowInto(*EACH)
+    return names(pipeline) | beam.Map(lambda name, side: Content(name), beam.pvalue.AsSingleton(side))
+
+
+PROGRAMS = {
+    "a Map": lambda p: names(p) | beam.Map(Content),
+    "a Map behind a FlatMap": lambda p: names(p) | beam.FlatMap(lambda name: [name]) | beam.Map(Content),
+    "a FlatMap": lambda p: names(p) | beam.FlatMap(lambda name: map(Content, [name])),
+    "a Map behind a grouping": lambda p: (
+        names(p) | beam.WindowInto(*EACH) | beam.GroupBy(lambda name: name) | beam.Keys() | beam.Map(Content)
+    ),
+    "a Map behind a step with state": lambda p: (
+        names(p) | beam.Map(lambda name: ("all", name)) | beam.ParDo(Kept()) | beam.Map(Content)
+    ),
+    "the end of a bundle": lambda p: names(p) | beam.ParDo(AtTheEnd()),
+    "a step that waits for a side input": waiting,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_only_a_few_large_values_exist_at_a_time(program: str) -> None:
+    pipeline = beam.Pipeline()
+    _ = (
+        PROGRAMS[program](pipeline)
+        | "Same" >> beam.Map(lambda own: own)
+        | "Names" >> beam.Map(lambda own: own.name)
+        | WriteToMemory([])
+    )
+    query = ToyQuery(pipeline, shards=1)
+    [sink] = [step.label for step in query.plan.sinks]
+    Content.most = 0
+    found = query.batch({"Read": [ELEMENTS]})[sink]
+    if program == "a step that waits for a side input":
+        found += query.batch({"Side": [[(1, 0)]]})[sink]
+    assert sorted(found) == list(range(COUNT))
+    assert Content.most * SIZE_BYTES <= 3 * batch_sizer._FITTING_BYTES
+
+
+def test_a_task_of_a_source_hands_large_values_on_before_it_has_read_everything(monkeypatch) -> None:
+    pipeline = beam.Pipeline()
+    contents = names(pipeline) | beam.Map(lambda name: (name, bytes(SIZE_BYTES)))
+    _ = contents | "Length" >> beam.MapTuple(lambda name, content: name) | WriteToMemory([])
+    _ = contents | beam.WindowInto(*EACH) | beam.GroupByKey() | beam.Keys() | "Out" >> WriteToMemory([])
+    query = ToyQuery(pipeline)
+    flushed: list[int] = []
+    flush = sources.SourceTask._flush
+
+    def counted(task: Any) -> Any:
+        flushed.append(task._outbox.held_bytes)
+        return flush(task)
+
+    monkeypatch.setattr(sources.SourceTask, "_flush", counted)
+    found = query.batch({"Read": [[Placed(("a", 0), ELEMENTS)]]})
+    assert [sorted(values) for values in found.values()] == [list(range(COUNT))] * 2
+    assert max(flushed) <= sources._BYTES_AT_ONCE + batch_sizer._FITTING_BYTES
+    assert len(flushed) >= COUNT * SIZE_BYTES // (sources._BYTES_AT_ONCE + batch_sizer._FITTING_BYTES)
