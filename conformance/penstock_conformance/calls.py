@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow, TimestampedValue
 from penstock.base.tagged_output import TaggedOutput
+from penstock.error import noun_for
 from penstock.functions.params import kind_of
 from penstock.functions.signature import bind, signature_of
 from penstock.functions.userstate import UserStateContext
@@ -117,6 +118,6 @@ def given_by(results: Iterable[Any], one: WindowedValue) -> Iterator[WindowedVal
     """The results of a method, each with the time, windows and pane of the element, or with its own."""
     for result in results:
         if isinstance(result, TaggedOutput | TimestampedValue):
-            what = f"a program gives a {type(result).__name__}, not values or WindowedValues"
+            what = f"a program gives {noun_for(result)}, not values or WindowedValues"
             raise Malformed(what, hint="use a test instead")
         yield result if isinstance(result, WindowedValue) else one.with_value(result)

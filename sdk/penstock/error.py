@@ -31,6 +31,23 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
     return "\n".join(lines)
 
 
+def noun_for(value: object) -> str:
+    """What a value is, as an error says it.
+
+    >>> noun_for(7), noun_for([]), noun_for(None)
+    ('an int', 'a list', 'None')
+    """
+    name = "None" if value is None else type(value).__name__
+    if name in ("None", "bytes"):
+        return name
+    lowered = name.lower()
+    # The article follows the sound: a UUID, a Union, but an Upsert.
+    sounds_open = lowered.startswith(("a", "e", "i", "o", "u")) and not lowered.startswith(
+        ("uni", "use", "uu")
+    )
+    return f"{'an' if sounds_open else 'a'} {name}"
+
+
 def split_hint(text: str) -> tuple[str, str]:
     r"""A text without its hint, and the hint, which is empty if there is none.
 

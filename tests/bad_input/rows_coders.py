@@ -55,7 +55,7 @@ SUBJECT = Subject(
                 BytesCoder().encode("abc")
                 """,
             see="""
-                AssertionError: a BytesCoder encodes bytes, not str
+                AssertionError: a BytesCoder encodes bytes, not a str
                   at game.py:3
                   hint: use the coder of that type, or encode the value before
                 """,

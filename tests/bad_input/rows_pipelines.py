@@ -105,7 +105,7 @@ SUBJECT = Subject(
                 p | beam.Create(5)
                 """,
             see="""
-                TypeError: Create needs an iterable of values, not int
+                TypeError: Create needs an iterable of values, not an int
                   at step 'Create' (game.py:1)
                   hint: put a single value into a list
                 """,

@@ -201,7 +201,7 @@ SUBJECT = Subject(
                 beam.pvalue.AsSingleton([2])
                 """,
             see="""
-                TypeError: AsSingleton takes a PCollection, not list
+                TypeError: AsSingleton takes a PCollection, not a list
                   at game.py:1
                   hint: pass plain values as ordinary arguments
                 """,

@@ -160,7 +160,7 @@ SUBJECT = Subject(
                 TestStream().add_elements(5)
                 """,
             see="""
-                TypeError: add_elements takes a list of elements, not int
+                TypeError: add_elements takes a list of elements, not an int
                   at game.py:3
                   hint: write add_elements([5])
                 """,

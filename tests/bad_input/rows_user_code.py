@@ -123,7 +123,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                TypeError: cannot interpret a NoneType as a Timestamp [while running 'Stamp' (game.py:1)]
+                TypeError: cannot interpret None as a Timestamp [while running 'Stamp' (game.py:1)]
                   at game.py:1
                   hint: give seconds, as an int or a float
                 """,

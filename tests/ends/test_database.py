@@ -533,7 +533,7 @@ def test_the_url_may_come_from_a_function(spark, pg):
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: WriteToDatabase(3, "a"), TypeError, "url must be a text or a function, but is a int"),
+        (lambda: WriteToDatabase(3, "a"), TypeError, "url must be a text or a function, but is an int"),
         (lambda: WriteToDatabase("user:secret@host", "a"), ValueError, "has no scheme"),
         (lambda: WriteToDatabase("sqlite://", ""), ValueError, "not the name of a table"),
         (lambda: WriteToDatabase("sqlite://", "a.b.c"), ValueError, "not the name of a table"),

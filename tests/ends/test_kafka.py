@@ -304,7 +304,7 @@ def test_rows_with_headers(mock: Mock, topic: str) -> None:
 
 @pytest.mark.parametrize(
     ("element", "text"),
-    [(7, "an element is a int, and not a pair"), ((b"k", 7), "the value of an element is a int")],
+    [(7, "an element is an int, and not a pair"), ((b"k", 7), "the value of an element is an int")],
 )
 def test_elements_that_kafka_does_not_take(mock: Mock, topic: str, element: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text) as caught, beam.Pipeline() as pipeline:

@@ -73,12 +73,12 @@ def test_an_expression_is_neither_true_nor_false(misuse):
 
 
 def test_connectives_refuse_what_is_no_truth_value():
-    with pytest.raises(TypeError, match="a is a int, and &"):
+    with pytest.raises(TypeError, match="a is an int, and &"):
         (A & (B > 0))(Row(a=1, b=1))
 
 
 def test_a_field_has_a_text_for_a_name():
-    with pytest.raises(TypeError, match="a field has a name, not int"):
+    with pytest.raises(TypeError, match="a field has a name, not an int"):
         field(3)
 
 
@@ -134,7 +134,7 @@ def test_an_element_without_a_time_is_refused():
 
 
 def test_with_timestamps_wants_a_name_or_a_function():
-    with pytest.raises(TypeError, match="name of a field or a function, not int"):
+    with pytest.raises(TypeError, match="name of a field or a function, not an int"):
         beam.WithTimestamps(3)
 
 

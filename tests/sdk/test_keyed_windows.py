@@ -173,7 +173,7 @@ def test_what_is_refused_is_named_with_its_place_and_a_hint(call, error, part) -
             UnalignedFixedWindows(60, phase_of={}.get),
             ("secret", 1),
             TypeError,
-            "the phase of a key must be a length of time, but is a NoneType",
+            "the phase of a key must be a length of time, but is None",
         ),
         (
             PerElementFixedWindows(size_of_pair),

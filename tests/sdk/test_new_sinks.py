@@ -135,7 +135,7 @@ def test_a_function_may_be_anything_that_takes_two_arguments() -> None:
             "cannot be called with two arguments: missing",
         ),
         (lambda: WriteToMemory(()), TypeError, "WriteToMemory needs a list, but got a tuple"),
-        (lambda: WriteToMemory(None), TypeError, "WriteToMemory needs a list, but got a NoneType"),
+        (lambda: WriteToMemory(None), TypeError, "WriteToMemory needs a list, but got None"),
     ],
 )
 def test_what_is_no_sink_is_refused(build: Callable[[], Any], error: type[Exception], text: str) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import encode_key
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.transforms.upserts import Upsert
 from penstock_spark.arrow.records import plain, to_batch
 from penstock_spark.sinks.table_columns import TableSink
@@ -32,7 +32,7 @@ class LastChanges:
     def add(self, values: list[Any]) -> None:
         for value in values:
             if not isinstance(value, Upsert):
-                what = f"a key was given, but an element is a {type(value).__name__}, not an Upsert"
+                what = f"a key was given, but an element is {noun_for(value)}, not an Upsert"
                 raise refusal(
                     TypeError, what, where=self._where, hint="put Upserts() before, or leave key out"
                 )
@@ -87,7 +87,7 @@ class LastChanges:
             return {**key, self._sink.value: plain(upsert.value)}
         record = plain(upsert.value)
         if not isinstance(record, dict):
-            what = f"the value of an upsert is a {type(upsert.value).__name__} without named fields"
+            what = f"the value of an upsert is {noun_for(upsert.value)} without named fields"
             raise refusal(
                 TypeError, what, where=self._where, hint="pass value='column' for it, or make it a Row"
             )

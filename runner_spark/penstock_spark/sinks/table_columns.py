@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock_spark.arrow.records import schema_of
 
 
@@ -49,7 +49,7 @@ def columns_of(
     if wanted is None and not sink.key:
         wanted = schema_of(sink.element_type, where)
     if wanted is not None and not isinstance(wanted, pa.Schema):
-        what = f"schema must be a pyarrow.Schema, but is a {type(wanted).__name__}"
+        what = f"schema must be a pyarrow.Schema, but is {noun_for(wanted)}"
         raise refusal(TypeError, what, where=where, hint="write schema=pyarrow.schema([...])")
     if own is not None:
         columns = own

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
     BoundedDisorder,
@@ -213,7 +213,7 @@ class CustomRule(Rule):
             bounds: Bounds = {} if watermark is None else {Lane.ALL: Timestamp.of(watermark).micros}
         except (TypeError, ValueError, OverflowError):
             name = type(self.policy).__name__
-            what = f"{name}.advance returned a {type(result).__name__} that is not a pair of a state and a watermark"
+            what = f"{name}.advance returned {noun_for(result)} that is not a pair of a state and a watermark"
             hint = (
                 "return (state, watermark), where the watermark is a Timestamp, a number of seconds, or None"
             )

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from penstock.base.where import here
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
 
 
@@ -60,7 +60,7 @@ def _check_finite(noun: str, seconds: Any, where: str | None) -> None:
 
 
 def _wrong_type(noun: str, given: Any, where: str | None, wanted: str) -> TypeError:
-    shown = _shown(given, where) or f", but is a {type(given).__name__}"
+    shown = _shown(given, where) or f", but is {noun_for(given)}"
     what = f"the {noun} must be a length of time{shown}"
     return refusal(TypeError, what, where=where or here(), hint=f"give {wanted}")
 

@@ -15,7 +15,7 @@ from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
 from penstock.coders.stream import ENCODED_OTHERWISE, InputStream, OutputStream
-from penstock.error import refusal, split_hint
+from penstock.error import noun_for, refusal, split_hint
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.sharded_key import ShardedKey
@@ -127,7 +127,7 @@ class BytesCoder(_Primitive):
     def encode_to_stream(self, value: bytes, stream: OutputStream, nested: bool) -> None:
         """Writes the bytes; AssertionError, as in Beam, for any other type."""
         if not isinstance(value, bytes):
-            what = f"a BytesCoder encodes bytes, not {type(value).__name__}"
+            what = f"a BytesCoder encodes bytes, not {noun_for(value)}"
             raise refusal(AssertionError, what, hint="use the coder of that type, or encode the value before")
         stream.write(value, nested)
 

@@ -29,7 +29,7 @@ from penstock.construction.ptransform import NamedPTransform, PTransform, get_na
 from penstock.construction.replacing import replace_all
 from penstock.diagrams.graphs import html_of
 from penstock.diagrams.steps import steps_of
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.given import checked_arguments, own_options
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
@@ -43,7 +43,7 @@ def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
     sides = tuple(side.pvalue for side in node.side_inputs)
     for value in (*node.inputs, *sides):
         if not isinstance(value, pvalue.PValue):
-            what = f"{node.transform} is applied to a {type(value).__name__}, which is not a PCollection"
+            what = f"{node.transform} is applied to {noun_for(value)}, which is not a PCollection"
             raise refusal(TypeError, what, where=node.where, hint="make a PCollection of it with Create")
         if value.pipeline is not pipeline:
             what = "Mixing values in different pipelines is not allowed"

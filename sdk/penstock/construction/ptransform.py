@@ -18,7 +18,7 @@ from penstock.base.late_binding import LateBinding
 from penstock.base.where import caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import PartT, ResultT
-from penstock.error import SideInputError, TransformError, refusal, three_parts
+from penstock.error import SideInputError, TransformError, noun_for, refusal, three_parts
 from penstock.functions.resources import parse_resource_hints
 from penstock.typehints import native_type_compatibility, typehints
 from penstock.typehints.decorators import (
@@ -193,7 +193,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
     def _check_pcollection(self, pcoll: Any) -> None:
         if not isinstance(pcoll, pvalue.PCollection):
-            hint = f"apply it to a PCollection, not to a {type(pcoll).__name__}"
+            hint = f"apply it to a PCollection, not to {noun_for(pcoll)}"
             raise TransformError("Expecting a PCollection argument", where=self._where(), hint=hint)
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.shown import Elements, facts_table
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.graph import type_name
 from penstock.typehints import typehints
 from penstock.windows.side_input_windows import default_window_mapping_fn
@@ -238,7 +238,7 @@ class AsSideInput:
 
     def __init__(self, pcoll: PCollection[Any]) -> None:
         if not isinstance(pcoll, PCollection):
-            what = f"{type(self).__name__} takes a PCollection, not {type(pcoll).__name__}"
+            what = f"{type(self).__name__} takes a PCollection, not {noun_for(pcoll)}"
             raise refusal(TypeError, what, hint="pass plain values as ordinary arguments")
         # Refuses side inputs in session windows: no window of a main input corresponds to a session.
         default_window_mapping_fn(pcoll.windowing.windowfn)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.functions.dofn import FilterDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.results import check_result
 from penstock.functions.wrapping import WrappingDoFn
@@ -61,7 +61,7 @@ class Concurrency:
 def _check_number(name: str, value: Any, kind: Any, least: float | None = None, above: float = 0) -> None:
     if isinstance(value, bool) or not isinstance(value, kind):
         wanted = "a whole number" if kind is int else "a number"
-        what = f"{name} is a {type(value).__name__}, and not {wanted}"
+        what = f"{name} is {noun_for(value)}, and not {wanted}"
         raise refusal(TypeError, what, hint=f"pass {wanted}")
     if value < least if least is not None else not value > above:
         needed = f"{least} or more" if least is not None else f"more than {above}"

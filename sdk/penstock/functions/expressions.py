@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
 
@@ -290,7 +290,7 @@ def field(name: str) -> Field:
     (41, False)
     """
     if not isinstance(name, str):
-        what = f"a field has a name, not {type(name).__name__}"
+        what = f"a field has a name, not {noun_for(name)}"
         raise refusal(TypeError, what, hint="write field('score')")
     return Field(name)
 
@@ -314,7 +314,7 @@ def _truth_value(part: Expression, element: Any) -> bool | None:
     value = part(element)
     if value is None or isinstance(value, bool):
         return value
-    what = f"{part} is a {type(value).__name__}, and &, | and ~ take what is true, false or None"
+    what = f"{part} is {noun_for(value)}, and &, | and ~ take what is true, false or None"
     raise refusal(TypeError, what, hint="compare it, e.g. with != 0, and put the comparison in parentheses")
 
 

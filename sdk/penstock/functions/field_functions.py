@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow, TimestampedValue, within_time
 from penstock.base.row import Row
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.expressions import Expression, Literal
 from penstock.utils.timestamp import Timestamp
@@ -220,7 +220,7 @@ def _in_window(function: Any, window: Any) -> Any:
 def _moment(window: Any, bound: str) -> datetime.datetime:
     if not hasattr(window, bound) or isinstance(window, GlobalWindow):
         hint = "put the elements into windows first, e.g. with WindowInto(FixedWindows(60))"
-        raise refusal(TypeError, f"a {type(window).__name__} has no {bound}", hint=hint)
+        raise refusal(TypeError, f"{noun_for(window)} has no {bound}", hint=hint)
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
     # The same zone object as in the instants of columns.
     return moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import AsyncGeneratorType, CoroutineType
 from typing import Any
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 
 UNAWAITED = (CoroutineType, AsyncGeneratorType)
 """What a function gives that is defined with ``async def``, and called without ``await``."""
@@ -18,7 +18,7 @@ def check_result(result: Any) -> None:
     """
     if isinstance(result, (str, bytes, dict)):
         kind = type(result).__name__
-        what = f"Returning a {kind} from a ParDo or FlatMap is discouraged, and refused"
+        what = f"Returning {noun_for(result)} from a ParDo or FlatMap is discouraged, and refused"
         raise refusal(TypeError, what, hint=f"return list({kind} ...), or a list with the one element")
     if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
         if isinstance(result, UNAWAITED):

@@ -12,7 +12,7 @@ from penstock.base.unsupported_arguments import MANAGED, refuse_unsupported
 from penstock.coders import typecoders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.io.ranges import RangeSource, ReadFromSource
 from penstock.transforms.create import Create
@@ -213,7 +213,7 @@ class Read(PTransform[Any, Any]):
             return read
         if isinstance(self.source, SourceBase) and not self.source.is_bounded():
             return PCollection(pbegin.pipeline, is_bounded=False)
-        what = f"Read cannot read a {type(self.source).__name__}"
+        what = f"Read cannot read {noun_for(self.source)}"
         hint = "pass a BoundedSource, or use a transform such as ReadFromText"
         raise refusal(TypeError, what, where=self._where(), hint=hint)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from penstock.base.whole_numbers import check_whole_number
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import field_names, type_of_records
@@ -319,7 +319,7 @@ def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predica
         raise refusal(ValueError, what, hint='pass partition_column="id"')
     for name, bound in zip(("lower_bound", "upper_bound"), bounds, strict=True):
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | datetime.date)):
-            what = f"{name} must be a whole number, a date or a datetime, but is a {type(bound).__name__}"
+            what = f"{name} must be a whole number, a date or a datetime, but is {noun_for(bound)}"
             raise refusal(TypeError, what, hint=f"pass {name}=1_000, or leave it out")
     if None in bounds:
         return
@@ -346,7 +346,7 @@ def check_url(url: Any) -> None:
     hint = 'pass a URL such as "postgresql://user@host/database", or a function that returns one'
     if not isinstance(url, str) and not callable(url):
         # Its repr may show a password.
-        what = f"url must be a text or a function, but is a {type(url).__name__}"
+        what = f"url must be a text or a function, but is {noun_for(url)}"
         raise refusal(TypeError, what, hint=hint)
     if isinstance(url, str) and _URL.match(url) is None:
         raise refusal(ValueError, "the url of the database has no scheme", hint=hint)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
     check_one_of,
@@ -335,6 +335,6 @@ class WriteToDelta(TableSinkTransform):
 def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:
     path = path if isinstance(path, str) else getattr(path, "__fspath__", lambda: path)()
     if not isinstance(path, str) or not path:
-        what = f"the path of a Delta table must be text, but is a {type(path).__name__}"
+        what = f"the path of a Delta table must be text, but is {noun_for(path)}"
         raise refusal(TypeError, what, hint="write path='/lake/scores' or path='s3://lake/scores'")
     return TablePlace(path, text_pairs("storage_options", options))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from penstock import graph
 from penstock.base.labels import label_from_callable
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.primitive import SinkTransform
 
 __all__ = ["EachBatchSink", "ForEachBatch", "WriteToMemory"]
@@ -64,7 +64,7 @@ class WriteToMemory(SinkTransform):
 
     def __init__(self, into: list[Any]) -> None:
         if not isinstance(into, list):
-            what = f"WriteToMemory needs a list, but got a {type(into).__name__}"
+            what = f"WriteToMemory needs a list, but got {noun_for(into)}"
             raise refusal(TypeError, what, hint="write found = [], and pass it")
         super().__init__(graph.DriverList(into))
 

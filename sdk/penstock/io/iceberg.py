@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
     check_one_of,
@@ -247,7 +247,7 @@ def _place(table: Any, catalog: Any) -> CatalogTable:
     if isinstance(catalog, str) and catalog:
         return CatalogTable(table, catalog)
     if not isinstance(catalog, Mapping):
-        what = f"catalog must have properties or be a name, but is a {type(catalog).__name__}"
+        what = f"catalog must have properties or be a name, but is {noun_for(catalog)}"
         raise refusal(TypeError, what, hint="write catalog={'type': 'rest', 'uri': ...}")
     properties = dict(text_pairs("catalog", catalog))
     name = properties.pop("name", "default")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.base.unsupported_arguments import refuse_unsupported
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import number_from_zero
 from penstock.io.primitive import SinkTransform, SourceTransform
@@ -351,7 +351,7 @@ class WriteToKafka(SinkTransform[Any]):
 def _config(argument: str, config: Any) -> Mapping[str, Any]:
     """The options as a dict of their own, with the brokers."""
     if not isinstance(config, Mapping):
-        what = f"{argument} must be a dict, but is a {type(config).__name__}"
+        what = f"{argument} must be a dict, but is {noun_for(config)}"
         raise refusal(TypeError, what, hint=f'write {argument}={{"bootstrap.servers": "host:9092"}}')
     if not isinstance(config.get("bootstrap.servers"), str):
         what = f"{argument} does not say where the brokers are"

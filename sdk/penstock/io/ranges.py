@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.primitive import SourceTransform
 from penstock.io.streams import Streamable
 
@@ -333,6 +333,6 @@ class ReadFromSource(SourceTransform[ElementT]):
 
     def __init__(self, source: RangeSource[ElementT], label: str | None = None) -> None:
         if not isinstance(source, RangeSource):
-            what = f"ReadFromSource reads a RangeSource, but got {type(source).__name__}"
+            what = f"ReadFromSource reads a RangeSource, but got {noun_for(source)}"
             raise refusal(TypeError, what, hint="derive your class from RangeSource or NumberedSource")
         super().__init__(RangesOfSource(source), label)

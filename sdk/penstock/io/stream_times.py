@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 __all__ = ["MicrosOf", "PartOf", "Selector"]
@@ -91,7 +91,7 @@ class MicrosOf:
             raise refusal(ValueError, what, hint=_PUT_ASIDE)
         micros = _micros(moment)
         if micros is None:
-            what = f"the {self._noun} of an element is a {type(moment).__name__}, which is not a time"
+            what = f"the {self._noun} of an element is {noun_for(moment)}, which is not a time"
             hint = (
                 "use a Timestamp, a datetime or seconds since 1970; convert others in a function, such as "
                 f"{self.argument}=lambda element: Timestamp.from_rfc3339(element.time)"

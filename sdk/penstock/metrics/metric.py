@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.metrics.execution import (
     BOUNDED_TRIES,
     COUNTERS,
@@ -83,7 +83,7 @@ class DelegatingStringSet(_Delegating, StringSet):
     def add(self, value: str) -> None:
         """Adds a string; TypeError for any other value."""
         if not isinstance(value, str):
-            what = f"a string set takes strings, not {type(value).__name__}"
+            what = f"a string set takes strings, not {noun_for(value)}"
             raise refusal(TypeError, what, hint="convert it with str()")
         container = current_container()
         if container is not None:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
 from penstock.base.where import here
-from penstock.error import refusal, three_parts
+from penstock.error import noun_for, refusal, three_parts
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
 
 _MUCH_ALIKE = 0.7
@@ -237,7 +237,7 @@ class PipelineOptions(HasDisplayData):
     def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
         if isinstance(flags, str | Mapping):
             hint = "write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})"
-            what = f"flags are a list of strings, not a {type(flags).__name__}"
+            what = f"flags are a list of strings, not {noun_for(flags)}"
             raise refusal(ValueError, what, hint=hint)
         self._flags = list(sys.argv[1:] if flags is None else flags)
         for flag in self._flags:
@@ -265,7 +265,7 @@ class PipelineOptions(HasDisplayData):
         ['--streaming', '--label=a', '--label=b']
         """
         if not isinstance(options, Mapping):
-            what = f"from_dictionary takes a dictionary, not a {type(options).__name__}"
+            what = f"from_dictionary takes a dictionary, not {noun_for(options)}"
             raise refusal(TypeError, what, hint="write from_dictionary({'mode': 'batch'})")
         return cls([flag for name, value in options.items() for flag in _flags_of(name, value)])
 

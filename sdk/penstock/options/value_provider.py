@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from penstock.error import RuntimeValueProviderError, refusal
+from penstock.error import RuntimeValueProviderError, noun_for, refusal
 
 __all__ = [
     "NestedValueProvider",
@@ -180,7 +180,7 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
     The decorated method raises `RuntimeValueProviderError` while one is not accessible.
     """
     if not isinstance(value_provider_list, list):
-        what = f"check_accessible takes a list of attribute names, not {type(value_provider_list).__name__}"
+        what = f"check_accessible takes a list of attribute names, not {noun_for(value_provider_list)}"
         raise refusal(TypeError, what, hint="write check_accessible(['name'])")
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from penstock.error import noun_for
 from penstock.sql.errors import sql_error
 
 QUERY_CHARACTERS_MAX = 1_000_000
@@ -223,7 +224,7 @@ def statements(query: str) -> list[Any]:
         SqlError: One breaks the grammar.
     """
     if not isinstance(query, str):
-        raise sql_error(f"a query is text, not {type(query).__name__}", hint="pass a string")
+        raise sql_error(f"a query is text, not {noun_for(query)}", hint="pass a string")
     if len(query) > QUERY_CHARACTERS_MAX:
         what = f"the query has {len(query):,} characters; at most {QUERY_CHARACTERS_MAX:,} are taken"
         raise sql_error(

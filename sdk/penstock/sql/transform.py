@@ -15,7 +15,7 @@ from penstock.base.row import Row
 from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal, split_hint, three_parts
+from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.io.parquetio import ParquetSource
 from penstock.io.primitive import SourceTransform
 from penstock.io.query_source import QuerySource
@@ -93,7 +93,7 @@ class SqlTransform(PTransform[Any, Any]):
         super().__init__()
         refuse_unsupported("SqlTransform", unsupported, _INSTEAD)
         if catalog is not None and not isinstance(catalog, Catalog):
-            what = f"the catalog must be a Catalog, but is a {type(catalog).__name__}"
+            what = f"the catalog must be a Catalog, but is {noun_for(catalog)}"
             raise refusal(TypeError, what, hint="leave it out, or pass a penstock.transforms.sql.Catalog")
         self.query = query
         self.catalog = catalog or Catalog()
@@ -107,7 +107,7 @@ class SqlTransform(PTransform[Any, Any]):
         named = pvalueish if isinstance(pvalueish, Mapping) else {_MAIN: pvalueish}
         for name, pcoll in named.items():
             if not isinstance(pcoll, PCollection):
-                what = f"the input {name!r} is a {type(pcoll).__name__}, and not a PCollection"
+                what = f"the input {name!r} is {noun_for(pcoll)}, and not a PCollection"
                 raise refusal(
                     TypeError, what, where=self._where(), hint="apply it to a PCollection, or a dict of them"
                 )

@@ -12,7 +12,7 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.coders.coders import FastPrimitivesCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.recorded_stream import (
     ElementEvent,
     Event,
@@ -108,7 +108,7 @@ class TestStream(PTransform[Any, Any]):
         """
         time = self.watermarks.setdefault(tag, MIN_TIMESTAMP) if event_timestamp is None else event_timestamp
         if not isinstance(elements, Iterable):
-            what = f"add_elements takes a list of elements, not {type(elements).__name__}"
+            what = f"add_elements takes a list of elements, not {noun_for(elements)}"
             raise refusal(TypeError, what, hint=f"write add_elements([{elements!r}])")
         values = []
         for element in elements:

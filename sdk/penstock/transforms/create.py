@@ -11,7 +11,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.windows.windowing import Windowing, default_windowing
@@ -45,7 +45,7 @@ class Create(PTransform[Any, PCollection[T]]):
         try:
             iter(values)
         except TypeError as error:
-            what = f"Create needs an iterable of values, not {type(values).__name__}"
+            what = f"Create needs an iterable of values, not {noun_for(values)}"
             hint = "put a single value into a list"
             raise refusal(TypeError, what, where=self._where(), hint=hint) from error
         self.values = tuple(values.items() if isinstance(values, Mapping) else values)

@@ -11,7 +11,7 @@ from penstock.coders import VarIntCoder
 from penstock.coders.coders import KeyCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.transforms.joins import numbered
@@ -136,7 +136,7 @@ class JoinRows(JoinOfKind):
 def _described(pvalueish: Any) -> str:
     if isinstance(pvalueish, tuple | list):
         return f"({', '.join(type(each).__name__ for each in pvalueish)})"
-    return f"a {type(pvalueish).__name__}"
+    return noun_for(pvalueish)
 
 
 def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:

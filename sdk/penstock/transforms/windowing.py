@@ -12,7 +12,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn, MapDoFn, identity
 from penstock.functions.expressions import Field
 from penstock.functions.field_functions import StampedBy
@@ -175,7 +175,7 @@ class WithTimestamps(PTransform[Any, Any]):
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
         super().__init__()
         if not (isinstance(moment, str) or callable(moment)):
-            what = f"WithTimestamps takes the name of a field or a function, not {type(moment).__name__}"
+            what = f"WithTimestamps takes the name of a field or a function, not {noun_for(moment)}"
             raise refusal(TypeError, what, hint="write WithTimestamps('at')")
         self._moment = Field(moment) if isinstance(moment, str) else moment
 

@@ -13,7 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, overload
 
 from penstock.base import clock
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 
 # Protobuf is imported when a message is made, so that other pipelines do not wait for it.
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def micros_of(number: Any, unit_micros: int, noun: str) -> int:
     try:
         return index(number) * unit_micros
     except TypeError:
-        what = f"cannot interpret a {type(number).__name__} as {noun}"
+        what = f"cannot interpret {noun_for(number)} as {noun}"
         raise refusal(TypeError, what, hint="give seconds, as an int or a float") from None
 
 

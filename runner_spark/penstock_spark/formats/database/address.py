@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from penstock.error import UnsupportedByRunner, refusal
+from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.io.database import DatabaseSink, DatabaseSource, shown_url
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Address:
                 ValueError, what, where=self.where, hint="call it yourself to see the error"
             ) from None
         if not isinstance(text, str):
-            what = f"the function that gives the url of the database returned a {type(text).__name__}"
+            what = f"the function that gives the url of the database returned {noun_for(text)}"
             raise refusal(
                 TypeError, what, where=self.where, hint="return a text such as postgresql://host/name"
             )

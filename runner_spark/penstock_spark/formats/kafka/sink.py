@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.base.identifiers import identifier
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.kafka import KafkaRecord, KafkaSink
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,
@@ -133,7 +133,7 @@ class Records(Encoder):
         try:
             key, value = element
         except (TypeError, ValueError):
-            what = f"an element is a {type(element).__name__}, and not a pair of key and value"
+            what = f"an element is {noun_for(element)}, and not a pair of key and value"
             raise refusal(TypeError, what, where=self.where, hint="make pairs of them with a Map") from None
         return self._record(key, value)
 
@@ -149,7 +149,7 @@ class Records(Encoder):
         for name in ("key", "value"):
             # Without it, the record would delete its key.
             if not (name in element if isinstance(element, dict) else hasattr(element, name)):
-                what = f"an element is a {type(element).__name__} without the field {name!r}"
+                what = f"an element is {noun_for(element)} without the field {name!r}"
                 hint = "make rows with the fields key and value, which may be None, with a Map"
                 raise refusal(TypeError, what, where=self.where, hint=hint)
         topic, partition, timestamp = found("topic"), found("partition"), found("timestamp")
@@ -209,7 +209,7 @@ class Records(Encoder):
             data = serialize(data)
         if data is None or isinstance(data, bytes):
             return data
-        what = f"the {part} of an element is a {type(data).__name__}, but Kafka takes bytes"
+        what = f"the {part} of an element is {noun_for(data)}, but Kafka takes bytes"
         hint = f'pass {part}_serializer to WriteToKafka, such as "json"'
         raise refusal(TypeError, what, where=self.where, hint=hint)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from penstock.error import UnsupportedByRunner, refusal
+from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.io.compression import CompressionTypes
 from penstock.io.orcio import OrcSink
 from penstock_spark.arrow.records import schema_of, to_batch
@@ -52,7 +52,7 @@ def orc_files(sink: OrcSink, where: str) -> FileSink:
 def _check_types(schema: Any, where: str) -> None:
     """Refuses what is not a schema, and columns for which ORC has no type."""
     if not isinstance(schema, pa.Schema):
-        what = f"schema must be a pyarrow.Schema, but is a {type(schema).__name__}"
+        what = f"schema must be a pyarrow.Schema, but is {noun_for(schema)}"
         raise refusal(TypeError, what, where=where, hint="write schema=pyarrow.schema([...])")
     for field in schema:
         try:

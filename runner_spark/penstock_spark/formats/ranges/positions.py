@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from penstock.base import clock
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.ranges import RangeSource, SourceRange
 from penstock_spark.reports.failure import step_failed
 
@@ -59,7 +59,7 @@ def ranges_between(
 def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
     for piece in ranges:
         if not isinstance(piece, SourceRange):
-            what = f"ranges() has returned a {type(piece).__name__}"
+            what = f"ranges() has returned {noun_for(piece)}"
             error = refusal(TypeError, what, where=where, hint="return a list of SourceRange values")
             step_failed(error, where)
     return ranges

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.io.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
 from penstock_spark.arrow.values import to_rows
 from penstock_spark.formats.ranges.positions import Patience
@@ -80,12 +80,12 @@ def _checked(
             what = f"read() has yielded {len(part)} elements, but {len(times_micros)} times"
             raise refusal(ValueError, what, hint="give TimedElements one time for each element")
     elif source.has_times:
-        what = f"read() has yielded a {type(part).__name__}, but the source says that it has times"
+        what = f"read() has yielded {noun_for(part)}, but the source says that it has times"
         raise refusal(TypeError, what, hint="yield TimedElements, or set has_times = False")
     if isinstance(part, pa.RecordBatch):
         part = to_rows(part)
     if isinstance(part, str | bytes) or not isinstance(part, Sequence):
-        what = f"read() has yielded a {type(part).__name__}, which is not a list of elements"
+        what = f"read() has yielded {noun_for(part)}, which is not a list of elements"
         raise refusal(TypeError, what, hint="yield lists of elements, such as yield [element]")
     values = list(part)
     for place, value in enumerate(values):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from penstock.error import refusal
+from penstock.error import noun_for, refusal
 from penstock.ml.inference.handlers import (
     ExampleT,
     ModelHandler,
@@ -115,7 +115,7 @@ class HandlersByKey(ModelHandler[Any, Any, Any]):
         for number, mapping in enumerate(mappings):
             _check_alone(mapping.mh)
             if not mapping.keys:
-                what = f"a {type(mapping.mh).__name__} has no keys"
+                what = f"{noun_for(mapping.mh)} has no keys"
                 raise refusal(ValueError, what, hint="name the keys of its examples")
             for key in mapping.keys:
                 if key in self._number_of_key:
@@ -184,7 +184,7 @@ class Models:
 
 def _without_functions(handler: ModelHandler[Any, Any, Any]) -> ModelHandler[Any, Any, Any]:
     if handler.get_preprocess_fns() or handler.get_postprocess_fns():
-        what = f"a {type(handler).__name__} inside of a keyed handler has functions before or after it"
+        what = f"{noun_for(handler)} inside of a keyed handler has functions before or after it"
         hint = "call with_preprocess_fn and with_postprocess_fn of the keyed handler"
         raise refusal(ValueError, what, hint=hint)
     return handler
@@ -199,6 +199,6 @@ def _check_alone(handler: ModelHandler[Any, Any, Any]) -> None:
     }
     for name, value in said.items():
         if value:
-            what = f"a {type(handler).__name__} that shares a step with other handlers has {name}"
+            what = f"{noun_for(handler)} that shares a step with other handlers has {name}"
             hint = "override the method of the KeyedModelHandler, which holds for all its models"
             raise refusal(ValueError, what, hint=hint)

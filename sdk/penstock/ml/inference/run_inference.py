@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from penstock.base import clock as system_clock
 from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
-from penstock.error import UnsupportedByRunner, refusal
+from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.metrics import Metrics
 from penstock.ml.inference.handlers import ModelHandler
@@ -75,7 +75,7 @@ class RunInference(PTransform[Any, Any]):
         super().__init__()
         refuse_unsupported("RunInference", unsupported, _INSTEAD)
         if not isinstance(model_handler, ModelHandler):
-            what = f"RunInference takes a ModelHandler, and not a {type(model_handler).__name__}"
+            what = f"RunInference takes a ModelHandler, and not {noun_for(model_handler)}"
             raise refusal(TypeError, what, hint="subclass penstock.ml.inference.base.ModelHandler")
         if model_handler.share_model_across_processes() or model_handler.model_copies() != 1:
             what = (
