@@ -152,5 +152,5 @@ def test_rows_hold_the_bounds_of_their_windows():
 
 def made_by(transform):
     pipeline = beam.Pipeline()
-    pipeline | beam.Create([1]) | transform
+    pipeline | beam.Create([{"at": 1}]) | transform
     return pipeline.to_graph().steps

@@ -71,10 +71,23 @@ def test_a_name_in_other_letters_is_no_field_either() -> None:
         _ = _rows() | "Far" >> beam.Select("xyz")
 
 
-@pytest.mark.parametrize("elements", [[Score("red", 1)], [Made("red")], [{"team": 1}], ["text"]])
+@pytest.mark.parametrize("elements", [[Score("red", 1)], [Made("red")], [{"team": 1}], [None]])
 def test_what_elements_may_have_is_not_refused(elements) -> None:
     name = "double" if isinstance(elements[0], Score) else "more"
     _ = beam.Pipeline() | beam.Create(elements) | beam.Select(name)
+
+
+@pytest.mark.parametrize("element", [("red", 3), 3, 1.5, True, "red", b"red"], ids=repr)
+def test_pairs_numbers_and_texts_have_no_fields(element) -> None:
+    elements = beam.Pipeline() | beam.Create([element])
+    with pytest.raises(TypeCheckError) as refused:
+        _ = elements | "Here" >> beam.GroupBy("team")
+    what, where, hint = str(refused.value).splitlines()
+    assert what == "the elements have no field 'team'"
+    assert where.startswith("  at step 'Here/Key'")
+    assert hint.endswith(" have none: pass a function of the element, or make rows")
+    # Python's own attributes can be read as fields.
+    _ = elements | "Class" >> beam.GroupBy("__class__")
 
 
 def test_fields_that_a_step_makes_are_known_to_the_next() -> None:

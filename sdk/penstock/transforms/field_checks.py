@@ -11,10 +11,13 @@ from penstock.error import refusal
 from penstock.functions.expressions import Expression
 from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
 from penstock.typehints.column_types import RecordConstraint
+from penstock.typehints.constraints import show_type
+from penstock.typehints.containers import TupleConstraint
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
 _FIELDS_SHOWN = 20
+_WITHOUT_FIELDS = (tuple, int, float, bool, str, bytes)
 
 
 def check_fields(function: object, element_type: Any, where: str | None) -> None:
@@ -36,6 +39,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
     """
     known = known_fields(element_type)
     if known is None:
+        _check_plain(names, element_type, where)
         return
     for name in names:
         if name not in known and not _is_attribute(name, element_type):
@@ -46,6 +50,18 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
             )
             hint = f"did you mean {near[0]!r}? The {fields}" if near else f"the {fields}"
             what = f"the elements have no field {name!r}"
+            raise refusal(TypeCheckError, what, where=where, hint=hint)
+
+
+def _check_plain(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
+    """Refuses names of fields of pairs, numbers and texts: they have none."""
+    kind = tuple if isinstance(element_type, TupleConstraint) else element_type
+    if kind not in _WITHOUT_FIELDS:
+        return
+    for name in names:
+        if not hasattr(kind, name):
+            what = f"the elements have no field {name!r}"
+            hint = f"elements of type {show_type(element_type)} have none: pass a function of the element, or make rows"
             raise refusal(TypeCheckError, what, where=where, hint=hint)
 
 
