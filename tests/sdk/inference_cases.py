@@ -199,6 +199,12 @@ def shared(x):
     return x
 
 
+def shares_two(x):
+    first = x
+    second = "a"
+    return (lambda: (first, second))()
+
+
 def recursive(x):
     return recursive(x - 1) if x > 0 else x
 
@@ -297,6 +303,9 @@ CASES = [
     (lambda xs: {x.upper() for x in xs}, [List[str]], [["ab"]], Set[str]),
     (lambda xs: (x for x in xs), [List[str]], [["ab"]], Iterable[str]),
     (lambda xs: sum(x * 2 for x in xs), [List[int]], [[1]], int),
+    (lambda xs: any(x for x in xs), [List[int]], [[1]], bool),
+    (lambda xs: tuple(x for x in xs), [List[int]], [[1]], Tuple[int, ...]),
+    (eval("lambda xs: any(x for x in xs)", {"any": lambda xs: "some"}), [List[int]], [[1]], str),
     (lambda xs: max(*xs), [List[int]], [[1, 2]], Any),
     (lambda xs: list(enumerate(xs)), [List[str]], [["a"]], List[KV[int, str]]),
     (lambda xs: list(zip(xs, range(3))), [List[str]], [["a"]], List[KV[str, int]]),  # noqa: B905
@@ -336,6 +345,7 @@ CASES = [
     (swaps_list, [List[int]], [[1]], List[Any]),
     (yields_parts, [KV[str, Iterable[int]]], [("a", [1])], Iterable[Tuple[str, int, int]]),
     (shared, [int], [1], Any),
+    (shares_two, [int], [1], KV[int, str]),
     (recursive, [int], [1], Any),
     (generator, [int], [1], Iterable[int]),
     (annotated, [int], [1], List[int]),

@@ -10,6 +10,7 @@ from inference_classes import Doubler, Odd, Person
 
 from penstock.base.row import Row
 from penstock.transforms.core import DoFn
+from penstock.typehints import code_inference, code_reading
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.trivial_inference import (
     Const,
@@ -67,6 +68,38 @@ def test_inference_runs_nothing_of_the_users():
     lazy.__getattr__ = lambda name: pytest.fail("inference ran code of the user's")
     assert infer_return_type(lambda: watched.method(), []) == Any
     assert infer_return_type(lambda: lazy.name, []) == Any
+
+
+def many_operations(xs):
+    found = {}
+    for position, x in enumerate(xs):
+        found[x[0]] = (x[1:], position + 1, *x)
+    del found[0]
+    if not found and xs is not None:
+        return f"{len(found)}"
+    return ", ".join(sorted(["a"], key=lambda x: x))
+
+
+def test_an_operation_that_inference_does_not_know_gives_any(monkeypatch):
+    code = many_operations.__code__
+    reading = code_reading.read(code)
+    assert infer_return_type(many_operations, [List[str]]) is str
+    for position, operation in enumerate(reading.operations):
+        if operation.opname in ("CACHE", "EXTENDED_ARG", "NOT_TAKEN", "PRECALL"):
+            continue
+        changed = list(reading.operations)
+        changed[position] = operation._replace(opname="A_NEW_OPERATION")
+        altered = {code: reading._replace(operations=changed)}
+        with monkeypatch.context() as patch:
+            patch.setattr(code_inference, "read", lambda code, known=altered: known[code])
+            assert infer_return_type(many_operations, [List[str]]) == Any, operation
+
+
+def test_a_python_whose_byte_code_is_not_known_gives_any(monkeypatch):
+    assert infer_return_type(many_operations, [List[str]]) is str
+    monkeypatch.setattr(code_inference, "NEWEST", (3, 10))
+    assert infer_return_type(many_operations, [List[str]]) == Any
+    assert infer_return_type(len, [str]) is int
 
 
 def test_inference_ends_soon_however_much_a_function_calls():

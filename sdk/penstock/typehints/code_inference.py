@@ -1,8 +1,8 @@
 """The type a plain Python function returns or yields, by running its byte code on types instead of values.
 
 It follows every branch, every turn of a loop and every handler until nothing new is learned. An unknown operation
-ends the attempt with the answer ``Any``: a wrong type would do harm, an unknown one does not. It
-knows the byte code of Python 3.11 to 3.13. None of the user's code runs.
+ends the attempt with the answer ``Any``: a wrong type would do harm, an unknown one does not. So does a Python
+that is newer than `NEWEST`, in which a known operation may do something else. None of the user's code runs.
 """
 
 from __future__ import annotations
@@ -48,8 +48,13 @@ from penstock.typehints.known_values import (
 from penstock.typehints.operator_inference import arithmetic, attribute, comparison, item, negative, unpacked
 from penstock.typehints.unions import union_of
 
+NEWEST = (3, 14)
+"""The newest Python whose byte code is known."""
+
 # The numbers since Python 3.12 of two former operations.
 _UNARY_POSITIVE, _LIST_TO_TUPLE = 5, 6
+# The functions that Python 3.14 compares with a global name before it calls them in a shorter way, as `dis` shows them.
+_SHORTENED: dict[str, object] = {"tuple": tuple, repr(all): all, repr(any): any}
 
 
 class GiveUp(Exception):
@@ -206,10 +211,6 @@ def _give(*results: Hint) -> Callable[[State, typing.Any], None]:
     return _replace(0, *results)
 
 
-def _load_two(state: State, names: tuple[str, str]) -> bool:
-    return all(state.push_local(name) for name in names)
-
-
 def _store_two(state: State, names: tuple[str, str]) -> None:
     for name in names:
         state.store(name, state.pop())
@@ -236,6 +237,15 @@ def _intrinsic(state: State, number: int) -> None:
         _sign(state, number)
     else:
         raise GiveUp
+
+
+def _identity(state: State, argument: typing.Any) -> None:
+    left, right = state.pop_many(2)
+    # The arm for the other answer would add a type that the function never returns.
+    if isinstance(left, Const) and isinstance(right, Const) and right.value in _SHORTENED.values():
+        state.push(Const((left.value is right.value) is not bool(argument)))
+    else:
+        state.push(bool)
 
 
 def _sign(state: State, argument: typing.Any) -> None:
@@ -296,7 +306,7 @@ STEPS: dict[str, Callable[[State, typing.Any], object]] = {
     "GET_YIELD_FROM_ITER": _iterate,
     "IMPORT_FROM": _give(Any),
     "IMPORT_NAME": _replace(2, Any),
-    "IS_OP": _replace(2, bool),
+    "IS_OP": _identity,
     "LIST_APPEND": _append,
     "LIST_EXTEND": _extend,
     "LIST_TO_TUPLE": _list_to_tuple,
@@ -306,13 +316,15 @@ STEPS: dict[str, Callable[[State, typing.Any], object]] = {
     "LOAD_CONST": lambda state, value: state.push(Const(value)),
     "LOAD_FAST_AND_CLEAR": _load_and_clear,
     "LOAD_FAST_CHECK": lambda state, name: state.push_local(name),
-    "LOAD_FAST_LOAD_FAST": _load_two,
+    "LOAD_SMALL_INT": lambda state, value: state.push(Const(value)),
+    "LOAD_SPECIAL": _replace(1, Any, Any),
     "MAP_ADD": _map_add,
     "MATCH_CLASS": _replace(3, Any),
     "MATCH_KEYS": _give(Any),
     "MATCH_MAPPING": _give(bool),
     "MATCH_SEQUENCE": _give(bool),
     "POP_EXCEPT": _take(1),
+    "POP_ITER": _take(1),
     "POP_TOP": _take(1),
     "PUSH_EXC_INFO": _give(Any),
     "PUSH_NULL": _give(NULL),
@@ -346,10 +358,12 @@ _PATIENCE = 6
 _NO_EFFECT = frozenset(
     {
         *("RESUME", "NOP", "PRECALL", "CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "TO_BOOL", "MAKE_CELL"),
-        *("DELETE_GLOBAL", "DELETE_DEREF"),
+        *("DELETE_GLOBAL", "DELETE_DEREF", "NOT_TAKEN"),
     }
 )
 _KEEPS_ITERATOR = sys.version_info >= (3, 12)
+# A call with ``*`` has an entry on the stack for ``**`` even where the program has none.
+_HAS_KEYWORDS = sys.version_info >= (3, 14)
 
 
 class Budget:
@@ -401,6 +415,8 @@ def infer_code(frame: Frame, local: Mapping[str, Value], call: Call, budget: Bud
     >>> infer_code(frame_of(function), {"x": str}, lambda callee, arguments, keywords: Any, Budget(100))
     Tuple[<class 'str'>, <class 'int'>]
     """
+    if sys.version_info[:2] > NEWEST:
+        return Any
     try:
         if read(frame.code).changes_containers:
             local = {name: loosened(value) for name, value in local.items()}
@@ -516,7 +532,12 @@ class _Run:
             self._arrive(target, state)
             state.pop()
             return True
-        state.pop()
+        condition = state.pop()
+        if isinstance(condition, Const) and isinstance(condition.value, bool) and not name.endswith("NONE"):
+            jumps = name.endswith("IF_TRUE") is condition.value
+            if jumps:
+                self._arrive(target, state)
+            return not jumps
         self._arrive(target, state)
         return True
 
@@ -527,22 +548,28 @@ class _Run:
             return STEPS[name](state, argument) is not False
         if name in ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
             self._load(state, instruction)
-        elif name == "LOAD_FAST":
-            # Python 3.13 takes a cell from its place in the same way.
-            missing = Any if argument in self.own_cells else UNBOUND
-            return state.push_local(argument, missing)
+        elif name in ("LOAD_FAST", "LOAD_FAST_LOAD_FAST"):
+            # Since Python 3.13 a cell is taken from its place in the same way.
+            names = (argument,) if name == "LOAD_FAST" else argument
+            return all(state.push_local(each, Any if each in self.own_cells else UNBOUND) for each in names)
+        elif name == "LOAD_COMMON_CONSTANT":
+            shortened = instruction.argrepr in _SHORTENED
+            state.push(Const(_SHORTENED[instruction.argrepr]) if shortened else Any)
         elif name == "LOAD_DEREF":
             value = self.own_cells[argument] if argument in self.own_cells else self.frame.outer[argument]
             state.push(Any if value is UNBOUND else value)
         elif name == "STORE_DEREF":
             self._store_cell(argument, state.pop())
+        elif name == "BINARY_OP" and instruction.argrepr == "[]":
+            # Since Python 3.14 an index is one more binary operation.
+            _subscript(state, argument)
         elif name == "BINARY_OP":
             left, right = state.pop_many(2)
             mutates = instruction.argrepr.endswith("=")
             result = arithmetic(instruction.argrepr.rstrip("="), _plain(left), _plain(right))
             state.push(loosened(result) if mutates else result)
         elif name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX"):
-            self._call(state, name, argument, bool((instruction.arg or 0) & 1))
+            self._call(state, name, argument, bool((instruction.arg or 0) & 1) or _HAS_KEYWORDS)
         elif name == "KW_NAMES":
             # Python 3.11 does not resolve the argument of this operation.
             state.keyword_names = self.frame.code.co_consts[instruction.arg or 0]
@@ -620,10 +647,10 @@ class _Run:
         state.push(self.call(callee, list(map(_plain, arguments)), plain_keywords))
 
     def _call_spread(self, state: State, has_keywords: bool) -> Value:
-        keywords = hint_of(state.pop()) if has_keywords else None
+        keywords = state.pop() if has_keywords else NULL
         given = hint_of(state.pop())
         lower, upper = state.pop_many(2)
-        if keywords is not None:
+        if keywords is not NULL:
             return Any
         spread = (
             list(given.tuple_types) if isinstance(given, TupleConstraint) else [Spread(element_type(given))]

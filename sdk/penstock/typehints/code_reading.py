@@ -45,11 +45,13 @@ class Reading(typing.NamedTuple):
 def read(code: types.CodeType) -> Reading:
     """The operations of a function, without those that only reserve space.
 
+    Operations that differ only in how they count references have one name.
+
     >>> [operation.opname for operation in read((lambda x: x).__code__).operations]
     ['RESUME', 'LOAD_FAST', 'RETURN_VALUE']
     """
     byte_code = dis.Bytecode(code)
-    operations = list(byte_code)
+    operations = [each._replace(opname=each.opname.replace("_BORROW", "")) for each in byte_code]
     position_of = {operation.offset: position for position, operation in enumerate(operations)}
     arrivals = {position_of[each.argval] for each in operations if _jumps(each)}
     handlers: list[Handler | None] = [None] * len(operations)
