@@ -7,7 +7,9 @@ import json
 import pickle
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NewType, TypeVar
 
@@ -150,6 +152,45 @@ def test_a_new_type_travels_whole_unless_workers_can_import_it() -> None:
         "__main__",
         str,
     )
+
+
+ANNOTATED = """
+class Sale(NamedTuple):
+    price: float
+
+@dataclass
+class Purchase:
+    price: float
+
+class Plain(TypedDict):
+    price: float
+
+def read(text: str) -> Sale: ...
+"""
+
+
+def test_classes_and_functions_of_the_main_program_keep_their_annotations() -> None:
+    names: dict[str, Any] = {"__name__": "__main__", **vars(typing), "dataclass": dataclass}
+    exec(compile(ANNOTATED, "program.py", "exec", dont_inherit=True), names)
+    sale, purchase, plain, read = pickle.loads(
+        dumps_with_code([names[name] for name in ("Sale", "Purchase", "Plain", "read")])
+    )
+    assert [each.__annotations__ for each in (sale, purchase, plain)] == [{"price": float}] * 3
+    assert read.__annotations__ == {"text": str, "return": sale}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated at once before Python 3.14")
+def test_annotations_that_name_what_does_not_exist_travel_as_texts() -> None:
+    names: dict[str, Any] = {"__name__": "__main__", **vars(typing)}
+    source = ANNOTATED.replace("float", "Money").replace("@dataclass", "").replace("Sale:", "Money:")
+    exec(compile(source, "program.py", "exec", dont_inherit=True), names)
+    names["read"].unit, names["read"].__kwdefaults__ = "EUR", {}
+    sale, purchase, read = pickle.loads(
+        dumps_with_code([names[name] for name in ("Sale", "Purchase", "read")])
+    )
+    assert sale.__annotations__ == purchase.__annotations__ == {"price": "Money"}
+    assert read.__annotations__ == {"text": "str", "return": "Money"}
+    assert (read.__name__, read.__qualname__, read.unit, read("1")) == ("read", "read", "EUR", None)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")

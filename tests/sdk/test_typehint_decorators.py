@@ -1,14 +1,17 @@
 """Type hints on callables: decorators, annotations, and how they become hints of elements."""
 
 import collections.abc
+import dataclasses
 import functools
 import pickle
+import sys
 import typing
 
 import pytest
 
 import penstock as beam
 from penstock.pvalue import PBegin, PCollection, PDone, TaggedOutput
+from penstock.sql.catalog import Catalog
 from penstock.typehints import decorators
 from penstock.typehints.decorators import (
     IOTypeHints,
@@ -21,6 +24,7 @@ from penstock.typehints.decorators import (
     with_input_types,
     with_output_types,
 )
+from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.typehints import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 if typing.TYPE_CHECKING:
@@ -91,6 +95,50 @@ def test_annotations_are_hints_and_the_rest_is_any():
     assert main_type(hints) == Dict[str, int]
     assert IOTypeHints.from_callable(lambda x: x) is None
     assert main_type(IOTypeHints.from_callable(written_later)) == Any
+    catalog = Catalog()
+    catalog.create_function("later", written_later)
+    assert str(catalog.functions["LATER"].type) == "ANY"
+
+
+UNRESOLVED = """
+class Doubles(DoFn):
+    def process(self, element: Unknown, factor: int = 2) -> Iterable[Unknown]:
+        yield factor * element
+
+class Passes(PTransform):
+    def expand(self, pcoll: PCollection[Unknown]) -> PCollection[int]:
+        return pcoll
+
+class Sale(NamedTuple):
+    price: Unknown
+    pieces: int
+
+@dataclass
+class Purchase:
+    price: Unknown
+    pieces: int
+
+def read(text: str) -> Unknown:
+    return int(text)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated at once before Python 3.14")
+def test_an_annotation_that_names_what_does_not_exist_counts_as_any():
+    names = {"__name__": "program", **vars(typing), "dataclass": dataclasses.dataclass}
+    names.update(DoFn=beam.DoFn, PTransform=beam.PTransform, PCollection=beam.pvalue.PCollection)
+    # Without what a module imports from __future__: it would make texts of annotations.
+    exec(compile(UNRESOLVED, "program.py", "exec", dont_inherit=True), names)
+    doubles = beam.ParDo(names["Doubles"](), 3).get_type_hints()
+    assert (doubles.input_types, main_type(doubles)) == (((Any, int), {}), Any)
+    assert main_type(names["Passes"]().get_type_hints()) is int
+    for row in ("Sale", "Purchase"):
+        assert RowTypeConstraint.from_user_type(names[row]).fields == (("price", Any), ("pieces", int))
+    assert main_type(beam.Map(names["read"]).get_type_hints()) == Any
+    assert getcallargs_forhints(names["read"], str) == {"text": str}
+    catalog = Catalog()
+    catalog.create_function("read", names["read"])
+    assert str(catalog.functions["READ"].type) == "ANY"
 
 
 def readable(beam_hints):

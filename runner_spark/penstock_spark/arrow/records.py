@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.typehints import typehints
+from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.losses import loss_of, misfit, unknown_fields
@@ -65,7 +66,7 @@ def fields_of(element_type: Any) -> list[tuple[str, Any]]:
     if isinstance(element_type, type) and (
         dataclasses.is_dataclass(element_type) or hasattr(element_type, "_fields")
     ):
-        hints = typing.get_type_hints(element_type)
+        hints = annotations_of(element_type)
         names = getattr(element_type, "_fields", None) or [
             each.name for each in dataclasses.fields(element_type)
         ]

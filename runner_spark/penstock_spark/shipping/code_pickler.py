@@ -12,6 +12,9 @@ Duration would carry it. Here it travels as a name of its class.
 
 cloudpickle sends what a ``type`` statement or ``NewType`` makes as a name to import. Here it travels whole, as cached
 functions do.
+
+In Python 3.14, cloudpickle leaves out the annotations of a class, and fails on a function whose annotations name what
+exists for type checkers only. Here annotations travel; where one cannot be evaluated, as texts.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from typing import Any
 
 import cloudpickle
 
+from penstock.typehints.annotations import texts_of
 from penstock.typehints.constraints import ALIASES
 
 _OWN = ("penstock.", "penstock_spark.")
@@ -171,7 +175,37 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
             return NotImplemented
         if isinstance(value, type) and value.__module__.startswith(_OWN) and _is_at_the_top(value):
             return NotImplemented
-        return super().reducer_override(value)
+        try:
+            reduced = super().reducer_override(value)
+        except NameError:
+            if not isinstance(value, FunctionType):
+                raise
+            return super().reducer_override(_with_texts(value))
+        if isinstance(value, type) and isinstance(reduced, tuple) and len(reduced) > 2:
+            _keep_annotations(value, reduced[2])
+        return reduced
+
+
+def _with_texts(function: FunctionType) -> FunctionType:
+    """A function like another one, with annotations that need not be evaluated."""
+    code, names = function.__code__, function.__globals__
+    copy = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
+    functools.update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__annotations__ = texts_of(function)
+    return copy
+
+
+def _keep_annotations(value: type, state: Any) -> None:
+    """Adds the annotations of a class to what is sent of it."""
+    attributes = state[0]
+    if "__annotate_func__" not in vars(value) or "__annotations_cache__" in attributes:
+        return
+    try:
+        attributes["__annotations__"] = value.__annotations__
+    except NameError:
+        attributes["__annotations__"] = texts_of(value)
 
 
 @functools.cache

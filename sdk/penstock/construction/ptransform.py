@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from penstock.construction.applicable import PartT, ResultT
 from penstock.error import SideInputError, TransformError, noun_for, refusal, three_parts
 from penstock.functions.resources import parse_resource_hints
 from penstock.typehints import native_type_compatibility, typehints
+from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import (
     IOTypeHints,
     TypeCheckError,
@@ -349,7 +349,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
     def expand(self, pcoll: Any) -> Any:
         """Calls the function; a parameter ``type_hints`` gets the transform's type hints."""
         try:
-            wants_hints = "type_hints" in inspect.signature(self._fn).parameters
+            wants_hints = "type_hints" in signature_as_written(self._fn).parameters
         except (TypeError, ValueError):
             wants_hints = False
         args = (self.get_type_hints(), *self._args) if wants_hints else self._args
@@ -392,7 +392,7 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
         return transform
 
     try:
-        make.__signature__ = inspect.signature(functools.partial(fn, None))  # type: ignore[attr-defined,arg-type]
+        make.__signature__ = signature_as_written(functools.partial(fn, None))  # type: ignore[attr-defined,arg-type]
     except (TypeError, ValueError):
         # Without a signature the function still takes arguments; only `help` shows less.
         return make

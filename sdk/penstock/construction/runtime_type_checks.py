@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
 from penstock.functions.wrapping import WrappingDoFn
 from penstock.typehints import typehints
+from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import IOTypeHints, TypeCheckError, getcallargs_forhints
 from penstock.utils.windowed_value import WindowedValue
 
@@ -178,7 +178,7 @@ def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tupl
     args, kwargs = hints.input_types
     bound = getcallargs_forhints(function, *args, **kwargs)
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(signature_as_written(function).parameters.values())
     except (TypeError, ValueError):
         # A built-in function without a signature takes the element first.
         return [(0, "element", args[0])] if args and not _is_any(args[0]) else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from penstock.coders.typecoders import registry
 from penstock.error import refusal
 from penstock.functions.userstate import StateSpec, TimerSpec
+from penstock.typehints.annotations import signature_as_written
 
 
 class DoFnContext:
@@ -207,7 +207,9 @@ class ContextDoFnParam(DoFnParam):
         kind = type(self).__name__.replace("DoFn", "")
         enter = getattr(context_manager_constructor, "__enter__", None)
         # A class has an unbound `__enter__`, which takes `self`; a manager that is already made has a bound one.
-        if not callable(context_manager_constructor) or (enter and not inspect.signature(enter).parameters):
+        if not callable(context_manager_constructor) or (
+            enter and not signature_as_written(enter).parameters
+        ):
             what = f"{kind} takes the constructor of a context manager, not a context manager"
             hint = f"write {kind}(tempfile.TemporaryDirectory, args=(...)), without calling it"
             raise refusal(TypeError, what, hint=hint)

@@ -17,6 +17,7 @@ from penstock.functions.batches import check_batch_parameters
 from penstock.functions.coroutines import is_asynchronous
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
+from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import TypeCheckError
 
 
@@ -122,7 +123,7 @@ class DoFnSignature:
 def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[tuple[Parameter, ...], bool, bool]:
     """The parameters of a callable, whether it has ``*args``, and whether it has ``**kwargs``."""
     try:
-        signature = inspect.signature(function)
+        signature = signature_as_written(function)
     except ValueError:
         # Some builtins do not show their parameters, so anything may fit.
         return (), True, True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from penstock import graph
 from penstock.base.labels import label_from_callable
 from penstock.error import noun_for, refusal
 from penstock.io.primitive import SinkTransform
+from penstock.typehints.annotations import signature_as_written
 
 __all__ = ["EachBatchSink", "ForEachBatch", "WriteToMemory"]
 
@@ -71,7 +71,7 @@ class WriteToMemory(SinkTransform):
 
 def _check_takes_two(function: Callable[..., Any]) -> None:
     try:
-        signature = inspect.signature(function)
+        signature = signature_as_written(function)
     except ValueError:
         return  # Some functions that are not written in Python have no signature.
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from penstock.functions.combinefn import CombineFn
 from penstock.sql.dialect import parsed
 from penstock.sql.expressions import UserFunction
 from penstock.sql.types import ANY, from_hint
+from penstock.typehints.annotations import annotations_of
 
 
 class Catalog:
@@ -80,6 +80,6 @@ class Catalog:
         if result_type is not None:
             kind = from_hint(result_type)
         else:
-            hints = typing.get_type_hints(fn) if hasattr(fn, "__annotations__") and not aggregates else {}
+            hints = {} if aggregates else annotations_of(fn)
             kind = from_hint(hints["return"]) if "return" in hints else ANY
         self.functions[name.upper()] = UserFunction(fn, kind, aggregates)

@@ -12,6 +12,7 @@ from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, MapTuple
 from penstock.transforms.ready_combiners import CountCombineFn, with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
+from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 
 
@@ -107,7 +108,7 @@ def fn_takes_side_inputs(fn: Callable[..., Any]) -> bool:
     (False, True)
     """
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = signature_as_written(fn).parameters.values()
     except (TypeError, ValueError):
         return True
     many = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -93,7 +93,6 @@ def match_is_named_tuple(user_type: Hint) -> bool:
         isinstance(user_type, type)
         and not isinstance(user_type, types.GenericAlias)
         and issubclass(user_type, tuple)
-        and hasattr(user_type, "__annotations__")
         and hasattr(user_type, "_fields")
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.base.row import Row
 from penstock.error import refusal
+from penstock.typehints.annotations import annotations_of
 from penstock.typehints.constraints import (
     Any,
     CompositeTypeHintError,
@@ -234,7 +235,7 @@ def _row_of(
         return None
     if user_type in seen:
         return None
-    hints = _annotations(user_type)
+    hints = annotations_of(user_type)
     fields = [(name, _field_hint(hints.get(name, Any), seen | {user_type})) for name in names]
     row = RowTypeConstraint(
         (), user_type, schema_options, field_options, getattr(user_type, "_field_descriptions", None)
@@ -242,18 +243,6 @@ def _row_of(
     # Set afterwards: the constructor would look into a class that contains itself without end.
     row._fields = tuple(fields)
     return row
-
-
-def _annotations(user_type: type) -> dict[str, Hint]:
-    try:
-        return typing.get_type_hints(user_type)
-    except Exception:
-        # A name in the annotations exists for type checkers only; text then counts as Any.
-        return {name: hint for base in reversed(user_type.__mro__) for name, hint in _own(base).items()}
-
-
-def _own(cls: type) -> dict[str, Hint]:
-    return dict(vars(cls).get("__annotations__", {}))
 
 
 def merge_rows(members: Sequence[Hint]) -> Hint | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from penstock.base.where import here
 from penstock.error import BeamError, three_parts
+from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.constraints import Any, Hint, normalize
 from penstock.typehints.containers import (
     DictConstraint,
@@ -148,8 +149,8 @@ def _looked_up(func: Callable[..., typing.Any]) -> inspect.Signature:
         # Not callable at all: the native error says so.
         return inspect.signature(func)
     except Exception:
-        # A name in an annotation exists for type checkers only; the text stays and counts as Any.
-        return inspect.signature(func)
+        # A name in an annotation exists for type checkers only; it stays as written and counts as Any.
+        return signature_as_written(func)
 
 
 def getcallargs_forhints(
