@@ -106,7 +106,9 @@ def test_a_registered_coder_that_fails_is_named_with_its_class(
     for number, what in [(0, "must encode as bytes, and not as str"), (1, "and not as NoneType")]:
         with pytest.raises(TypeError, match=rf"^the coder DegreesCoder of Degrees .*{what}"):
             written(("a", Degrees(number)))
-    with pytest.raises(ZeroDivisionError, match="of Degrees cannot encode a value of type Degrees: integer"):
+    with pytest.raises(
+        ZeroDivisionError, match=r"of Degrees cannot encode a value of type Degrees: .*division"
+    ):
         written(("a", Degrees(2)))
     read = decode_key if written is encode_key else pickle.loads
     with pytest.raises(ValueError, match="of Degrees cannot decode what it has encoded: invalid literal"):
