@@ -43,12 +43,13 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.runs.execute_stream import start
         from penstock_spark.runs.opened import Opened
         from penstock_spark.runs.watching import views_of
+        from penstock_spark.session.job_tags import leave_connection
 
         settings = self._settings(options)
         opened = Opened(settings, self.local_only)
         graph = pipeline.to_graph()
         views = views_of(settings, (settings.mode or default_mode(graph)) == "batch")
-        is_stoppable = stoppable(lambda: "the run was cancelled before it began")
+        is_stoppable = stoppable(lambda: "the run was cancelled before it began", leave_connection)
         with is_stoppable, translating(Surroundings(graph=graph)):
             try:
                 plan = self.compiled(graph, settings, opened.table_of).plan
@@ -66,7 +67,8 @@ class SparkRunner(PipelineRunner):
         mode = settings.mode or default_mode(graph)
         check(graph, mode)
         if mode == "batch":
-            warn_of_no_effect(settings.get_all_options(drop_default=True))
+            # What no class of options knows, such as a session, was looked at before.
+            warn_of_no_effect(settings.get_all_options(drop_default=True, retain_unknown_options=True))
         warn_of_hints(graph.steps)
         return compiled(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
 

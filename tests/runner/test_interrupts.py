@@ -10,7 +10,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
+import penstock as beam
 from penstock_spark.process.interrupts import (
     interrupts,
     is_interactive,
@@ -18,6 +20,7 @@ from penstock_spark.process.interrupts import (
     put_off_signals,
     stoppable,
 )
+from penstock_spark.runs import execute
 
 
 @pytest.fixture(autouse=True)
@@ -133,3 +136,19 @@ def test_a_program_is_a_notebook_only_if_ipython_runs_it(monkeypatch: pytest.Mon
     assert not is_interactive()
     shells[0] = object()
     assert is_interactive()
+
+
+def test_a_run_that_ends_before_it_begins_leaves_the_connection_on_which_java_owes_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next question on it, such as the one that stops Spark at the end, would wait for a free core, too."""
+    left: list[str] = []
+    connection = SimpleNamespace(close=lambda: left.append("closed"))
+    client = SimpleNamespace(get_thread_connection=lambda: connection)
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(_gateway_client=client))
+    monkeypatch.setattr(execute, "execute", lambda *_: signal.raise_signal(signal.SIGTERM))
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create([1])
+    with pytest.raises(SystemExit):
+        pipeline.run()
+    assert left == ["closed"]

@@ -21,12 +21,18 @@ def tag_of(run: str) -> str:
     return f"penstock-{run}"
 
 
-def _leave_connection(context: SparkContext) -> None:
-    """Closes this thread's connection to Java, on which an answer is due that nobody will read."""
-    gateway: Any = context._gateway
-    connection = gateway._gateway_client.get_thread_connection()
-    if connection is not None:
-        connection.close()
+def leave_connection() -> bool:
+    """Closes this thread's connection to Java, on which an answer may be due that nobody will read; True.
+
+    The next question would wait for that answer.
+    """
+    gateway: Any = SparkContext._gateway
+    # Whatever goes wrong, the program must end.
+    with contextlib.suppress(Exception):
+        connection = gateway._gateway_client.get_thread_connection()
+        if connection is not None:
+            connection.close()
+    return True
 
 
 @contextlib.contextmanager
@@ -46,9 +52,7 @@ def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
         with contextlib.suppress(Exception):
             # This thread waits for Java's answer on its own connection, which can take no second question.
             answer_of(cancel_jobs, "penstock cancel", 2 * _END_SECONDS_MAX)
-        with contextlib.suppress(Exception):
-            _leave_connection(context)
-        return True
+        return leave_connection()
 
     said = "the run was cancelled; its temporary files are removed, and files that already had their final names stay"
     context.addJobTag(tag)
