@@ -226,6 +226,9 @@ def test_a_run_does_not_say_that_the_session_is_left_out(caplog):
             return "run"
 
     assert beam.Pipeline(Runner(), spark=object()).run() == "run"
+    pipeline = beam.Pipeline(spark=object())
+    _ = pipeline | beam.Create([1])
+    SparkRunner().compiled(pipeline.to_graph(), pipeline.options.view_as(SparkOptions))
     assert not caplog.records
 
 
