@@ -45,6 +45,11 @@ def test_what_a_task_does_twice_at_once_counts_once(outcomes: dict[str, Any]) ->
     assert files == 2
 
 
+def test_a_master_says_whether_it_knows_a_program(outcomes: dict[str, Any]) -> None:
+    known = {"is_known": True, "failed_executors": 0}
+    assert outcomes["what_the_master_knows"] == [known, {**known, "is_known": False}, None, known]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="another system has no such folder")
 def test_a_stream_whose_checkpoint_the_workers_do_not_see_does_not_start(outcomes: dict[str, Any]) -> None:
     message = outcomes["checkpoint_of_the_driver_alone"]

@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.error import RunnerError
 from penstock_spark.session import waiting
+from penstock_spark.session.standalone import Known
 from penstock_spark.session.waiting import Waiting, waiting_in, warn_of_waiting, warned_of_waiting
 
 MASTER = "spark://10.0.0.1:7077"
@@ -60,6 +62,49 @@ def test_the_end_of_a_wait_is_told_and_the_next_wait_begins_anew(said_when):
     assert said[1] == f"tasks have a core of {MASTER} again"
 
 
+@pytest.mark.parametrize(
+    ("known", "has", "hint"),
+    [
+        pytest.param(Known(), "no executor\n", "other programs use all cores", id="the cluster is full"),
+        pytest.param(
+            Known(failed_executors=7),
+            "no executor: 7 of them have ended\n",
+            "spark.driver.host",
+            id="they fail",
+        ),
+        pytest.param(
+            None, "no executor, and its master does not answer\n", "start the master", id="no master"
+        ),
+    ],
+)
+def test_a_program_without_an_executor_is_told_what_its_master_knows(caplog, known, has, hint):
+    looks = iter(range(100))
+    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
+        patch.setattr(waiting.clock, "monotonic_seconds", lambda: 5.0 * next(looks))
+        warn_of_waiting(lambda: WAITS, MASTER, lambda _: bool(caplog.messages), lambda: known)
+    assert has in caplog.messages[0]
+    assert hint in caplog.messages[0]
+
+
+def test_a_run_whose_program_the_master_has_forgotten_ends_with_the_reason(monkeypatch):
+    """Spark would let it wait for ever, and never say that the master does not know it any more."""
+    monkeypatch.setattr(waiting, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "_PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(waiting, "waiting_in", lambda context: WAITS)
+    monkeypatch.setattr(waiting, "known_to_master", lambda context: Known(is_known=False))
+    cancelled = threading.Event()
+    context = SimpleNamespace(master=MASTER, cancelAllJobs=cancelled.set)
+
+    def run():
+        with warned_of_waiting(context):
+            assert cancelled.wait(30)
+            raise ConnectionError("Job 3 cancelled as part of cancellation of all jobs")
+
+    with pytest.raises(RunnerError, match="forgotten this program") as caught:
+        run()
+    assert "a stream continues where it was" in str(caught.value)
+
+
 def test_a_session_that_ends_ends_the_looking(caplog):
     def look():
         raise ConnectionRefusedError
@@ -95,7 +140,7 @@ def test_only_a_cluster_is_asked_and_only_within_the_block(monkeypatch, master, 
     began = []
     ended = []
 
-    def watch(look, name, is_over):
+    def watch(look, name, is_over, ask):
         began.append(name)
         ended.append(is_over(60))
 

@@ -1,4 +1,4 @@
-"""Warns while the tasks of a cluster get no core: Spark waits for one without an end, and mostly without a word."""
+"""Warns while the tasks of a cluster get no core, for which Spark waits without an end, and ends runs that get none."""
 
 from __future__ import annotations
 
@@ -7,16 +7,29 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark import SparkContext
 
 from penstock.base import clock
+from penstock.error import RunnerError
 from penstock_spark.session.session import is_local
+from penstock_spark.session.standalone import Known, is_standalone, known_to_master
 
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 20.0
 """How long tasks wait before the first warning; each further one comes after twice the time."""
+
+_BUSY = (
+    "check whether other programs use all cores, and whether a worker has the memory and the cores that an executor "
+    "needs (spark.executor.memory, spark.executor.cores)"
+)
+_SILENT = "start the master again, or repair the network: a program gets its executors from no one else"
+_FAILED = (
+    "look at the log of an executor, stderr in the work folder of its worker: often it cannot reach the driver "
+    "(spark.driver.host), or cannot start its Java"
+)
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -36,53 +49,96 @@ class Waiting:
 
 @contextmanager
 def warned_of_waiting(context: SparkContext) -> Iterator[None]:
-    """Within the block, warns if the program's tasks wait for a core of a cluster."""
-    if is_local(str(context.master)):
+    """Within the block, warns if the program's tasks wait for a core of a cluster.
+
+    If they would wait for ever, it cancels all jobs, and the block ends with a RunnerError that says why.
+    """
+    master = str(context.master)
+    if is_local(master):
         yield
         return
     over = threading.Event()
-    arguments = (lambda: waiting_in(context), str(context.master), over.wait)
-    threading.Thread(target=warn_of_waiting, args=arguments, name="penstock waiting", daemon=True).start()
+    ends: list[RunnerError] = []
+
+    def watch() -> None:
+        ask = partial(known_to_master, context) if is_standalone(master) else None
+        end = warn_of_waiting(partial(waiting_in, context), master, over.wait, ask)
+        if end is not None and not over.is_set():
+            ends.append(end)
+            context.cancelAllJobs()
+
+    threading.Thread(target=watch, name="penstock waiting", daemon=True).start()
     try:
         yield
+    except Exception:
+        if ends:
+            raise ends[0] from None
+        raise
     finally:
         over.set()
 
 
 def warn_of_waiting(
-    look: Callable[[], Waiting | None], master: str, is_over: Callable[[float], bool]
-) -> None:
-    """Looks every few seconds, until it is over; `look` gives None if a task is running, or if none has work to do."""
+    look: Callable[[], Waiting | None],
+    master: str,
+    is_over: Callable[[float], bool],
+    ask: Callable[[], Known | None] | None = None,
+) -> RunnerError | None:
+    """Looks every few seconds, until it is over; returns an error if the tasks will never get a core.
+
+    `look` gives None if a task is running, or if none has work to do; `ask` gives None if no standalone master answers.
+    """
     since: float | None = None
     patience_seconds = _PATIENCE_SECONDS
     has_warned = False
     while not is_over(_LOOK_SECONDS):
         try:
             found = look()
+            now = clock.monotonic_seconds()
+            if found is None:
+                if has_warned:
+                    _LOGGER.warning("tasks have a core of %s again", master)
+                since, patience_seconds, has_warned = None, _PATIENCE_SECONDS, False
+                continue
+            since = now if since is None else since
+            if now - since < patience_seconds:
+                continue
+            has, hint = _has(found), _BUSY
+            if ask is not None and not found.executors:
+                known = ask()
+                if known is None:
+                    has, hint = f"{has}, and its master does not answer", _SILENT
+                elif not known.is_known:
+                    return _forgotten(master)
+                elif known.failed_executors:
+                    has, hint = f"{has}: {known.failed_executors} of them have ended", _FAILED
         except Exception as error:
             # A session that ends takes the answers with it.
             _LOGGER.debug("nobody knows whether tasks wait: %s", type(error).__name__)
-            return
-        now = clock.monotonic_seconds()
-        if found is None:
-            if has_warned:
-                _LOGGER.warning("tasks have a core of %s again", master)
-            since, patience_seconds, has_warned = None, _PATIENCE_SECONDS, False
-            continue
-        since = now if since is None else since
-        if now - since >= patience_seconds:
-            _LOGGER.warning("%s", _said(found, master, now - since))
-            patience_seconds, has_warned = 2 * (now - since), True
+            return None
+        _LOGGER.warning("%s", _said(found, master, now - since, has, hint))
+        patience_seconds, has_warned = 2 * (now - since), True
+    return None
 
 
-def _said(found: Waiting, master: str, seconds: float) -> str:
+def _forgotten(master: str) -> RunnerError:
+    return RunnerError(
+        f"the master {master} has forgotten this program, which has no executor and would never get one",
+        where="in the Spark session of the run",
+        hint="run the program again; with a checkpoint_location, a stream continues where it was. A master that is "
+        "started again knows its programs if it has a spark.deploy.recoveryMode",
+    )
+
+
+def _has(found: Waiting) -> str:
+    return "no executor" if not found.executors else f"executors ({found.executors}) that take no task"
+
+
+def _said(found: Waiting, master: str, seconds: float, has: str, hint: str) -> str:
     tasks = "1 task has" if found.tasks == 1 else f"{found.tasks} tasks have"
-    has = "no executor" if not found.executors else f"executors ({found.executors}) that take no task"
     return (
         f"{tasks} waited {seconds:.0f} s for a core of {master}, and no task is running: the program has {has}\n"
-        "  hint: check whether other programs use all cores, and whether a worker has the memory and the cores that an "
-        "executor needs (spark.executor.memory, spark.executor.cores); if a standalone master without "
-        "spark.deploy.recoveryMode was started again, it has forgotten this program: start the program again, too"
+        f"  hint: {hint}"
     )
 
 

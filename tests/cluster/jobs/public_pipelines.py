@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import helper_of_pipelines
@@ -20,6 +21,8 @@ from penstock.error import RunnerError
 from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
+from penstock_spark.session.session import SessionOptions, session_for
+from penstock_spark.session.standalone import known_to_master
 
 LINES = ["to be or not", "to be", "that is the question"] * 20
 
@@ -178,6 +181,18 @@ def transcripts_in_both_modes(folder: Path) -> Any:
     return transcripts.outcomes(folder)
 
 
+def what_the_master_knows(folder: Path) -> Any:
+    """Of this program, of one that it has forgotten, and where no master is."""
+    context = session_for(SessionOptions()).sparkContext
+    own = SimpleNamespace(
+        _jvm=context._jvm, _jsc=context._jsc, master=context.master, applicationId=context.applicationId
+    )
+    forgotten = SimpleNamespace(**{**vars(own), "applicationId": "app-20260101000000-0000"})
+    elsewhere = SimpleNamespace(**{**vars(own), "master": "spark://127.0.0.1:1"})
+    either = SimpleNamespace(**{**vars(own), "master": f"spark://127.0.0.1:1,{own.master[8:]}"})
+    return [known and vars(known) for known in map(known_to_master, (own, forgotten, elsewhere, either))]
+
+
 def checkpoint_of_the_driver_alone(folder: Path) -> Any:
     """What a stream says whose checkpoint is in the working folder of whoever looks."""
     options = ["--mode=streaming", "--checkpoint_location=/proc/self/cwd/checkpoint"]
@@ -203,6 +218,7 @@ PARTS: tuple[Callable[[Path], Any], ...] = (
     a_task_that_runs_twice_at_once,
     transcripts_in_both_modes,
     checkpoint_of_the_driver_alone,
+    what_the_master_knows,
 )
 
 
