@@ -11,7 +11,6 @@ import pytest
 
 from penstock.error import RunnerError
 from penstock_spark.session import waiting
-from penstock_spark.session.standalone import Known
 from penstock_spark.session.waiting import Waiting, waiting_in, warn_of_waiting, warned_of_waiting
 
 MASTER = "spark://10.0.0.1:7077"
@@ -65,13 +64,7 @@ def test_the_end_of_a_wait_is_told_and_the_next_wait_begins_anew(said_when):
 @pytest.mark.parametrize(
     ("known", "has", "hint"),
     [
-        pytest.param(Known(), "no executor\n", "other programs use all cores", id="the cluster is full"),
-        pytest.param(
-            Known(failed_executors=7),
-            "no executor: 7 of them have ended\n",
-            "spark.driver.host",
-            id="they fail",
-        ),
+        pytest.param(True, "no executor\n", "other programs use all cores", id="the master knows it"),
         pytest.param(
             None, "no executor, and its master does not answer\n", "start the master", id="no master"
         ),
@@ -91,7 +84,7 @@ def test_a_run_whose_program_the_master_has_forgotten_ends_with_the_reason(monke
     monkeypatch.setattr(waiting, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(waiting, "_PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(waiting, "waiting_in", lambda context: WAITS)
-    monkeypatch.setattr(waiting, "known_to_master", lambda context: Known(is_known=False))
+    monkeypatch.setattr(waiting, "is_known_to_master", lambda context: False)
     cancelled = threading.Event()
     context = SimpleNamespace(master=MASTER, cancelAllJobs=cancelled.set)
 

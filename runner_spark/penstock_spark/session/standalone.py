@@ -1,8 +1,7 @@
-"""Asks a standalone master about the program: Spark says neither that it was forgotten nor that its executors end."""
+"""Asks a standalone master whether it knows the program: Spark does not say that it was forgotten."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.base import clock
@@ -10,20 +9,6 @@ from penstock.base import clock
 _SCHEME = "spark://"
 _ANSWER_SECONDS_MAX = 10.0
 _POLL_SECONDS = 0.05
-_FAILED = ("EXITED", "FAILED")
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a master knows of the program.
-
-    Attributes:
-        is_known: Whether it may give the program an executor.
-        failed_executors: How many executors of the program have ended, if the last one failed; otherwise 0.
-    """
-
-    is_known: bool = True
-    failed_executors: int = 0
 
 
 def is_standalone(master: str) -> bool:
@@ -35,30 +20,20 @@ def is_standalone(master: str) -> bool:
     return master.startswith(_SCHEME)
 
 
-def known_to_master(context: Any) -> Known | None:
-    """What the active master of a SparkContext knows of the program; None if none answers."""
+def is_known_to_master(context: Any) -> bool | None:
+    """Whether the active master of a SparkContext may give the program executors; None if no master answers."""
     java, scheduler = context._jvm, context._jsc.sc().schedulerBackend()
     request = getattr(getattr(java, "org.apache.spark.deploy.DeployMessages$RequestMasterState$"), "MODULE$")
     for address in str(context.master).removeprefix(_SCHEME).split(","):
-        found = scheduler.rpcEnv().asyncSetupEndpointRefByURI(f"{_SCHEME}Master@{address}")
-        endpoint = _answer(found)
+        endpoint = _answer(scheduler.rpcEnv().asyncSetupEndpointRefByURI(f"{_SCHEME}Master@{address}"))
         if endpoint is None:
             continue
         state = _answer(endpoint.ask(request, java.scala.reflect.ClassTag.AnyRef()))
         # One that is recovering does not have all programs yet, and one that stands by has none.
         if state is not None and state.status().toString() == "ALIVE":
-            return _known(state, str(context.applicationId))
+            # Of each, the answer has only what was so at its start.
+            return any(program.id() == context.applicationId for program in state.activeApps())
     return None
-
-
-def _known(state: Any, program: str) -> Known:
-    for each in state.activeApps():
-        if each.id() == program:
-            ended = each.removedExecutors()
-            count = int(ended.length())
-            has_failed = count > 0 and ended.last().state().toString() in _FAILED
-            return Known(failed_executors=count if has_failed else 0)
-    return Known(is_known=False)
 
 
 def _answer(future: Any) -> Any:

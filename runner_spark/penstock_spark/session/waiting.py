@@ -15,21 +15,18 @@ from pyspark import SparkContext
 from penstock.base import clock
 from penstock.error import RunnerError
 from penstock_spark.session.session import is_local
-from penstock_spark.session.standalone import Known, is_standalone, known_to_master
+from penstock_spark.session.standalone import is_known_to_master, is_standalone
 
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 20.0
 """How long tasks wait before the first warning; each further one comes after twice the time."""
 
-_BUSY = (
-    "check whether other programs use all cores, and whether a worker has the memory and the cores that an executor "
-    "needs (spark.executor.memory, spark.executor.cores)"
+_NO_CORE = (
+    "check whether other programs use all cores, whether a worker has the memory and the cores that an executor needs "
+    "(spark.executor.memory, spark.executor.cores), and whether executors end as soon as they have started: their logs "
+    "say why, for example that they cannot reach the driver (spark.driver.host)"
 )
-_SILENT = "start the master again, or repair the network: a program gets its executors from no one else"
-_FAILED = (
-    "look at the log of an executor, stderr in the work folder of its worker: often it cannot reach the driver "
-    "(spark.driver.host), or cannot start its Java"
-)
+_NO_MASTER = "start the master again, or repair the network: a program gets its executors from no one else"
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ def warned_of_waiting(context: SparkContext) -> Iterator[None]:
     ends: list[RunnerError] = []
 
     def watch() -> None:
-        ask = partial(known_to_master, context) if is_standalone(master) else None
+        ask = partial(is_known_to_master, context) if is_standalone(master) else None
         end = warn_of_waiting(partial(waiting_in, context), master, over.wait, ask)
         if end is not None and not over.is_set():
             ends.append(end)
@@ -82,7 +79,7 @@ def warn_of_waiting(
     look: Callable[[], Waiting | None],
     master: str,
     is_over: Callable[[float], bool],
-    ask: Callable[[], Known | None] | None = None,
+    ask: Callable[[], bool | None] | None = None,
 ) -> RunnerError | None:
     """Looks every few seconds, until it is over; returns an error if the tasks will never get a core.
 
@@ -103,15 +100,13 @@ def warn_of_waiting(
             since = now if since is None else since
             if now - since < patience_seconds:
                 continue
-            has, hint = _has(found), _BUSY
+            has, hint = _has(found), _NO_CORE
             if ask is not None and not found.executors:
-                known = ask()
-                if known is None:
-                    has, hint = f"{has}, and its master does not answer", _SILENT
-                elif not known.is_known:
+                is_known = ask()
+                if is_known is None:
+                    has, hint = f"{has}, and its master does not answer", _NO_MASTER
+                elif not is_known:
                     return _forgotten(master)
-                elif known.failed_executors:
-                    has, hint = f"{has}: {known.failed_executors} of them have ended", _FAILED
         except Exception as error:
             # A session that ends takes the answers with it.
             _LOGGER.debug("nobody knows whether tasks wait: %s", type(error).__name__)

@@ -22,7 +22,7 @@ from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock_spark.session.session import SessionOptions, session_for
-from penstock_spark.session.standalone import known_to_master
+from penstock_spark.session.standalone import is_known_to_master
 
 LINES = ["to be or not", "to be", "that is the question"] * 20
 
@@ -190,7 +190,7 @@ def what_the_master_knows(folder: Path) -> Any:
     forgotten = SimpleNamespace(**{**vars(own), "applicationId": "app-20260101000000-0000"})
     elsewhere = SimpleNamespace(**{**vars(own), "master": "spark://127.0.0.1:1"})
     either = SimpleNamespace(**{**vars(own), "master": f"spark://127.0.0.1:1,{own.master[8:]}"})
-    return [known and vars(known) for known in map(known_to_master, (own, forgotten, elsewhere, either))]
+    return list(map(is_known_to_master, (own, forgotten, elsewhere, either)))
 
 
 def checkpoint_of_the_driver_alone(folder: Path) -> Any:
