@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 from itertools import chain
@@ -13,12 +14,41 @@ from penstock.io.file_readers import ReadFiles
 from penstock.io.filesystem import FileMetadata
 from penstock.io.paths import files_of
 from penstock.io.text_source import TextSource
+from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.finding import local_paths
+from penstock_spark.files.found_file import open_found
 from penstock_spark.formats import registry
 
 assert registry  # It provides the readers of formats.
 
 CUT = gzip.compress(b"line\n" * 100, mtime=0)[:-9]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.txt", b"plain", None),
+        ("a.bz2", bz2.compress(b"line"), None),
+        ("a.bz2", bz2.compress(b""), None),
+        ("a.bz2", b"", None),
+        ("gone.bz2", None, None),
+        ("a.BZ2", b"plain", "{} is not a whole bzip2 file"),
+        ("a.bz2", bz2.compress(b"line")[:8], "{} is not a whole bzip2 file"),
+        ("a.bz2", bz2.compress(b"line").replace(b"1AY", b"1BY"), "{} is not a whole bzip2 file"),
+        ("a.lz4", b"", "Spark would unpack {}"),
+        ("a.csv.xz", b"", "Spark's readers do not unpack {}"),
+        ("a.zip", b"", "Spark's readers do not unpack {}"),
+    ],
+)
+def test_a_file_that_spark_would_read_as_something_else_is_an_error(
+    name: str, content: bytes | None, words: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    error = not_unpacked(str(path), "at step 'Read'", open_found)
+    assert (error is None) == (words is None)
+    assert error is None or words is None or str(error).startswith(words.format(path))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import io
 import lzma
 import pickle
 import re
+import time
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -158,6 +159,13 @@ def test_records_do_not_depend_on_how_the_bytes_arrive(
     assert list(records(chunks, **arguments)) == expected
 
 
+def test_a_record_of_many_chunks_is_not_copied_for_each_of_them() -> None:
+    begin = time.process_time()
+    assert [len(record) for record in records([bytes([65]) * 1024] * 16_000)] == [16_000 << 10]
+    # It takes a tenth of a second, and took half a minute.
+    assert time.process_time() - begin < 5
+
+
 @pytest.mark.parametrize(
     ("kind", "compress"),
     [("gzip", gzip.compress), ("bzip2", bz2.compress), ("lzma", lzma.compress), ("deflate", zlib.compress)],
@@ -176,6 +184,33 @@ def test_files_are_written_and_read_through_their_compression(
     assert CompressionTypes.detect_compression_type(path) == kind
     Path(path).write_bytes(compress(b"h\nc\n") + compress(b"d\n"))
     assert list(TextSource("", skip_header_lines=1).read_file(path)) == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_a_compressed_file_is_read_to_its_end_or_not_at_all(
+    tmp_path: Path, suffix: str, compress: Any
+) -> None:
+    content = bytes(range(256)) * 1_000
+    first, second = compress(content), compress(b"second")
+    file = tmp_path / f"a{suffix}"
+
+    def read(stored: bytes) -> bytes:
+        file.write_bytes(stored)
+        with FileSystems.open(str(file)) as opened:
+            return opened.read()
+
+    assert read(first + second) == read(first + second + bytes(100_000)) == content + b"second"
+    for damaged in (b"x" + second[1:], second[:2], second[:-1], b"text"):
+        with pytest.raises((OSError, EOFError, lzma.LZMAError)):
+            read(first + damaged)
+    read(first + second)
+    with FileSystems.open(str(file)) as opened:
+        assert opened.seek(-6, io.SEEK_END) == len(content)
+        assert opened.read() == b"second"
+        assert opened.seek(255) == 255
+        assert (opened.read(2), opened.tell()) == (b"\xff\0", 257)
 
 
 @pytest.mark.parametrize("cut", [b"", zlib.compress(b"a" * 99)[:-1], zlib.compress(b"a") + b"tail"])

@@ -161,6 +161,28 @@ def test_a_file_that_spark_would_unpack_in_a_form_of_hadoops_is_refused_before_i
         assert_readable(batch, f"Spark would unpack {later} as LZ4", "at step 'Read")
 
 
+@pytest.mark.parametrize("name", ["text", "json"])
+def test_a_file_that_is_not_the_bzip2_that_its_name_tells_is_not_taken_for_an_empty_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, read = READS[name]
+    lines(tmp_path / f"1.{kind}", 10)
+    later = tmp_path / f"2.{kind}.bz2"
+    prepare = BatchWriter.prepare
+
+    def prepared(self: BatchWriter, *args: Any) -> None:
+        prepare(self, *args)
+        later.write_text('{"a": 1}\n' * 10)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchWriter, "prepare", prepared)
+        error = failure_of(streamed(read, tmp_path / "*"))
+    batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
+    for each in (error, batch):
+        assert isinstance(each, ValueError)
+        assert_readable(each, f"{later} is not a whole bzip2 file", "at step 'Read", "another ending")
+
+
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_a_file_of_parquet_without_a_byte_is_told(
     mode: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

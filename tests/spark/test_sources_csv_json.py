@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,14 @@ def test_json_lines_are_rows_that_all_have_all_fields(tmp_path: Path, read: Any)
 
 def test_json_files_may_be_lists_of_objects(tmp_path: Path, read: Any) -> None:
     (tmp_path / "a.json").write_text('[{"a": 1},\n {"a": 2}]')
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'[{"a": 3}]'))
+    (tmp_path / "c.json.xz").write_bytes(lzma.compress(b'{"b": 4}'))
     assert read(ReadFromJson(f"{tmp_path}/a.json", lines=False)) == [Row(a=1), Row(a=2)]
+    rows = read(ReadFromJson(f"{tmp_path}/?.json.*", lines=False))
+    assert sorted(rows, key=str) == [Row(a=3, b=None), Row(a=None, b=4)]
+    (tmp_path / "c.json.xz").write_bytes(lzma.compress(b'{"b": 4}')[:-4])
+    with pytest.raises(ValueError, match=r"not whole lzma in .*c\.json\.xz"):
+        read(ReadFromJson(f"{tmp_path}/?.json.*", lines=False))
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,14 @@ def test_a_schema_that_nothing_tells_is_refused(tmp_path: Path, spark: SparkSess
     assert "put a file there" in str(caught.value)
 
 
+def test_a_stream_of_json_that_begins_with_something_else_says_so(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    put(tmp_path / "1.json", '[{"a": 1}]')
+    with pytest.raises(ValueError, match=r"a JSON value is not an object in .*1\.json\n  at step"):
+        opened(spark, ReadFromJson(f"{tmp_path}/*"))
+
+
 def test_a_source_that_is_no_stream_is_refused_by_name(spark: SparkSession) -> None:
     with pytest.raises(UnsupportedByRunner, match="cannot be read as a stream"):
         opened(spark, SourceTransform(InlineValues((1,)), "Read"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
 import io
 import lzma
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
@@ -17,6 +17,10 @@ from penstock.io.compression import CompressionTypes, compress, inflate, open_co
 
 _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
 _ENDINGS_OF_HADOOP = (".lz4", ".snappy")
+_LEFT_PACKED = (".xz", ".lzma", ".zip")
+_PACK_HINT = "unpack it, or pack it with gzip, bzip2 or zstd; ReadFromText reads files of the pattern *.xz"
+_BEGINNING_OF_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+"""Hadoop looks for the first such mark of a block, and takes a file that has none for an empty one."""
 
 
 def has_ending_of_hadoop(path: str) -> bool:
@@ -30,11 +34,26 @@ def has_ending_of_hadoop(path: str) -> bool:
     return path.lower().endswith(_ENDINGS_OF_HADOOP)
 
 
-def ending_of_hadoop(path: str, where: str) -> ValueError:
-    """The error for a file of which `has_ending_of_hadoop` is true."""
-    what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"
-    hint = "unpack the file and give it another ending; read what Spark itself has written with ReadFromSpark"
-    return refusal(ValueError, what, where=where, hint=hint)
+def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) -> ValueError | None:
+    """The error for a file that Spark's readers of text would not unpack, or not as it is meant; None for others."""
+    name = path.lower()
+    if has_ending_of_hadoop(name):
+        what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"
+        hint = "unpack the file and give it another ending; read what Spark itself has written with ReadFromSpark"
+        return refusal(ValueError, what, where=where, hint=hint)
+    if name.endswith(_LEFT_PACKED):
+        what = f"Spark's readers do not unpack {path}"
+        return refusal(ValueError, what, where=where, hint=_PACK_HINT)
+    if CompressionTypes.detect_compression_type(path) == CompressionTypes.BZIP2:
+        try:
+            with open_stored(path) as file:
+                begun = file.read(10)
+        except OSError:
+            return None  # Whoever reads the file will say so.
+        if begun and not _BEGINNING_OF_BZIP2.fullmatch(begun):
+            hint = "write the file again, or give it another ending if it is not compressed"
+            return refusal(ValueError, f"{path} is not a whole bzip2 file", where=where, hint=hint)
+    return None
 
 
 def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
@@ -45,10 +64,8 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
     """
     with unpacking(compression, name, where):
         match compression:
-            case CompressionTypes.BZIP2:
-                return bz2.decompress(content)
-            case CompressionTypes.LZMA:
-                return lzma.decompress(content)
+            case CompressionTypes.BZIP2 | CompressionTypes.LZMA:
+                return open_compressed("", "rb", compression, io.BytesIO(content)).read()
             case CompressionTypes.DEFLATE:
                 return inflate(content)
             case CompressionTypes.GZIP | CompressionTypes.ZSTD:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,8 +18,9 @@ from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.object_stores import check_url, placed, store_of
 from penstock.io.paths import check_is_file, known_path
-from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
+from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
+from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found
 from penstock_spark.files.listing import listing
 from penstock_spark.files.splits import SHORTER, leaves_files_out
 from penstock_spark.files.store_frames import frame_of_store, unreadable_part
@@ -54,14 +56,20 @@ class Files:
         if self.is_beyond_spark:
             return frame_of_store(reader._spark, self.sizes, format, self.where)
         if format in ("text", "csv"):
-            for path in filter(has_ending_of_hadoop, self.paths):
-                raise ending_of_hadoop(path, self.where)
+            self._check_packed(reader._spark)
         if table is None:
             reader = reader.option("recursiveFileLookup", True)
         else:
             reader = reader.option("basePath", _absolute(table))
         with listing(reader._spark):
             return reader.format(format).load([_for_spark(path) for path in self.paths])
+
+    def _check_packed(self, spark: SparkSession) -> None:
+        is_on_disk = FileSystems.get_scheme(self.pattern) is None
+        opens = open_found if is_on_disk else partial(open_by_hadoop, spark)
+        for error in looked_at(self.paths, lambda path: not_unpacked(path, self.where, opens)):
+            if error is not None:
+                raise error
 
     def sizes_on_disk(self) -> dict[str, int]:
         """The present sizes of files on this machine's disks."""

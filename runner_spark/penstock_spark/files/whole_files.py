@@ -7,13 +7,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.io.filesystems import FileSystems
 from penstock_spark.files.changed_files import ChangedFiles, tell_empty
-from penstock_spark.files.compressed import ending_of_hadoop, has_ending_of_hadoop
+from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.finding import unreadable
+from penstock_spark.files.found_file import open_by_hadoop, open_found
 from penstock_spark.files.splits import SHORTER
 from penstock_spark.reports.failure import step_failed
 
@@ -62,17 +64,22 @@ class WholeFiles:
 
     def begin(self, frame: DataFrame) -> None:
         """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
-        read that Spark would unpack as Hadoop's own form.
+        read that Spark would not unpack as it is meant.
         """
         self._changed.look()
         for leaf, where in self._leaves(frame):
             if _format_of(leaf) in _UNPACKING:
-                for path in filter(has_ending_of_hadoop, _paths_of(leaf.relation().location())):
-                    step_failed(ending_of_hadoop(_shown(path), where), where)
+                for path in map(_shown, _paths_of(leaf.relation().location())):
+                    error = not_unpacked(path, where, self._open)
+                    if error is not None:
+                        step_failed(error, where)
 
     def close(self) -> None:
         """Warns of files that have changed since they were read."""
         self._changed.look()
+
+    def _open(self, path: str) -> BinaryIO:
+        return open_found(path) if FileSystems.get_scheme(path) is None else open_by_hadoop(self._spark, path)
 
     def _leaves(self, frame: DataFrame) -> Iterator[tuple[Any, str]]:
         """The relations of the files that a micro-batch reads, each with its step."""

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from penstock.base.row import Row, row_class
 from penstock.error import refusal
 from penstock.io.columnar import JsonSink, JsonSource
+from penstock.io.compression import CompressionTypes
 from penstock.io.naming_errors import encoded, unencodable
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
@@ -25,6 +26,7 @@ from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
 from penstock_spark.arrow.losses import MICROS_OF_UNIT, Loss, wrong_zone
+from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.session.worker_socket import promptly
@@ -68,11 +70,6 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     return Scan(frame, lambda: _JsonDecoder(source, fields, values, namer), check=check)
 
 
-def _fields_of(spark: SparkSession, source: JsonSource, files: Files) -> tuple[str, ...]:
-    """The fields of the objects in some files; skips texts that are not objects."""
-    return _surveyed(_texts(spark, files, source), source, files)[0] if files.paths else ()
-
-
 def _malformed_text(problem: str, file: str, where: str) -> ValueError:
     hint = "each line is one JSON object; with lines=False each file is a list of objects"
     return refusal(ValueError, f"{problem} in {file}", where=where, hint=hint)
@@ -100,6 +97,17 @@ def _surveyed(
     named = sorted((row for row in found if row.name), key=lambda row: (row.file, row.number))
     problems = sorted((row.file, row.problem) for row in found if row.problem)
     return tuple(dict.fromkeys(row.name for row in named)), problems
+
+
+def _unpacked(text: bytes, file: str, source: JsonSource) -> bytes:
+    """A text as it was before its file was compressed; ValueError if the file is damaged."""
+    kind = CompressionTypes.detect_compression_type(file)
+    if source.lines or kind == CompressionTypes.UNCOMPRESSED:
+        return text  # Spark's reader of lines has undone the compression.
+    try:
+        return decompress(text, kind, file, "")
+    except ValueError:
+        raise ValueError(f"the content is not whole {kind}") from None
 
 
 def _objects_in(text: bytes, source: JsonSource) -> list[dict[str, Any]]:
@@ -132,7 +140,7 @@ class _Survey:
             texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for text, file in zip(texts, files, strict=True):
                 try:
-                    for each in _objects_in(text, self.source):
+                    for each in _objects_in(_unpacked(text, file, self.source), self.source):
                         for name in each.keys() - names.keys():
                             name.encode()  # Half of a pair of surrogates cannot be encoded.
                         for name in each:
@@ -171,6 +179,9 @@ class _JsonDecoder:
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
         texts = batch.column(0).to_pylist()
+        if not self.source.lines:
+            files = batch.column(1).to_pylist()
+            texts = [_unpacked(text, file, self.source) for text, file in zip(texts, files, strict=True)]
         if not self.values.names:
             return self.rows(texts, {})
         rows: list[Row] = []
@@ -231,7 +242,15 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     """
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
-    fields = values.others(_fields_of(spark, source, files.present(spark)))
+    present = files.present(spark)
+    # Texts that are not objects are rejects, or errors, when the stream reads them.
+    named, problems = (
+        _surveyed(_texts(spark, present, source), source, present) if present.paths else ((), [])
+    )
+    fields = values.others(named)
+    if problems and not fields:
+        file, problem = problems[0]
+        raise _malformed_text(problem, file, where)
     if not fields:
         hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
         raise no_schema("fields", files, hint)

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import zlib
+from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 from penstock.error import refusal
@@ -27,6 +28,10 @@ _MIME_TYPES = {
     "zstd": "application/zstd",
     "lzma": "application/lzma",
 }
+
+
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {"bzip2": bz2.BZ2Decompressor, "lzma": lzma.LZMADecompressor}
+_BLOCK_BYTES = 1 << 16
 
 
 class CompressionTypes:
@@ -85,6 +90,9 @@ def open_compressed(path: str, mode: str, compression_type: str, stored: BinaryI
     """
     kind = resolve_compression(path, compression_type)
     file: Any = path if stored is None else stored
+    if mode == "rb" and kind in _DECOMPRESSORS:
+        pieces = _Pieces(io.FileIO(path) if stored is None else stored, _DECOMPRESSORS[kind])
+        return cast(BinaryIO, io.BufferedReader(pieces, _BLOCK_BYTES))
     match kind:
         case CompressionTypes.UNCOMPRESSED:
             return cast(BinaryIO, open(path, mode) if stored is None else io.BufferedReader(file))
@@ -99,6 +107,69 @@ def open_compressed(path: str, mode: str, compression_type: str, stored: BinaryI
     what = f"{kind} files cannot be opened one by one in Python"
     hint = "ReadFromText reads them; elsewhere use gzip, bzip2 or lzma"
     raise refusal(NotImplementedError, what, where=f"at file {path}", hint=hint)
+
+
+class _Pieces(io.RawIOBase):
+    """The content of a file of one or more compressed pieces, which zeros may follow.
+
+    The standard library's own files end, without an error, at the first piece whose beginning is damaged.
+    """
+
+    def __init__(self, stored: BinaryIO | io.FileIO, decompressor: Callable[[], Any]) -> None:
+        self._stored: Any = stored
+        self._decompressor = decompressor
+        self._piece = decompressor()
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self._stored.seekable())
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            while self.read(_BLOCK_BYTES):
+                pass
+        target = offset if whence == io.SEEK_SET else self._place + offset
+        if target < self._place:
+            self._stored.seek(0)
+            self._piece, self._place = self._decompressor(), 0
+        while self._place < target and self.read(min(target - self._place, _BLOCK_BYTES)):
+            pass
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            data = b""
+            if self._piece.eof:
+                data = self._behind_piece()
+                if not data:
+                    return 0
+                self._piece = self._decompressor()
+            elif self._piece.needs_input:
+                data = self._stored.read(_BLOCK_BYTES)
+                if not data:
+                    raise EOFError("the file ends before its compressed content does")
+            content = self._piece.decompress(data, len(buffer))
+            if content:
+                buffer[: len(content)] = content
+                self._place += len(content)
+                return len(content)
+
+    def _behind_piece(self) -> bytes:
+        rest: bytes = self._piece.unused_data.lstrip(b"\0")
+        while not rest and (block := self._stored.read(_BLOCK_BYTES)):
+            rest = block.lstrip(b"\0")
+        return rest
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stored.close()
+        super().close()
 
 
 def _open_deflate(path: str, mode: str) -> BinaryIO:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from penstock.base.whole_numbers import check_whole_number
 from penstock.error import refusal
@@ -97,10 +98,20 @@ def _cut(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Records with the delimiter that ended them; b"" for the last one if the file ends without a delimiter."""
     pending = b""
-    for chunk in chunks:
+    more: list[bytes] = []
+    size = 0
+    for chunk in chain(chunks, (None,)):
+        if chunk is not None:
+            more.append(chunk)
+            size += len(chunk)
+            if size < len(pending):
+                # To join each chunk of a long record at once would copy the record again and again.
+                continue
         # A delimiter may straddle two chunks: the search starts again at most its length before the chunk.
         search_from = max(0, len(pending) - len(delimiter) + 1)
-        pending += chunk
+        pending = b"".join((pending, *more))
+        more.clear()
+        size = 0
         start = 0
         while (found := pending.find(delimiter, search_from)) >= 0:
             search_from = found + len(delimiter)
