@@ -98,6 +98,18 @@ def test_malformed_lines_of_csv_are_an_error_that_names_the_file(
     assert WHERE in str(caught.value)
 
 
+@pytest.mark.parametrize("arguments", [{"splittable": False}, {"encoding": "utf-16"}])
+def test_a_quote_of_csv_that_is_never_closed_does_not_swallow_the_rest_of_the_file(
+    tmp_path: Path, spark: SparkSession, arguments: dict[str, Any]
+) -> None:
+    for name, text in (("1.csv", 'a,b\n1,"x"\n'), ("2.csv", 'a,b\n1,"x\n2,y\n' + "3,secret\n" * 9)):
+        (tmp_path / name).write_text(text, encoding=str(arguments.get("encoding", "utf-8")))
+    with pytest.raises(ValueError, match="ends within quotes") as caught:
+        open_source(ReadFromCsv(f"{tmp_path}/*", **arguments).source, spark, WHERE)
+    assert str(caught.value).startswith(f"{tmp_path}/2.csv ends")
+    assert WHERE in str(caught.value)
+
+
 def test_csv_values_that_are_not_of_the_type_asked_for_are_an_error(
     tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import difflib
-import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import store
+from penstock_spark.formats.csv.quotes import check_quotes_of_files, ends_in_quote
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.stream_files import FILE
@@ -71,8 +71,10 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where)
     values.check(files.paths)
     check = files.unchanged(where)
-    if source.splittable:
+    if not is_multi_line(source, options):
         _check_quotes(spark, files, options, where)
+    elif files.is_open_to_tasks and not files.is_beyond_spark:
+        check_quotes_of_files(spark, files, options, where)
     names = names_of(spark, files, source, options)
     check_names(names, options, source, where)
     texts = _texts(spark, files, source, options, names)
@@ -226,14 +228,7 @@ def shows_quotes(options: dict[str, Any]) -> bool:
 
 def leaves_quote_open(options: dict[str, Any]) -> Column:
     """Whether the line in the column `value` ends within a quote."""
-    quote, separator = (
-        re.escape(options.get(name) or default)
-        for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
-    )
-    quoted = f"{quote}(?:[^{quote}]++|{quote}{quote})*+"
-    rest = f"[^{separator}{quote}][^{separator}]*+"
-    field = f"(?:{quoted}{quote}(?:{rest})?+|{rest}|)"
-    is_open = F.col("value").rlike(f"^(?:{field}{separator})*+{quoted}$")
+    is_open = F.col("value").rlike(f"^{ends_in_quote(options)}$")
     if options.get("comment"):
         is_open = is_open & ~F.col("value").startswith(options["comment"])
     return is_open

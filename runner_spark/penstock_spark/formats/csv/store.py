@@ -28,6 +28,7 @@ from penstock_spark.files.store_frames import (
     whole,
     whole_splits,
 )
+from penstock_spark.formats.csv.quotes import is_left_open, left_open
 from penstock_spark.reports.failure import step_failed
 
 _HEADER_BYTES = 1 << 20
@@ -140,6 +141,8 @@ class _Records(ReadParts):
             if not self.by_lines:
                 read = unpacked if is_compressed(split.path) else whole
                 text = self._text(read(split.path, split.end, self.where), at_start=True)
+                if is_left_open(io.StringIO(text, newline=""), self.options):
+                    step_failed(left_open(split.path, self.where), self.where)
                 yield list(_cut(text, self.options))
                 return
             at_start = split.start == 0

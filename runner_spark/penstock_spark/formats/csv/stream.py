@@ -14,6 +14,7 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
 from penstock_spark.formats.csv import scan
+from penstock_spark.formats.csv.quotes import left_open, spark_file_left_open
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
@@ -32,6 +33,8 @@ from penstock_spark.sources.stream_files import (
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
 # column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
 _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
+_WHOLE = "__whole"
+"""The column with the file, as Spark writes it, if files are parsed as a whole."""
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 
@@ -56,14 +59,13 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
             columns.append(F.col(FILE).alias(source.filename_column))
         wrong = _wrong(wanted, options)
         beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
-        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
+        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, _WHOLE, *PLACE) if name in texts.columns]
         frame = texts.select(*columns, *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
-    encoding = options.get("encoding") or "utf-8"
 
     def make_decoder() -> ByFile:
-        return ByFile(_Records(decoder, values, kinds, encoding, has_rejects, where), naming)
+        return ByFile(_Records(decoder, values, kinds, options, has_rejects, where), naming)
 
     return StreamScan(frame, make_decoder)
 
@@ -133,7 +135,8 @@ def _records(
     # Only whole records are there, without the bytes that they were made of.
     is_decoded = ~F.contains(F.coalesce(F.concat_ws("", *columns), F.lit("")), F.lit(scan.REPLACEMENT))
     malformed = F.coalesce(F.col(scan.MALFORMED), F.when(~is_decoded, raw))
-    return frame.select(*columns, malformed.alias(scan.MALFORMED), raw.alias(_RAW), *place)
+    whole = F.col("_metadata.file_path").alias(_WHOLE)
+    return frame.select(*columns, malformed.alias(scan.MALFORMED), raw.alias(_RAW), whole, *place)
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
@@ -160,19 +163,22 @@ class _Records:
         decoder: scan.CsvDecoder,
         values: PartitionValues,
         kinds: dict[str, str],
-        encoding: str,
+        options: dict[str, Any],
         has_rejects: bool,
         where: str,
     ) -> None:
         self._decoder = decoder
         self._values = values
         self._kinds = kinds
-        self._encoding = encoding
+        self._options = options
         self._has_rejects = has_rejects
         self._where = where
         self._headers = Headers(1)
+        self._checked = ""
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
+        if _WHOLE in batch.schema.names:
+            self._check_quotes(batch.column(_WHOLE)[0].as_py(), file)
         if _HEAD in batch.schema.names:
             batch = self._without_headers(batch, file)
         whole = self._values.added(batch, file) if self._values.names else batch
@@ -192,12 +198,20 @@ class _Records:
     def _error(self, wrong: str, file: str, raw: bytes) -> ValueError:
         if not wrong:
             if scan.REPLACEMENT in raw.decode("utf-8", "replace"):
-                return scan.not_decoded(self._encoding, file, self._where)
+                encoding = self._options.get("encoding") or "utf-8"
+                return scan.not_decoded(encoding, file, self._where)
             return scan.malformed_lines(1, file, self._where)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"
         return refusal(ValueError, what, where=self._where, hint=hint)
+
+    def _check_quotes(self, spark_name: str, file: str) -> None:
+        """A quote that is never closed is an error, since nobody knows which records it has swallowed."""
+        if spark_name != self._checked:
+            self._checked = spark_name
+            if spark_file_left_open(spark_name, self._options):
+                step_failed(left_open(file, self._where), self._where)
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
         """The records; a header with other columns is an error, since its whole file would be wrong."""
