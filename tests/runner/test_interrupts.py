@@ -131,6 +131,7 @@ def test_what_spark_sets_when_it_starts_does_not_displace_a_handler() -> None:
 
 def test_a_program_is_a_notebook_only_if_ipython_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     shells: list[Any] = [None]
+    monkeypatch.delattr(sys, "ps1", raising=False)  # An emulated shell of another test leaves it there.
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shells[0]))
     assert not is_interactive()

@@ -53,8 +53,8 @@ def ReadFromCsv(
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
-        splittable: Whether every record is one line; False allows line ends within quotes, and ``\\r\\n`` there
-            becomes ``\\n``. A quote that is never closed is an error, except in files that only Hadoop reaches.
+        splittable: Whether every record is one line; False allows line ends within quotes, where Windows' line
+            ends become line feeds. A quote that is never closed is an error, except in files that only Hadoop reaches.
         filename_column: A column to add, with the name of the file.
         partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
