@@ -200,8 +200,10 @@ def test_after_a_watermark_its_sender_sends_nothing_before_it_that_is_not_late(m
     play_shard = toy_query.play_shard
 
     def listening(*arguments: Any) -> Any:
-        done = play_shard(*arguments)
-        sent.extend(loads(payload) for level, shard, payload in done.rows if (level, shard) == (2, 0))
+        rows: list[Any] = []
+        done = toy_query.yield_into(rows, play_shard(*arguments))
+        sent.extend(loads(payload) for level, shard, payload in rows if (level, shard) == (2, 0))
+        yield rows
         return done
 
     monkeypatch.setattr(toy_query, "play_shard", listening)

@@ -30,6 +30,7 @@ from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.shard import Shard
 from penstock_spark.stream.writer import Outbox, shard_of
 from penstock_spark.worker.batch import Batch, dumps, loads
+from penstock_spark.worker.batch_sizer import Scale, Sized
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Message, Part, WatermarkUpdate
 
@@ -114,7 +115,7 @@ class Stream:
                 (2,),
                 outbox,
                 keys_of(self.working, self.stores[number], notes, self.shards),
-                Gathered(self.panes, outbox),
+                Sized(Gathered(self.panes, outbox), Scale()),
                 lambda dropped: self.dropped.append((dropped.element.value, dropped.reason, dropped.count)),
                 nullcontext,
                 tallier=self.tallier,

@@ -14,12 +14,13 @@ from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import BagStateSpec
-from penstock.transforms.window import GlobalWindows
-from penstock_spark.stream import sources
+from penstock.transforms.window import FixedWindows, GlobalWindows
+from penstock_spark.stream import operators, writer
 from penstock_spark.worker import batch_sizer
 
 COUNT = 300
 SIZE_BYTES = 1 << 20
+MOST_BYTES = writer._BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)
 ELEMENTS = [(name, 0) for name in range(COUNT)]
 EACH = GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.DISCARDING
 
@@ -112,21 +113,46 @@ def test_only_a_few_large_values_exist_at_a_time(program: str) -> None:
     assert Content.most * SIZE_BYTES <= 3 * batch_sizer._FITTING_BYTES
 
 
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much an outbox held each time when its content was taken."""
+    taken: list[int] = []
+    take = writer.Outbox.take
+
+    def noting(outbox: writer.Outbox) -> Any:
+        taken.append(outbox.held_bytes)
+        return take(outbox)
+
+    monkeypatch.setattr(writer.Outbox, "take", noting)
+    return taken
+
+
 def test_a_task_of_a_source_hands_large_values_on_before_it_has_read_everything(monkeypatch) -> None:
     pipeline = beam.Pipeline()
     contents = names(pipeline) | beam.Map(lambda name: (name, bytes(SIZE_BYTES)))
     _ = contents | "Length" >> beam.MapTuple(lambda name, content: name) | WriteToMemory([])
     _ = contents | beam.WindowInto(*EACH) | beam.GroupByKey() | beam.Keys() | "Out" >> WriteToMemory([])
     query = ToyQuery(pipeline)
-    flushed: list[int] = []
-    flush = sources.SourceTask._flush
-
-    def counted(task: Any) -> Any:
-        flushed.append(task._outbox.held_bytes)
-        return flush(task)
-
-    monkeypatch.setattr(sources.SourceTask, "_flush", counted)
+    taken = noted(monkeypatch)
     found = query.batch({"Read": [[Placed(("a", 0), ELEMENTS)]]})
     assert [sorted(values) for values in found.values()] == [list(range(COUNT))] * 2
-    assert max(flushed) <= sources._BYTES_AT_ONCE + batch_sizer._FITTING_BYTES
-    assert len(flushed) >= COUNT * SIZE_BYTES // (sources._BYTES_AT_ONCE + batch_sizer._FITTING_BYTES)
+    assert max(taken) <= MOST_BYTES
+    assert len(taken) >= COUNT * SIZE_BYTES // MOST_BYTES
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["into a sink", "into another grouping"])
+def test_a_window_that_ends_for_many_keys_hands_on_some_at_a_time(again, monkeypatch) -> None:
+    pipeline = beam.Pipeline()
+    pairs = names(pipeline) | beam.Map(lambda name: (name, bytes(SIZE_BYTES)))
+    groups = pairs | beam.WindowInto(FixedWindows(10)) | beam.GroupByKey()
+    if again:
+        groups = groups | "Again" >> beam.GroupByKey() | beam.FlatMap(lambda group: [(group[0], *group[1])])
+    _ = groups | "Out" >> beam.MapTuple(lambda name, contents: (name, *contents)) | WriteToMemory([])
+    query = ToyQuery(pipeline, shards=1)
+    [sink] = [step.label for step in query.plan.sinks]
+    for first in range(0, COUNT, 50):
+        query.batch({"Read": [ELEMENTS[first : first + 50]]})
+    taken = noted(monkeypatch)
+    found = query.batch({"Read": [[(COUNT, 100)]]})[sink]
+    assert sorted(name for name, *_ in found) == list(range(COUNT))
+    assert max(taken) <= MOST_BYTES
+    assert len(taken) >= COUNT * SIZE_BYTES // MOST_BYTES

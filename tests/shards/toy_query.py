@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ from penstock_spark.runner import SparkRunner
 from penstock_spark.sources.scan import Part
 from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
-from penstock_spark.stream.levels import play_shard
+from penstock_spark.stream.levels import Done, play_shard
 from penstock_spark.stream.merged_headers import Division, merged_headers
 from penstock_spark.stream.moved_pages import Assembly, names_in, pieces, waits_of
 from penstock_spark.stream.reading import StreamReader
@@ -160,11 +160,11 @@ class ToyQuery:
             def store_of(label: str, shard: int = shard) -> DictStore:
                 return self._stores.setdefault((number, shard, label), DictStore())
 
-            done = play_shard(loads(program), shard, messages, commands, header, store_of, {})
+            playing = play_shard(loads(program), shard, messages, commands, header, store_of, {})
+            done = yield_into(given, playing)
             self._headers[number, shard] = header.encoded()
             self._count(done.snapshot)
             self._told[number, shard] = done.watermarks
-            given += done.rows
         return given
 
     def divided(self, shards: int) -> ToyQuery:
@@ -254,6 +254,15 @@ class ToyQuery:
     def counted(self, name: str) -> int:
         """The total of a counter of all steps."""
         return sum(value for (_, _, _, own), value in self.snapshot.items() if own == name)
+
+
+def yield_into(rows: list[Any], playing: Generator[list[Any], None, Done]) -> Done:
+    """Plays a shard to its end, and adds its rows."""
+    while True:
+        try:
+            rows += next(playing)
+        except StopIteration as end:
+            return end.value
 
 
 def _reading(part: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from penstock.machines.tally import Tallier
 from penstock.machines.window_columns import ColumnMachine
 from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import guarded, named, step_failed
 from penstock_spark.reports.metrics import Told
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream.control import Command, commanded
@@ -29,19 +29,18 @@ from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
 from penstock_spark.stream.shard import Shard
-from penstock_spark.stream.sources import EARLIEST, Row, rows_of
+from penstock_spark.stream.sources import EARLIEST
 from penstock_spark.stream.spreading import address
 from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.stream.waiting import WaitingOperator
 from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.writer import Outbox, Row
 from penstock_spark.worker.machine_read import DROPPED
 from penstock_spark.worker.messages import LogicalTime, Message
 from penstock_spark.worker.pushing import Records
 
 
 class Done(NamedTuple):
-    rows: list[Row]  # For the next levels and for sinks.
     snapshot: Snapshot
     watermarks: dict[str, Told]  # By grouping, with the number of waiting elements.
     clock_micros: int  # Processing time at the end.
@@ -55,8 +54,8 @@ def play_shard(
     header: Header,
     store_of: Callable[[str], Store],
     views: Mapping[int, Any],
-) -> Done:
-    """One shard of a level in one micro-batch; it changes the header in place."""
+) -> Generator[list[Row], None, Done]:
+    """One shard of a level in one micro-batch: rows for later levels and for sinks; it changes the header in place."""
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
     recorders, talliers = _recorders(program), _talliers(program)
@@ -94,8 +93,8 @@ def play_shard(
     combining = [spec for spec in program.groupings if spec.combine is not None]
     for spec in combining:
         guarded(stage.container(spec.label), spec.where, spec.combine.setup)
-    with stage.running() as done:
-        done(shard.run(inbox))
+    with stage.running():
+        yield from named(shard.run(inbox), stage.where_now)
         waits = {label: operator.waits() for label, operator in waiting.items()}
         shard.save()
     header.is_draining = header.is_draining or any(command.name == "drain" for command in commands)
@@ -115,7 +114,8 @@ def play_shard(
         keys, size_bytes, windows = shard.sizes(label)
         waiting_for, awaited = waits.get(label, {}), shard.awaited(label)
         told[label] = Told(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
-    return Done(rows_of(outbox, number), stage.snapshot(), told, header.clock_micros)
+    yield outbox.take()
+    return Done(stage.snapshot(), told, header.clock_micros)
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:

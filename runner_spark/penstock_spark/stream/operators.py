@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.machines.recorder import At, Recorder
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Given, Pane, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, Given, Pane, Times
 from penstock.machines.tally import Tallier
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
@@ -18,8 +19,15 @@ from penstock_spark.stream.keys import Fired, KeyTable
 from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.batch_sizer import Sized
 from penstock_spark.worker.messages import Message, Part
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Records
+from penstock_spark.worker.sizes import estimated_bytes
+
+_FIRST_LOOK = 8
+_MOST_PANES = 8_192
+_ENOUGH_BYTES = 4 << 20
+"""About how large what is sent on at once may be; it may be four times as large if its beginning was small."""
 
 Parts = Iterable[tuple[Part, Message]]
 """The arrivals of one logical time, in the order of producers, each part with its message."""
@@ -39,6 +47,13 @@ class Operator:
     def arrive(self, parts: Parts) -> Records:
         """Elements arrive at one logical time."""
         raise NotImplementedError
+
+    def send(self, out: Sized, batch: Batch) -> Records:
+        """Sends a batch on, and hands up what the outbox holds when that is much."""
+        for part in out.parts(batch):
+            yield from out.consumer.push(part)
+            if self.outbox.is_full:
+                yield self.outbox.take()
 
     def signal(self, name: str) -> Records:
         return iter(())
@@ -75,13 +90,30 @@ class Operator:
         raise NotImplementedError
 
 
+class _Made:
+    """What machines have made, on its way out."""
+
+    __slots__ = ("dropped", "given", "panes")
+
+    def __init__(self) -> None:
+        self.panes, self.dropped = Batch.growing(), Batch.growing()
+        self.given: list[Given] = []  # Of a DoFn with state.
+
+    def __len__(self) -> int:
+        return len(self.panes.values) + len(self.dropped.values) + len(self.given)
+
+    def estimated_bytes(self) -> int:
+        batches = self.panes.estimated_bytes() + self.dropped.estimated_bytes()
+        return batches + estimated_bytes([one.results for one in self.given])
+
+
 @dataclass(eq=False)
 class GroupingOperator(Operator):
     keys: KeyTable | Columns
-    out: Consumer  # Takes panes.
+    out: Sized  # Takes panes.
     count_dropped: Callable[[Dropped], None]
     guard: Callable[[], AbstractContextManager[None]]  # Surrounds work that may be the user's code.
-    late: Consumer | None = None  # Takes elements that come too late.
+    late: Sized | None = None  # Takes elements that come too late.
     recorder: Recorder | None = None
     records_watermark: bool = False  # True in one shard: the watermark is the same in all.
     # Sends a stateful DoFn's results on; None for groupings proper, which give panes.
@@ -137,38 +169,53 @@ class GroupingOperator(Operator):
             self.recorder.watermark(self._now(), micros)
 
     def _give(self, fired: Iterable[Fired | ColumnFired]) -> Records:
-        panes, dropped = Batch.growing(), Batch.growing()
-        given: list[Given] = []
-        with self.guard():
-            for each in fired:
-                if isinstance(each, Batch):
-                    self._record(each)
-                    self._count_batch(each)
-                    panes.extend(each)
-                    continue
-                key, emitted = each
-                for one in emitted:
-                    if isinstance(one, Given):
-                        given.append(one)
-                        continue
-                    if self.recorder is not None:
-                        self.recorder.emitted(self._now(), key, one)
-                    if self.tallier is not None:
-                        self._count(self.tallier, one)
-                    if isinstance(one, Dropped):
-                        self.count_dropped(one)
-                        if self.late is not None:
-                            element = one.element
-                            pair, pane = (key, element.value), unknown_pane(element.kind)
-                            dropped.add(pair, element.timestamp_micros, element.windows, pane)
-                    else:
-                        panes.add((key, one.value), one.timestamp_micros, (one.window,), one.info)
-        if self.give is not None:
-            yield from self.give(given)
-        if panes.values:
-            yield from self.out.push(panes.collapsed())
-        if self.late is not None and dropped.values:
-            yield from self.late.push(dropped.collapsed())
+        """Sends on what machines have made, some at a time: a window may end for millions of keys at once."""
+        rest = iter(fired)
+        is_over = False
+        while not is_over:
+            made = _Made()
+            with self.guard():
+                is_over = self._gather(rest, made)
+            if made.given and self.give is not None:
+                yield from self.give(made.given)
+            if made.panes.values:
+                yield from self.send(self.out, made.panes.collapsed())
+            if self.late is not None and made.dropped.values:
+                yield from self.send(self.late, made.dropped.collapsed())
+
+    def _gather(self, fired: Iterator[Fired | ColumnFired], made: _Made) -> bool:
+        """Takes what has fired until it is enough for a batch; returns whether that was all."""
+        enough = _FIRST_LOOK
+        for each in fired:
+            if isinstance(each, Batch):
+                self._record(each)
+                self._count_batch(each)
+                made.panes.extend(each)
+            else:
+                self._take(*each, made)
+            while len(made) >= enough:
+                if enough >= _MOST_PANES or made.estimated_bytes() >= _ENOUGH_BYTES:
+                    return False
+                enough *= 4
+        return True
+
+    def _take(self, key: Any, emitted: Iterable[Emitted | Given], made: _Made) -> None:
+        for one in emitted:
+            if isinstance(one, Given):
+                made.given.append(one)
+                continue
+            if self.recorder is not None:
+                self.recorder.emitted(self._now(), key, one)
+            if self.tallier is not None:
+                self._count(self.tallier, one)
+            if isinstance(one, Dropped):
+                self.count_dropped(one)
+                if self.late is not None:
+                    element = one.element
+                    pair, pane = (key, element.value), unknown_pane(element.kind)
+                    made.dropped.add(pair, element.timestamp_micros, element.windows, pane)
+            else:
+                made.panes.add((key, one.value), one.timestamp_micros, (one.window,), one.info)
 
     def _record(self, fired: Batch) -> None:
         if self.recorder is not None:

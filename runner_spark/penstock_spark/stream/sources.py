@@ -13,16 +13,13 @@ from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Summary
 from penstock_spark.stream.program import LevelProgram, ReadingSpec, RecordedSource
 from penstock_spark.stream.stream_stage import StreamStage
-from penstock_spark.stream.writer import Outbox
-from penstock_spark.worker.batch import Batch, dumps
+from penstock_spark.stream.writer import Outbox, Row
+from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
 
 if TYPE_CHECKING:
     from penstock_spark.stream.reading import Arrival
-
-Row = tuple[int, int, bytes]
-"""Level, shard, and the pickled message; or the negative level of a sink, the shard it comes from, and a page."""
 
 EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 """For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
@@ -30,7 +27,6 @@ EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 _AHEAD = ("penstock", "elements_ahead_of_the_clock")
 REJECTED = ("penstock", "elements_rejected")
 _ELEMENTS_AT_ONCE = 200_000
-_BYTES_AT_ONCE = 64 << 20
 
 
 def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
@@ -48,7 +44,7 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
             done(stage.end_bundle())
-    return rows_of(outbox, 0), stage.snapshot()
+    return outbox.take(), stage.snapshot()
 
 
 def _happen(
@@ -85,7 +81,6 @@ class SourceTask:
         self._stage = StreamStage(program, task, self._outbox, views)
         self._batch = batch
         self._read_in = (batch, task)
-        self._flushed = 0
         self._summaries_at: dict[LogicalTime, list[Summary]] = {}
         self._waiting = 0
         self.has_ended = False  # Whether it has read the end of the source.
@@ -101,7 +96,7 @@ class SourceTask:
                 for arrival in self._read(own, clock_micros):
                     for count in self._arrive(arrival, self._logical_time(arrival, clock_micros), done):
                         self._waiting += count
-                        if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.held_bytes >= _BYTES_AT_ONCE:
+                        if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.is_full:
                             yield self._flush()
         yield self._flush()
 
@@ -158,19 +153,6 @@ class SourceTask:
                     for logical_time, summaries in self._summaries_at.items()
                     for summary in summaries
                 ]
-        rows = rows_of(outbox, self._producer[1] % outbox.shards)
         self._summaries_at = {}
-        self._waiting = outbox.held_bytes = 0
-        self._flushed += 1
-        for address in outbox.messages:
-            outbox.messages[address] = Message(self._producer, self._flushed)
-        return rows
-
-
-def rows_of(outbox: Outbox, shard: int) -> list[Row]:
-    """The output of a level: a message for each shard, and pages for sinks, which bypass later levels in
-    `shard`.
-    """
-    pages = [(level, shard, page) for level, page in outbox.sink_rows]
-    outbox.sink_rows.clear()
-    return [(level, to, dumps(message)) for (level, to), message in outbox.messages.items()] + pages
+        self._waiting = 0
+        return outbox.take()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -18,11 +18,12 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stream.control import Command, decoded, heartbeat
 from penstock_spark.stream.header import Header
-from penstock_spark.stream.levels import play_shard
+from penstock_spark.stream.levels import Done, play_shard
 from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
 from penstock_spark.stream.program import LevelProgram
-from penstock_spark.stream.sources import Row, SourceTask, play_sources
+from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.stream.writer import Row
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import Message, TaskCounts
 from penstock_spark.worker.stage import collect_less_often, seed_random
@@ -177,10 +178,22 @@ def run_shard(
     seed_random(program.stage, batch, number)
     stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
-    done = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
+    playing = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
+    done = yield from _sent(playing, shard_keys)
     pages.updateValue(HEADER_KEY, (header.encoded(),))
     _count(metrics, program, batch, number, merge_snapshots(done.snapshot, counted))
     report = Report(batch, done.clock_micros, done.watermarks)
     report_watermarks(metrics, program.stage.run, (program.number, number), report)
-    for level, shard, payload in done.rows:
-        yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)
+
+
+def _sent(
+    playing: Generator[list[Row], None, Done], shard_keys: tuple[int, ...]
+) -> Generator[SparkRow, None, Done]:
+    """The rows of a shard as Spark takes them, as soon as they are there."""
+    while True:
+        try:
+            rows = next(playing)
+        except StopIteration as end:
+            return cast(Done, end.value)
+        for level, shard, payload in rows:
+            yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)

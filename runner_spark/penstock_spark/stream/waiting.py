@@ -15,8 +15,9 @@ from penstock_spark.stream.operators import Operator, Parts
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import Batch, dumps
+from penstock_spark.worker.batch_sizer import Sized
 from penstock_spark.worker.messages import Place
-from penstock_spark.worker.pushing import Consumer, Records
+from penstock_spark.worker.pushing import Records
 from penstock_spark.worker.views import ChangingContents, View
 
 STATE = 0
@@ -41,7 +42,7 @@ class WaitingOperator(Operator):
 
     views: Sequence[View]
     lateness_micros: int
-    out: Consumer  # Takes elements whose side inputs are ready.
+    out: Sized  # Takes elements whose side inputs are ready.
     count_late: Callable[[int], None]
     store: Store
 
@@ -145,7 +146,7 @@ class WaitingOperator(Operator):
         self.outbox.place = ()
 
     def _process(self, batch: Batch) -> Records:
-        return self.out.push(batch)
+        return self.send(self.out, batch)
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
         """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""

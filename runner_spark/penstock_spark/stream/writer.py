@@ -9,7 +9,7 @@ from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import guarded
 from penstock_spark.stream.program import MessageWriterSpec, RestrictionWriterSpec
-from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.batch import Batch, dumps
 from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
@@ -20,6 +20,11 @@ def shard_of(name: bytes, shards: int) -> int:
     """The shard of an encoded key; the same in every process."""
     return crc32(name) % shards
 
+
+Row = tuple[int, int, bytes]
+"""Level, shard, and the pickled message; or the negative level of a sink, the shard it comes from, and a page."""
+
+_BYTES_AT_ONCE = 64 << 20
 
 Moment = tuple[LogicalTime, Place]
 """When, and where in its source, an element takes place."""
@@ -38,7 +43,8 @@ class Outbox:
         self.place: Place = ()  # Their position in the source.
         self.numbered = 0  # How many elements were numbered so far.
         self.held_bytes = 0  # About how much memory its content takes.
-        self.sink_rows: list[tuple[int, bytes]] = []
+        self._sink_rows: list[Row] = []
+        self._taken = 0
         self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
 
     @property
@@ -51,9 +57,26 @@ class Outbox:
 
     def add_to_sink(self, level: int, rows: Iterable[bytes]) -> None:
         """Takes rows, or pages, for the sink of a level."""
+        shard = self.producer[1] % self.shards
         for row in rows:
-            self.sink_rows.append((level, row))
+            self._sink_rows.append((level, shard, row))
             self.held_bytes += len(row)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is there that it should be taken before more is made."""
+        return self.held_bytes >= _BYTES_AT_ONCE
+
+    def take(self) -> list[Row]:
+        """Its content: a message for each shard, and rows of sinks, which bypass later levels in a shard."""
+        rows = [(level, to, dumps(message)) for (level, to), message in self.messages.items()]
+        rows += self._sink_rows
+        self._sink_rows = []
+        self.held_bytes = 0
+        self._taken += 1
+        for address in self.messages:
+            self.messages[address] = Message(self.producer, self._taken)
+        return rows
 
     def to_level(self, level: int) -> list[Message]:
         return [self.messages[level, shard] for shard in range(self.shards)]

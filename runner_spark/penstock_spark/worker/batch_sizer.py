@@ -132,4 +132,7 @@ class SizedAnew(Sized):
 
     def parts(self, batch: Batch) -> Iterator[Batch]:
         self._scale.begin_anew()
-        return super().parts(batch)
+        for part in super().parts(batch):
+            # What a writer gathers is as large as what it is given.
+            self._scale.weigh(part.estimated_bytes())
+            yield part
