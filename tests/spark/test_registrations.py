@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import threading
 import uuid
 from collections.abc import Iterator
@@ -145,7 +146,9 @@ def test_a_coder_that_cannot_be_pickled_is_refused_by_name_before_anything_runs(
     [
         pytest.param(b"cno_such_module\nCoder\n.", "No module named 'no_such_module'", id="no module"),
         # A class that a function of the driver has put into its module.
-        pytest.param(b"cjson\nCoder\n.", "Can't get attribute 'Coder' on <module 'json'", id="no such name"),
+        pytest.param(
+            b"cjson\nCoder\n.", "(Can't get|module 'json' has no) attribute 'Coder'", id="no such name"
+        ),
     ],
 )
 def test_a_worker_goes_on_without_what_it_cannot_load(
@@ -154,7 +157,7 @@ def test_a_worker_goes_on_without_what_it_cannot_load(
     monkeypatch.setattr(registrations, "_known", set())
     value = registrations.WithRegistrations((("the coder C of K", pickled),), "value")
     assert pickle.loads(pickle.dumps(value)) == "value"
-    assert f"this worker cannot load the coder C of K: {why}" in caplog.text
+    assert re.search(f"this worker cannot load the coder C of K: {why}", caplog.text)
 
 
 def test_a_value_brings_no_registrations_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
