@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import errno
 import importlib
 import json
 import random
@@ -25,10 +26,11 @@ from scores import FILES, Score, expected_of, pipeline_of, put, scores_of
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
-from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta, WriteToDelta
+from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta, TablePlace, WriteToDelta
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import IntervalWindow
+from penstock_spark.formats.delta.table import told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,6 +201,23 @@ def test_secrets_of_the_store_are_never_shown(tmp_path: Path) -> None:
         pipeline.run()
     for text in [*shown, str(caught.value)]:
         assert not any(secret in text for secret in ("hush-hush", "whoami", "me:pass"))
+
+
+@pytest.mark.parametrize("arrow", ["↳", "\x1b[31m↳\x1b[0m"])
+def test_the_last_cause_of_an_error_of_the_package_says_what_has_happened(tmp_path: Path, arrow: str) -> None:
+    def tell(cause: str) -> None:
+        with told(TablePlace(str(tmp_path)), "does not take the commit", "at step 'Write' (game.py:9)"):
+            first = f"Generic LocalFileSystem error\n    {arrow} Unable to copy data to file\n"
+            raise OSError(f"{first}     {arrow} {cause}\n")
+
+    denied = "error: Unable to copy data to file: Permission denied"
+    with pytest.raises(
+        RuntimeError, match=rf"the commit: Generic LocalFileSystem {denied} \(os error 13\)\n"
+    ):
+        tell("Permission denied (os error 13)")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        tell("No space left on device (os error 28)")
+    assert caught.value.errno == errno.ENOSPC
 
 
 def test_arguments_that_do_not_fit_together_are_refused_when_the_transform_is_made() -> None:

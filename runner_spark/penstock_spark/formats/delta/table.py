@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,6 +30,11 @@ _WITH_RULES = {
     "icebergCompatV2": "the form of Iceberg",
 }
 """Features of tables whose rules a writer has to keep, and this one does not know."""
+
+_CAUSE = re.compile(r"\s*\n\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*")
+"""What the package puts before the cause of an error; only the last cause may say what has happened."""
+
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
 
 _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 
@@ -75,6 +82,10 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
     except (package.exceptions.TableNotFoundError, package.exceptions.CommitFailedError):
         raise
     except (package.exceptions.DeltaError, OSError) as error:
+        number = _SYSTEM.search(str(error))
+        if number is not None and int(number[1]) in (errno.ENOSPC, errno.EDQUOT):
+            # The runner knows what to say of full disks.
+            raise OSError(int(number[1]), os.strerror(int(number[1])), place.shown) from None
         raise refusal(
             RuntimeError,
             f"the Delta table {place.shown} {what}: {shown_error(error, place)}",
@@ -84,8 +95,9 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
 
 
 def shown_error(error: object, place: TablePlace) -> str:
-    """The first line of a message of the package, without the secrets of the store."""
-    return without_secrets(str(error).replace(place.path, place.shown), place.options)
+    """The first line of a message of the package, with its causes and without the secrets of the store."""
+    text = _CAUSE.sub(": ", str(error))
+    return without_secrets(text.replace(place.path, place.shown), place.options)
 
 
 def absolute(place: TablePlace) -> str:
