@@ -23,8 +23,8 @@ _PATIENCE_SECONDS = 20.0
 
 _NO_CORE = (
     "check whether other programs use all cores, whether a worker has the memory and the cores that an executor needs "
-    "(spark.executor.memory, spark.executor.cores), and whether executors end as soon as they have started: their logs "
-    "say why, for example that they cannot reach the driver (spark.driver.host)"
+    "(spark.executor.memory, spark.executor.cores, spark.task.cpus), and whether executors end as soon as they have "
+    "started: their logs say why, for example that they cannot reach the driver (spark.driver.host)"
 )
 _NO_MASTER = "start the master again, or repair the network: a program gets its executors from no one else"
 
