@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from penstock.io.filesystem import BeamIOError
 from penstock.io.filesystems import FileSystems
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
+from penstock_spark.files.stores import hand_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,6 +76,18 @@ def place(request: pytest.FixtureRequest) -> str:
 def put(path: str, content: bytes) -> None:
     with FileSystems.create(path, compression_type="uncompressed") as file:
         file.write(content)
+
+
+def test_tasks_get_the_programs_variables_except_what_the_session_sets_for_them(store: str) -> None:
+    """Workers may reach a store by another address than the driver."""
+    context = SimpleNamespace(
+        environment={"AWS_ENDPOINT_URL": "http://inside"},
+        master="spark://10.0.0.1:7077",
+        _conf={"spark.executorEnv.AWS_ENDPOINT_URL": "http://inside"},
+    )
+    hand_settings(cast("SparkSession", SimpleNamespace(sparkContext=context, _jvm=None)))
+    assert context.environment["AWS_ENDPOINT_URL"] == "http://inside"
+    assert context.environment["AWS_SECRET_ACCESS_KEY"] == SECRET
 
 
 def names(place: str) -> list[str]:

@@ -48,6 +48,8 @@ def hand_settings(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     is_local = str(context.master).startswith("local")
     for name, value in own.items():
+        if context._conf.get(f"spark.executorEnv.{name}") is not None:
+            continue  # The session says what its workers get: they may reach a store by another address.
         if name in context.environment or not is_local or jvm.System.getenv(name) != value:
             context.environment[name] = value
 
