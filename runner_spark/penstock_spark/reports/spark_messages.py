@@ -35,8 +35,8 @@ MESSAGES = (
     _line(
         r"No space left on device|Disk quota exceeded|There is not enough space on the disk",
         "a disk is full",
-        "free some space on the disks of the output, the checkpoint and Spark's temporary files (spark.local.dir, which "
-        "a cluster's workers name SPARK_LOCAL_DIRS)",
+        "free some space on the disks of the output, the checkpoint and Spark's temporary files (spark.local.dir, or "
+        "SPARK_LOCAL_DIRS of a cluster's workers)",
     ),
     _line(
         # These texts are Python's, not Java's.
