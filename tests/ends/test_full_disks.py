@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import importlib
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -16,6 +21,7 @@ import penstock as beam
 from penstock.io import ReadFromSource, WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.upserts import Upsert
+from penstock_spark.sinks.plan import MicroBatch
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -86,6 +92,22 @@ def test_a_full_disk_under_a_batch(full: Path, kind: str) -> None:
         run(120_000 if kind == "iceberg" else 60_000)
     assert "at step 'Write" in str(caught.value)
     run(100)
+
+
+@pytest.mark.parametrize("package", ["delta", "iceberg"])
+def test_a_full_disk_under_the_commit_of_a_stream_is_left_to_the_runner(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    """The runner says what to do. As a failure of the step, it would show penstock's own lines."""
+    writer = importlib.import_module(f"penstock_spark.formats.{package}.writer")
+    full_disk = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/lake/scores")
+    commit = object.__new__(writer._Commit)
+    vars(commit).update(_sink=SimpleNamespace(place="/lake/scores"), _where="at step 'Write' (game.py:9)")
+    monkeypatch.setattr(writer, "open_table", lambda *_: None)
+    frame = SimpleNamespace(collect=Mock(side_effect=full_disk))
+    with pytest.raises(OSError, match="No space left") as caught:
+        commit(frame, MicroBatch(3, "a stream"))
+    assert caught.value is full_disk
 
 
 @pytest.mark.soak

@@ -131,7 +131,8 @@ class _Commit:
             batch.check_or(lambda: self._delete(written))
             if self._commit(written, batch) or sink.key:
                 self._delete(written)
-        except (ValueError, TypeError, OSError, LookupError, RuntimeError) as error:
+        except (ValueError, TypeError, LookupError, RuntimeError) as error:
+            # The runner knows what to say of errors of the system.
             if not batch.stream:
                 raise
             step_failed(error, where)

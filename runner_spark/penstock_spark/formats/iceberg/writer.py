@@ -141,7 +141,8 @@ class _Commit:
                     open_table(catalog, sink.place, where)
                 if not self._commit(catalog, written, batch) and not sink.key:
                     self._delete(map(pickle.loads, written))
-        except (ValueError, TypeError, OSError, LookupError, RuntimeError) as error:
+        except (ValueError, TypeError, LookupError, RuntimeError) as error:
+            # The runner knows what to say of errors of the system.
             if not batch.stream:
                 raise
             step_failed(error, where)
