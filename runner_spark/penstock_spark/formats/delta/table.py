@@ -35,6 +35,7 @@ _CAUSE = re.compile(r"\s*\n\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*")
 """What the package puts before the cause of an error; only the last cause may say what has happened."""
 
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
+_FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
 
 _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 
@@ -82,10 +83,11 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
     except (package.exceptions.TableNotFoundError, package.exceptions.CommitFailedError):
         raise
     except (package.exceptions.DeltaError, OSError) as error:
-        number = _SYSTEM.search(str(error))
-        if number is not None and int(number[1]) in (errno.ENOSPC, errno.EDQUOT):
+        found = _SYSTEM.search(str(error))
+        number = int(found[1]) if found else 0
+        if number in _FULL:
             # The runner knows what to say of full disks.
-            raise OSError(int(number[1]), os.strerror(int(number[1])), place.shown) from None
+            raise OSError(number, _FULL[number], place.shown) from None
         raise refusal(
             RuntimeError,
             f"the Delta table {place.shown} {what}: {shown_error(error, place)}",
