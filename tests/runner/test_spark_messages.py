@@ -144,6 +144,14 @@ SAID = {
         STEP,
         "leave files where they are",
     ),
+    "a file that may not be read": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+        "file:///logs/1.txt. File does not exist. It is possible the underlying files have been updated.\n\tat a.b(C)\n"
+        "Caused by: java.io.FileNotFoundException: /logs/1.txt (Permission denied)",
+        "the workers have no permission to read /logs/1.txt",
+        STEP,
+        "give the user",
+    ),
     "a file where a folder has to be": (
         "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/data/out",
         "/data/out is a file, but must be a folder",

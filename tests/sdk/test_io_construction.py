@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import inspect
 import io
 import lzma
+import os
 import pickle
 import re
 import time
@@ -211,6 +213,29 @@ def test_a_compressed_file_is_read_to_its_end_or_not_at_all(
         assert opened.read() == b"second"
         assert opened.seek(255) == 255
         assert (opened.read(2), opened.tell()) == (b"\xff\0", 257)
+
+
+@pytest.mark.parametrize("names", ["folder", "file"])
+def test_what_cannot_be_looked_at_is_not_taken_for_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text("x")
+    (tmp_path / "b" / "nowhere.txt").symlink_to(tmp_path / "none")
+    denied = str(tmp_path / ("b" if names == "folder" else "b/x.txt"))
+    look = getattr(os, "scandir" if names == "folder" else "stat")
+
+    def look_as_another_user(path: Any, *args: Any, **arguments: Any) -> Any:
+        if str(path) == denied:
+            raise PermissionError(errno.EACCES, "Permission denied", denied)
+        return look(path, *args, **arguments)
+
+    pattern = f"{tmp_path}/*/*.txt"
+    assert len(FileSystems.match([pattern])[0].metadata_list) == 2
+    monkeypatch.setattr(os, look.__name__, look_as_another_user)
+    with pytest.raises(filesystem.BeamIOError, match=f"{denied} cannot be looked at: Permission denied"):
+        FileSystems.match([pattern])
 
 
 @pytest.mark.parametrize("cut", [b"", zlib.compress(b"a" * 99)[:-1], zlib.compress(b"a") + b"tail"])

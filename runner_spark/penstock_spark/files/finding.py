@@ -119,9 +119,10 @@ def unreadable(error: OSError, name: str, where: str) -> OSError:
     what = f"{name} cannot be read: {error.strerror}"
     if store_of(name):
         return unreadable_part(error, name, where)
-    return OSError(
-        error.errno, three_parts(what, where=where, hint="do not change files while the pipeline reads them")
-    )
+    hint = "do not change files while the pipeline reads them"
+    if isinstance(error, PermissionError):
+        hint = "let the user of the pipeline and its workers read it, or give a pattern without it"
+    return OSError(error.errno, three_parts(what, where=where, hint=hint))
 
 
 @dataclass(frozen=True)

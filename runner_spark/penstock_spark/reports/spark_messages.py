@@ -158,6 +158,12 @@ MESSAGES = (
         "use one that it knows: utf-8, iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le or utf-32",
     ),
     _line(
+        r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?(?:Permission denied|AccessControlException)",
+        "the workers have no permission to read {file}",
+        "give the user that Spark runs as the permission to read the file",
+        "file",
+    ),
+    _line(
         r"FAILED_READ_FILE\.FILE_NOT_EXIST[^\n]*? file "
         + _FILE
         + r"|FAILED_READ_FILE[^\n]*? file "
@@ -165,12 +171,6 @@ MESSAGES = (
         + r".{0,20000}?Caused by: java\.io\.FileNotFoundException",
         "{file} was deleted or moved after the pipeline found it",
         "leave files where they are until the pipeline has read them",
-        "file",
-    ),
-    _line(
-        r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?(?:Permission denied|AccessControlException)",
-        "the workers have no permission to read {file}",
-        "give the user that Spark runs as the permission to read the file",
         "file",
     ),
     _line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from penstock.absent import hint_at_absent_names
+from penstock.error import refusal
 from penstock.io.compression import CompressionTypes, open_compressed
 
 __all__ = [
@@ -218,6 +220,16 @@ class FileSystem:
         raise NotImplementedError
 
 
+def _unless_gone(error: BaseException | None) -> None:
+    """Raises the error of a look at a file or a folder, unless it has been deleted after the listing.
+
+    What cannot be looked at may match a pattern, and must not be missing without a word.
+    """
+    if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        what = f"{error.filename} cannot be looked at: {error.strerror}"
+        raise refusal(BeamIOError, what, hint="allow it, or give a pattern without it") from error
+
+
 class LocalFileSystem(FileSystem):
     """The files of this machine (Beam's ``LocalFileSystem``): paths without a scheme.
 
@@ -249,7 +261,7 @@ class LocalFileSystem(FileSystem):
 
     def _list(self, dir_or_prefix: str, depth: int | None = None) -> Iterator[FileMetadata]:
         top = dir_or_prefix or "."
-        for folder, folders, names in os.walk(top):
+        for folder, folders, names in os.walk(top, onerror=_unless_gone):
             below = folder[len(top) :].strip(os.sep)
             if depth is not None and (below.count(os.sep) + 1 if below else 0) >= depth:
                 folders.clear()
@@ -261,9 +273,8 @@ class LocalFileSystem(FileSystem):
                 )
                 try:
                     yield self.metadata(path)
-                except OSError:
-                    # A file may be deleted after the listing.
-                    continue
+                except BeamIOError as error:
+                    _unless_gone(error.__cause__)
 
     def create(
         self,
