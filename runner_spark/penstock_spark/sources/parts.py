@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +30,28 @@ class PartsReader(abc.ABC):
     @abc.abstractmethod
     def read(self, part: Any) -> Iterable[list[Any] | Batch]:
         """The elements of a part, many at a time."""
+
+
+@dataclass(frozen=True)
+class PackedParts(Sequence[Sequence[Any]]):
+    """The parts of each task, which are of penstock's own types, as bytes: a task makes objects only of its own.
+
+    >>> packed = PackedParts.of([["a", "b"], ["c"]])
+    >>> len(packed), packed[1]
+    (2, ['c'])
+    """
+
+    packed: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, parts: Iterable[Sequence[Any]]) -> PackedParts:
+        return cls(tuple(pickle.dumps(each, pickle.HIGHEST_PROTOCOL) for each in parts))
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __getitem__(self, number: Any) -> Any:
+        return pickle.loads(self.packed[number])
 
 
 def scan_of_parts(

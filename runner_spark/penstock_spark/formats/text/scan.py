@@ -26,7 +26,7 @@ from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.spark_versions import unpacks_zstandard
 from penstock_spark.sources.contents import scan_of_contents
 from penstock_spark.sources.headers import Headers, head_column
-from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
+from penstock_spark.sources.parts import PackedParts, PartsReader, no_elements, scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 # Hadoop reads these by the ending of the file's name.
@@ -39,8 +39,8 @@ _READ_BY_SPARK = frozenset(
         CompressionTypes.ZSTD,
     }
 )
-_SPLITS_MAX = 100_000
-"""All tasks get to know all splits: where there are more of them, Spark had better tell each task its own."""
+_SPLITS_MAX = 1_000_000
+"""Each task gets the splits of all tasks as bytes: where there are more of them, Spark had better tell it its own."""
 
 _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
 
@@ -54,7 +54,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
         delimiter = source.delimiter or b"\n"
         parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
         if sum(map(len, parts)) <= _SPLITS_MAX or files.is_beyond_spark:
-            return scan_of_parts(spark, SplitReader(source, parts, where))
+            return scan_of_parts(spark, SplitReader(source, PackedParts.of(parts), where))
     if (
         not files.is_beyond_spark
         and cuts_as_spark(source)
