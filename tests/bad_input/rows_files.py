@@ -42,6 +42,17 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a URL with one slash",
+            write="""
+                p | beam.io.ReadFromText("file:/data/scores.txt")
+                """,
+            see="""
+                ValueError: file_pattern 'file:/data/scores.txt' has one slash after file:, and would be a folder of that name
+                  at game.py:1
+                  hint: write 'file:///data/scores.txt'
+                """,
+        ),
+        Row(
             "a number as a path",
             write="""
                 p | beam.io.ReadFromText(5)

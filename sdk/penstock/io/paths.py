@@ -16,6 +16,10 @@ Path = str | ValueProvider
 _WILDCARD = re.compile(r"[*?\[]")
 
 
+_ONE_SLASH = re.compile(r"(file|hdfs|s3a?|gs|abfss?|wasbs?):/(?!/)")
+"""How Hadoop and Java may write a URL, which Python and Beam take for a local path."""
+
+
 def check_path(path: Any, argument: str) -> None:
     """Refuses a path that is neither a string nor a ValueProvider, as Beam's file transforms do, and an empty one."""
     if not isinstance(path, str | ValueProvider):
@@ -26,6 +30,15 @@ def check_path(path: Any, argument: str) -> None:
         raise refusal(TypeError, what, hint=hint)
     if path == "":
         raise refusal(ValueError, f"{argument} is empty", hint="pass a path, such as 'data/scores.txt'")
+    if isinstance(path, str) and (scheme := _ONE_SLASH.match(path)):
+        what = f"{argument} {path!r} has one slash after {scheme.group()[:-1]}, and would be a folder of that name"
+        rest = path[scheme.end() :]
+        hint = (
+            f"write 'file:///{rest}'"
+            if scheme.group(1) == "file"
+            else f"write '{scheme.group()}/host/{rest}'"
+        )
+        raise refusal(ValueError, what, hint=hint)
 
 
 def known_path(path: Path) -> str | None:
