@@ -181,6 +181,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, spark: Any) ->
         ("in dir%20/*", ["inner"]),
         ("odd/", ["braces"]),
         ("odd/x{a,b}[[]1[]].log", ["braces"]),
+        ("out/_temporary/*/*.txt", ["half"]),
     ],
 )
 @pytest.mark.parametrize("scheme", ["", "file://"])
@@ -194,6 +195,8 @@ def test_wildcards_mean_what_they_mean_in_beam(
         "odd/x{a,b}[1].log": "braces",
         "_hidden.txt": "hidden",
         ".hidden.txt": "hidden",
+        "_penstock-temp-1/a.txt": "of another run",
+        "out/_temporary/0/part.txt": "half",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -25,6 +25,7 @@ from penstock_spark.files.listing import listing
 from penstock_spark.files.splits import SHORTER, leaves_files_out
 from penstock_spark.files.store_frames import frame_of_store, unreadable_part
 from penstock_spark.files.stores import is_beyond_spark
+from penstock_spark.files.temporary import is_unfinished
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -155,7 +156,8 @@ def pattern_of(path: Any, where: str) -> str:
 
 
 def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = True) -> Files:
-    """The files that match a pattern with Beam's wildcards, without those that Spark takes for hidden.
+    """The files that match a pattern with Beam's wildcards, without those that Spark takes for hidden, and without
+    those that have not been given their names.
 
     A pattern without a scheme is local, as in Beam, and it may be a ValueProvider. It is an error to name a
     file that Spark's readers would skip and, with `validate`, to match no file.
@@ -168,7 +170,13 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
         found = list(sizes)
     else:
         found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
-    visible = tuple(sorted(each for each in dict.fromkeys(found) if not is_hidden(each.rpartition("/")[2])))
+    visible = tuple(
+        sorted(
+            each
+            for each in dict.fromkeys(found)
+            if not is_hidden(each.rpartition("/")[2]) and not is_unfinished(each, pattern)
+        )
+    )
     if found and not visible and not _WILDCARD.search(pattern):
         raise refusal(
             OSError,

@@ -24,6 +24,9 @@ ABANDONED_SECONDS = 30 * 24 * 3600.0
 
 BEGINNINGS = (PREFIX, "penstock-temp-")
 """What the names begin with, also those of earlier versions."""
+_OF_HADOOP = "_temporary"
+"""The folder in which Spark and Hadoop write files before they get their names."""
+_WILDCARD = re.compile(r"[*?\[]")
 _RANDOM = re.compile(r"_?penstock-temp-[0-9a-f]{32}\Z")
 _MARK_BEGINS = b'{"format": '
 _LOGGER = logging.getLogger(__name__)
@@ -51,6 +54,19 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
         is_ours = owner is not None or is_begun or bool(_RANDOM.match(name))
         return is_ours and idle_seconds > ABANDONED_SECONDS
     return has_ended
+
+
+def is_unfinished(path: str, pattern: str) -> bool:
+    """Whether a file is one that somebody, or a run that has died, has not given its name yet.
+
+    A pattern may have such a folder in it as it is: whoever writes that wants these files.
+
+    >>> [is_unfinished("/out/_temporary/0/a.txt", pattern) for pattern in ("/out/**", "/out/_temporary/*/*")]
+    [True, False]
+    """
+    fixed = _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
+    folders = path[len(fixed) :].split("/")[:-1]
+    return any(folder == _OF_HADOOP or folder.startswith(BEGINNINGS) for folder in folders)
 
 
 def begin(files: FileSystem, folder: str) -> None:

@@ -16,6 +16,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.streams import StreamSource
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.finding import Files, Namer, changed_at, find_files, pattern_of
+from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.refusals import refusals
 
@@ -54,17 +55,25 @@ class Naming:
     >>> naming = Naming(Namer(None, None), (2,))
     >>> [naming.name(name) for name in ("s3://bucket/logs/may.txt", "s3://bucket/logs/old/may.txt")]
     ['s3://bucket/logs/may.txt', None]
+    >>> Naming(pattern="/logs/*/*").name("file:/logs/_temporary/may.txt") is None
+    True
     """
 
     # Turns Spark's names of the files into the user's form.
     namer: Namer = field(default_factory=lambda: Namer(None, None))
     # The possible numbers of slashes in a matching file's path; None for any.
     depths: tuple[int, ...] | None = None
+    pattern: str = ""
 
     def name(self, spark_name: str) -> str | None:
-        """The user's name of a file; None if only a folder on its path matches the pattern."""
+        """The user's name of a file; None if only a folder on its path matches the pattern, or if it has not been given
+        its name.
+        """
         depth = re.sub(_ROOT, "", spark_name).count("/")
-        return self.namer(spark_name) if self.depths is None or depth in self.depths else None
+        if self.depths is not None and depth not in self.depths:
+            return None
+        name = self.namer(spark_name)
+        return None if is_unfinished(name, self.pattern) else name
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ class StreamFiles:
             return reader.format(format).load(self.glob)
 
     def naming(self) -> Naming:
-        return Naming(Files(self.pattern, ()).namer(), self.depths)
+        return Naming(Files(self.pattern, ()).namer(), self.depths, self.pattern)
 
     def present(self, spark: SparkSession) -> Files:
         with refusals(f"files {self.pattern}", self.where):
