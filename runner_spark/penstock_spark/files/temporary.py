@@ -26,7 +26,6 @@ BEGINNINGS = (PREFIX, "penstock-temp-")
 """What the names begin with, also those of earlier versions."""
 _OF_HADOOP = "_temporary"
 """The folder in which Spark and Hadoop write files before they get their names."""
-_WILDCARD = re.compile(r"[*?\[]")
 _RANDOM = re.compile(r"_?penstock-temp-[0-9a-f]{32}\Z")
 _MARK_BEGINS = b'{"format": '
 _LOGGER = logging.getLogger(__name__)
@@ -64,8 +63,7 @@ def is_unfinished(path: str, pattern: str) -> bool:
     >>> [is_unfinished("/out/_temporary/0/a.txt", pattern) for pattern in ("/out/**", "/out/_temporary/*/*")]
     [True, False]
     """
-    fixed = _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
-    folders = path[len(fixed) :].split("/")[:-1]
+    folders = set(path.split("/")[:-1]).difference(pattern.split("/"))
     return any(folder == _OF_HADOOP or folder.startswith(BEGINNINGS) for folder in folders)
 
 
