@@ -11,6 +11,7 @@ from waiting_streams import MINUTES, SECOND, at, built, run, seen, streams
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io import WriteToMemory
+from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, EmptySideInput
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, SlidingWindows
@@ -212,6 +213,35 @@ def test_what_is_late_for_its_side_input_is_dropped_and_counted(events_per_batch
     found = [query.batch() for _ in range(query.timeline.batches)]
     assert [element for batch in found for given in batch.values() for element in given] == [("a", [1])]
     assert query.counted("elements_dropped_as_late") == 1
+
+
+@SHARDS
+def test_a_step_that_a_changed_program_adds_knows_how_far_its_source_is(shards):
+    """It is the first one at its level that reads this source."""
+
+    def program(is_changed: bool) -> ToyQuery:
+        pipeline = beam.Pipeline()
+        source = beam.io.ReadFromText("/log/*", validate=False).as_stream(
+            lambda line: line[1], BoundedDisorder(0)
+        )
+        pairs = (
+            pipeline | "Read" >> source | beam.Map(lambda line: ("all", line[0])) | beam.WindowInto(MINUTES)
+        )
+        _ = pairs | "Group" >> beam.GroupByKey() | WriteToMemory([])
+        if is_changed:
+            sums = pairs | "Values" >> beam.Values() | beam.CombineGlobally(sum).without_defaults()
+            wait = pairs | "See" >> beam.Map(lambda pair, side: (pair[1], side), AsSingleton(sums))
+            _ = wait | "Seen" >> WriteToMemory([])
+        return ToyQuery(pipeline, shards=shards)
+
+    before, query = program(False), program(True)
+    before.batch({"Read": [[(1, 5), (2, 500)]]})
+    query.number, query._headers, query._stores = before.number, before._headers, before._stores
+    # The late element would see no sum, since the grouping has dropped it, too.
+    assert query.batch({"Read": [[(3, 6), (4, 550)]]})["Seen"] == []
+    assert query.counted("elements_dropped_as_late") == 3
+    assert query.watermarks["See"][0] == 550 * SECOND
+    assert query.batch({"Read": [[(5, 700)]]})["Seen"] == [(4, 4)]
 
 
 def test_state_is_let_go():

@@ -25,12 +25,21 @@ class Header:
     estimators: dict[str, Any] = field(default_factory=dict)
     # The shard's own watermarks that were sent, by grouping and level.
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
+    # The sources whose watermarks later levels know, with the level.
+    told: set[tuple[str, int]] = field(default_factory=set)
     # What is known of the pages of each grouping, by its label.
     notes: dict[str, PageNotes] = field(default_factory=dict)
     last: LogicalTime | None = None  # The last logical time that was processed.
     # Messages that wait for the next micro-batch, because their logical time is not over.
     pending: list[Message] = field(default_factory=list)
     is_draining: bool = False  # Whether the driver has asked for the end of all sources.
+
+    def learn(self, origin: str, state: Any) -> None:
+        """Takes the state of the estimator of a source that the level has not read before."""
+        self.estimators[origin] = state
+        self.note(origin, WATERMARK, 0, state.watermark_micros)
+        for percentile, micros in state.percentile_micros.items():
+            self.note(origin, percentile, 0, micros)
 
     def note(self, origin: str, percentile: float, producer: int, micros: int) -> None:
         """Notes a producer's watermark, which does not go back."""

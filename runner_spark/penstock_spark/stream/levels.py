@@ -58,6 +58,7 @@ def play_shard(
     """One shard of a level in one micro-batch: rows for later levels and for sinks; it changes the header in place."""
     outbox = Outbox((program.number, number), program.shards, program.reaches)
     stage = StreamStage(program, number, outbox, views)
+    _hand_on_sources(header, messages, outbox, program)
     recorders, talliers = _recorders(program), _talliers(program)
     inbox = inbox_of(_due(program, messages, commands, header), header.last)
     # Until when everything is committed together.
@@ -116,6 +117,27 @@ def play_shard(
         told[label] = Told(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
     yield outbox.take()
     return Done(stage.snapshot(), told, header.clock_micros)
+
+
+def _hand_on_sources(
+    header: Header, messages: Iterable[Message], outbox: Outbox, program: LevelProgram
+) -> None:
+    """Tells later levels, once each, how far sources were: a changed program may read one at a level that did not.
+
+    Without that, what is late would seem to be on time there, until the level has seen as much of the source.
+    """
+    known = dict(header.estimators)
+    for message in messages:
+        for origin, state in message.estimators.items():
+            if origin not in known:
+                known[origin] = state
+                if origin in program.estimated:
+                    header.learn(origin, state)
+    for level in program.reaches:
+        news = {origin: state for origin, state in known.items() if (origin, level) not in header.told}
+        for message in outbox.to_level(level) if news else ():
+            message.estimators = news
+        header.told.update((origin, level) for origin in news)
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:

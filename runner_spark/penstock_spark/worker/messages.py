@@ -73,5 +73,7 @@ class Message:
     summaries: list[tuple[LogicalTime, str, Any]] = field(default_factory=list)
     # Signals from outside: (logical time, name).
     signals: list[tuple[LogicalTime, str]] = field(default_factory=list)
+    # The states of sources' watermark estimators before the micro-batch, for a level that may read a source anew.
+    estimators: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, list[Part]] = field(default_factory=dict)  # Elements, by the label of their grouping.
     carried: dict[bytes, Any] = field(default_factory=dict)  # The keys that are not self-contained, by name.
