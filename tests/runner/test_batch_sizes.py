@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from large_values import SIZE_BYTES, Content
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
@@ -23,23 +24,6 @@ from penstock_spark.worker.batch_sizer import BatchSizer, Scale, Weighed
 from penstock_spark.worker.sizes import bytes_of, estimated_bytes
 
 COUNT = 300
-SIZE_BYTES = 1 << 20
-
-
-class Content:
-    """What a name stands for; the class counts how many there are at a time."""
-
-    alive = 0
-    most = 0
-
-    def __init__(self, name: int) -> None:
-        self.name = name
-        self.content = bytes(SIZE_BYTES)
-        Content.alive += 1
-        Content.most = max(Content.most, Content.alive)
-
-    def __del__(self) -> None:
-        Content.alive -= 1
 
 
 class Contents(beam.DoFn):

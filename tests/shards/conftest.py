@@ -1,8 +1,9 @@
-"""Lets the tests of this folder import its modules, and the generators of the machines' tests."""
+"""Lets the tests of this folder import its modules, and some of the machines' and the runner's tests."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "machines")]
+_TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(_TESTS / name) for name in ("shards", "machines", "runner")]

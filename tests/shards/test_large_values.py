@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from large_values import SIZE_BYTES, Content
 from toy_query import Placed, ToyQuery
 
 import penstock as beam
@@ -19,26 +20,9 @@ from penstock_spark.stream import operators, writer
 from penstock_spark.worker import batch_sizer
 
 COUNT = 300
-SIZE_BYTES = 1 << 20
 MOST_BYTES = writer._BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)
 ELEMENTS = [(name, 0) for name in range(COUNT)]
 EACH = GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.DISCARDING
-
-
-class Content:
-    """What a name stands for; the class counts how many there are at a time."""
-
-    alive = 0
-    most = 0
-
-    def __init__(self, name: int) -> None:
-        self.name = name
-        self.content = bytes(SIZE_BYTES)
-        Content.alive += 1
-        Content.most = max(Content.most, Content.alive)
-
-    def __del__(self) -> None:
-        Content.alive -= 1
 
 
 class Kept(beam.DoFn):
