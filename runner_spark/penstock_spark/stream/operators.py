@@ -49,11 +49,15 @@ class Operator:
         raise NotImplementedError
 
     def send(self, out: Sized, batch: Batch) -> Records:
-        """Sends a batch on, and hands up what the outbox holds when that is much."""
+        """Sends a batch on, and hands up what the outbox holds whenever that is much."""
         for part in out.parts(batch):
             yield from out.consumer.push(part)
-            if self.outbox.is_full:
-                yield self.outbox.take()
+            yield from self.hand_up()
+
+    def hand_up(self) -> Records:
+        """Hands up what the outbox holds if that is much."""
+        if self.outbox.is_full:
+            yield self.outbox.take()
 
     def signal(self, name: str) -> Records:
         return iter(())
@@ -178,6 +182,7 @@ class GroupingOperator(Operator):
                 is_over = self._gather(rest, made)
             if made.given and self.give is not None:
                 yield from self.give(made.given)
+                yield from self.hand_up()
             if made.panes.values:
                 yield from self.send(self.out, made.panes.collapsed())
             if self.late is not None and made.dropped.values:
