@@ -77,3 +77,7 @@ class Message:
     estimators: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, list[Part]] = field(default_factory=dict)  # Elements, by the label of their grouping.
     carried: dict[bytes, Any] = field(default_factory=dict)  # The keys that are not self-contained, by name.
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Fills in the fields that a message lacks which has waited in a checkpoint of an earlier version."""
+        Message.__init__(self, **state)
