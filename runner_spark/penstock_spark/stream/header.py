@@ -35,7 +35,7 @@ class Header:
     is_draining: bool = False  # Whether the driver has asked for the end of all sources.
 
     def learn(self, origin: str, state: Any) -> None:
-        """Takes the state of the estimator of a source that the level has not read before."""
+        """Takes the state of a source's estimator, and notes the watermarks that it has reached."""
         self.estimators[origin] = state
         self.note(origin, WATERMARK, 0, state.watermark_micros)
         for percentile, micros in state.percentile_micros.items():

@@ -208,16 +208,12 @@ def _grouping_operator(
     give: Callable[[Iterable[Given]], Records] | None = None
     if spec.label in stage.splittable:
         code = stage.splittable[spec.label]
-        machine, give = (
-            SplittableMachine(code, Limits(), through_micros, header.is_draining),
-            partial(stage.give, code),
-        )
+        machine = SplittableMachine(code, Limits(), through_micros, header.is_draining)
+        give = partial(stage.give, code)
     elif spec.is_stateful:
         step = stage.stateful[spec.label]
-        machine, give = (
-            StatefulMachine(step, spec.windowing.allowed_lateness.micros),
-            partial(stage.give, step),
-        )
+        machine = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
+        give = partial(stage.give, step)
     else:
         use_columns = spec.may_use_columns if not len(notes) else notes.by_window
         machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.machines.records import MIN_MICROS, Times
-from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.arrivals import by_grouping
 from penstock_spark.stream.header import Header
@@ -182,10 +181,7 @@ class Shard:
             before = self.header.estimators.get(origin) or estimator.start()
             news = estimator.merge(summaries[origin]) if origin in summaries else None
             reached = estimator.advance(before, news, logical_time.clock_micros)
-            self.header.estimators[origin] = reached.state
-            self.header.note(origin, WATERMARK, 0, reached.watermark_micros)
-            for percentile, micros in reached.percentile_micros.items():
-                self.header.note(origin, percentile, 0, micros)
+            self.header.learn(origin, reached.state)
 
     def _send_marks(self, logical_time: LogicalTime) -> None:
         """Sends the level's new watermarks to the levels that depend on them."""
