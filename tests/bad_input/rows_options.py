@@ -20,6 +20,17 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "an argument without its last word",
+            write="""
+                beam.Pipeline(checkpoint="/state")
+                """,
+            see="""
+                TypeError: Pipeline has no argument or option 'checkpoint'
+                  at game.py:1
+                  hint: did you mean checkpoint_location?
+                """,
+        ),
+        Row(
             "a flag that is misspelled",
             write="""
                 beam.Pipeline(argv=["--checkpoint=/state"]).run()

@@ -72,6 +72,48 @@ def test_a_mistyped_option_of_ours_is_refused_with_the_nearest_one(flag, meant, 
     assert meant in str(caught.value)
 
 
+@pytest.fixture
+def unread(caplog, monkeypatch):
+    """The flags that a new pipeline says nothing reads, for a command line; each warning comes once in a process."""
+
+    def told(flags, **arguments):
+        given._warn_of_unread.cache_clear()
+        caplog.clear()
+        monkeypatch.setattr("sys.argv", ["game.py", *flags])
+        beam.Pipeline(**arguments)
+        return [record.getMessage() for record in caplog.records]
+
+    return told
+
+
+def test_flags_of_a_command_line_that_no_pipeline_reads_are_named_at_its_line(unread):
+    [told] = unread(["--live_port=4555", "--mode", "batch", "--mine", "--drain_on_signal"])
+    what, where, hint = told.splitlines()
+    assert what.endswith("these flags have no effect: --live_port, --mode, --drain_on_signal")
+    assert where.strip().startswith("at test_given_options.py:")
+    assert "Pipeline(options=PipelineOptions())" in hint
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        ([], {}),
+        (["--mine", "x", "-n", "2"], {}),
+        (["--mode=batch"], {"mode": "batch"}),
+        (["--mode=batch"], {"argv": []}),
+        (["--mode=batch"], {"argv": ["--mode=streaming"]}),
+    ],
+    ids=["none", "the program's own", "an argument says it", "read and left out", "read by the program"],
+)
+def test_a_pipeline_is_silent_where_the_program_has_read_its_flags(flags, arguments, unread):
+    assert unread(flags, **arguments) == []
+
+
+def test_options_of_the_command_line_read_it(unread, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["game.py", "--mode=streaming"])
+    assert unread(["--mode=streaming"], options=PipelineOptions()) == []
+
+
 def test_what_no_class_knows_is_listed_once_without_its_values(warnings_of, caplog):
     options = PipelineOptions(
         ["--inptu=secret", "--other", "secret", "more", "-x", "--mode=batch", "-3"], nonsense=1

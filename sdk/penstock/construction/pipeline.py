@@ -67,7 +67,8 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     Args:
         runner: A runner or its name; by default the option ``runner``, whose default is the Spark runner.
-        options: Options; the pipeline works on a copy.
+        options: Options; the pipeline works on a copy. ``PipelineOptions()`` reads the program's command line, which a
+            pipeline without `options` and `argv` does not: a warning names the flags that nothing reads.
         argv: Command-line arguments for options, if `options` is None.
         display_data: Facts about the pipeline for tools.
         runner_arguments: More options by name, such as ``mode="batch"``, or ``spark=session`` to use an existing
@@ -85,7 +86,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         display_data: dict[str, Any] | None = None,
         **runner_arguments: Any,
     ) -> None:
-        self._options = own_options(options, argv)
+        self._options = own_options(options, argv, runner_arguments)
         self.runner_arguments = checked_arguments(runner_arguments)
         self._options._all_options.update(runner_arguments)
         self._standard_options = self._options.view_as(StandardOptions)

@@ -195,9 +195,17 @@ def _split(text: str) -> Iterator[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like a name; None if none is similar."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=_MUCH_ALIKE)
-    return close[0] if close else None
+    """The known name that is most like a name, or the only one that begins with its words; None if none is similar.
+
+    >>> nearest("checkpoint", ["checkpoint_location", "mode"]), nearest("mod", ["model_path", "mode"])
+    ('checkpoint_location', 'mode')
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=_MUCH_ALIKE)
+    longer = [each for each in names if each.startswith(f"{name}_")]
+    if close or len(longer) != 1:
+        return close[0] if close else None
+    return longer[0]
 
 
 _LOGGER = logging.getLogger(__name__)

@@ -8,9 +8,11 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from penstock.base.where import here
 from penstock.error import refusal, three_parts
 from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, shared_parser
 from penstock.options.value_provider import ValueProvider
@@ -152,8 +154,36 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
         _LOGGER.warning("These options are Beam's, and have no effect on Spark: %s", shown)
 
 
-def own_options(options: Any, argv: Any) -> PipelineOptions:
-    """A copy of options, or options made of command line arguments; ValueError if their type is wrong."""
+def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The flags of penstock's own options among arguments, each with the name of its option."""
+    if not arguments:
+        return
+    parser = shared_parser(cls for cls in all_classes() if cls.__module__.startswith("penstock."))
+    ignored = parser.without_effect()
+    names = {
+        flag: action.dest
+        for action in parser._actions
+        if action not in ignored
+        for flag in action.option_strings
+        if flag.startswith("--")
+    }
+    yield from ((flag, names[flag]) for flag in _names_of(arguments) if flag in names)
+
+
+@functools.cache
+def _warn_of_unread(flags: tuple[str, ...]) -> None:
+    if flags:
+        what = f"the pipeline does not read the command line, so these flags have no effect: {', '.join(flags)}"
+        hint = "write Pipeline(options=PipelineOptions()), or argv=[] if the flags are the program's own"
+        _LOGGER.warning("%s", three_parts(what, where=here(), hint=hint))
+
+
+def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
+    """A copy of options, or options made of command line arguments; ValueError if their type is wrong.
+
+    Without either, the pipeline does not read the program's command line. A warning then names the flags of
+    penstock's that stand there, except those whose options are among the pipeline's keyword arguments.
+    """
     if options is not None and not isinstance(options, PipelineOptions):
         what = f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}"
         hint = "PipelineOptions.from_dictionary makes options of a dictionary"
@@ -161,6 +191,8 @@ def own_options(options: Any, argv: Any) -> PipelineOptions:
     if argv is not None and not isinstance(argv, list):
         what = f"Parameter argv, if specified, must be a list. Received: {argv!r}"
         raise refusal(ValueError, what, hint="write argv=['--name=value']")
+    if options is None and argv is None:
+        _warn_of_unread(tuple(flag for flag, name in _flags_of_ours(sys.argv[1:]) if name not in arguments))
     if options is None:
         return PipelineOptions(argv or [])
     own = copy.copy(options)
