@@ -42,7 +42,8 @@ def failures_of(name: str, text: str) -> list[str]:
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     for line, _, code in examples(text):
-        test = doctest.DocTestParser().get_doctest(code, names, name, name, line)
+        # Python looks up the lines of a traceback by the name of the test, which is each block's own.
+        test = doctest.DocTestParser().get_doctest(code, names, f"{name}:{line}", name, line)
         runner.run(test, out=report.append, clear_globs=False)
         names = test.globs
     return report
