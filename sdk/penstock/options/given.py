@@ -173,7 +173,9 @@ def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 @functools.cache
 def _warn_of_unread(flags: tuple[str, ...]) -> None:
     if flags:
-        what = f"the pipeline does not read the command line, so these flags have no effect: {', '.join(flags)}"
+        what = (
+            f"the pipeline does not read the command line, so these flags have no effect: {', '.join(flags)}"
+        )
         hint = "write Pipeline(options=PipelineOptions()), or argv=[] if the flags are the program's own"
         _LOGGER.warning("%s", three_parts(what, where=here(), hint=hint))
 
@@ -191,9 +193,11 @@ def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> Pipeli
     if argv is not None and not isinstance(argv, list):
         what = f"Parameter argv, if specified, must be a list. Received: {argv!r}"
         raise refusal(ValueError, what, hint="write argv=['--name=value']")
-    if options is None and argv is None:
-        _warn_of_unread(tuple(flag for flag, name in _flags_of_ours(sys.argv[1:]) if name not in arguments))
     if options is None:
+        if argv is None:
+            _warn_of_unread(
+                tuple(flag for flag, name in _flags_of_ours(sys.argv[1:]) if name not in arguments)
+            )
         return PipelineOptions(argv or [])
     own = copy.copy(options)
     own._all_options = dict(options._all_options)
