@@ -50,7 +50,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     ("io.localfilesystem io.filesystemio", "not our business: `FileSystems` opens local files"),
     (
-        "io.unbounded_source io.watch",
+        "io.unbounded_source",
         "not yet: write a `RangeSource`, or a splittable DoFn without an end; see `docs/ends.md`",
     ),
     (

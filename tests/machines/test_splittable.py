@@ -415,6 +415,16 @@ def test_mistakes_of_trackers_and_of_their_users_are_errors():
         Run(Claims(), range(10**6), Limits(outputs=3))
 
 
+def test_one_position_may_have_many_outputs():
+    class Listing(beam.DoFn):
+        def process(self, element: Any, tracker: Any = beam.DoFn.RestrictionParam(Ranges())) -> Any:
+            if tracker.try_claim(0):
+                yield from range(500)
+
+    run = Run(Listing(), 1, Limits(outputs=3))
+    assert run.to_the_end() == [[*range(500)]]
+
+
 class Endless(OffsetRestrictionTracker):
     """Says yes to every claim."""
 

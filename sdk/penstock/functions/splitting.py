@@ -19,7 +19,10 @@ MOST_RESTRICTIONS: Final = 100_000
 """The number of restrictions into which one element may be split."""
 
 _PATIENCE: Final = 10
-"""How many times its limits a call may use before it stops at a checkpoint that the engine has made."""
+"""How many times its limits a call may use after a claim was refused."""
+
+_PATIENCE_WITHOUT_CLAIMS: Final = 1000
+"""Likewise, while none was: all outputs may belong to the last position that was claimed, such as a long listing."""
 
 
 class Limits(NamedTuple):
@@ -205,6 +208,7 @@ class Part:
         self._claims = 0
         self._count = 0
         self._is_split = False  # By the engine.
+        self._is_refused = False  # A claim beyond that split.
 
     def outputs(self, results: Iterable[Any] | None) -> Iterator[Any]:
         """The outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
@@ -235,6 +239,7 @@ class Part:
         if self._claims:
             self._check_limits()
         if not self.tracker.try_claim(position):
+            self._is_refused = self._is_split
             return False
         if self._is_split:
             what = f"{type(self.tracker).__name__}.try_claim is true after the rest was split off"
@@ -289,7 +294,7 @@ class Part:
         if self._count < outputs and spent_seconds < seconds:
             return
         if self._is_split:
-            if self._count >= _PATIENCE * outputs:
+            if self._count >= (_PATIENCE if self._is_refused else _PATIENCE_WITHOUT_CLAIMS) * outputs:
                 what = "process goes on after the rest of its restriction was split off"
                 raise refusal(
                     ValueError, what, hint="claim each position, and return when try_claim is False"
