@@ -1,6 +1,7 @@
 """What a program finds that names a module without importing it: the module, or an error with a hint.
 
-An import of a module or name of Beam that is left out fails like the import of anything absent, with a hint.
+An import of a module or name of Beam that is left out fails like the import of anything absent, with a hint. So does a
+name that is like another one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from opcode import opmap
 from types import FrameType, ModuleType
 from typing import Any
 
+from penstock.base.near_names import nearest
 from penstock.base.where import here
 from penstock.error import three_parts
 
@@ -38,6 +40,23 @@ _NAMED_AS_ATTRIBUTES = {
 A name that such a package does not have is refused with a hint."""
 
 
+_WHERE_NAMES_ARE = (
+    "penstock",
+    "penstock.io",
+    "penstock.transforms.window",
+    "penstock.transforms.trigger",
+    "penstock.transforms.util",
+    "penstock.pvalue",
+    "penstock.options.pipeline_options",
+    "penstock.testing.util",
+    "penstock.utils.timestamp",
+)
+"""The modules in which a name is looked for that is asked of another one."""
+
+_LIKENESS = 0.75
+"""How much a name has to be like another one, from 0 to 1, to be what the program means."""
+
+
 class AbsentModules:
     """The last finder, asked when no other has found a module. It finds nothing, but may add a hint to the error.
 
@@ -52,10 +71,12 @@ class AbsentModules:
         if not fullname.startswith(_PACKAGE):
             return None
         callers = set(_import_system())
+        package, _, name = fullname.rpartition(".")
         hint = _hint(fullname)
+        if hint is None and "_handle_fromlist" in callers:
+            hint = _near_hint(package, name)
         if hint is None or "_find_and_load" not in callers:
             return None
-        package, _, name = fullname.rpartition(".")
         if "_handle_fromlist" in callers:
             # The caller would replace a ModuleNotFoundError with an error without a hint.
             raise _no_name(package, name, hint)
@@ -82,8 +103,27 @@ def _hint(name: str) -> str | None:
     return f"Beam has it, and penstock does not{yet}; {advice}"
 
 
+def _near_hint(module: str, name: str) -> str | None:
+    """The hint at a name that another name of the module, or a name of another module, is like."""
+    if name.startswith("_"):
+        return None
+    places = (*reversed(_WHERE_NAMES_ARE), module)
+    homes = {known: home for home in places for known in _public_names(home)}
+    near = nearest(name, homes, _LIKENESS)
+    if near is None:
+        return None
+    if near == name:
+        return f"import it from {homes[near]}"
+    return f"did you mean {near}?" if homes[near] == module else f"did you mean {near}, of {homes[near]}?"
+
+
+def _public_names(module: str) -> Sequence[str]:
+    found = importlib.import_module(module)
+    return getattr(found, "__all__", None) or [name for name in vars(found) if not name.startswith("_")]
+
+
 def no_attribute(module: str, name: str) -> AttributeError:
-    """The error about a name that a module does not have, with a hint if Beam has the name.
+    """The error about a name that a module does not have, with a hint if Beam has the name, or a name like it is known.
 
     >>> print(no_attribute("penstock.io", "ReadFromMongoDB"))
     module 'penstock.io' has no attribute 'ReadFromMongoDB'
@@ -91,7 +131,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
       hint: Beam has it, and penstock does not; Spark reads ...
     """
     what = f"module {module!r} has no attribute {name!r}"
-    hint = _hint(f"{module}.{name}")
+    hint = _hint(f"{module}.{name}") or _near_hint(module, name)
     return AttributeError(
         three_parts(what, where=hint and here(), hint=hint), name=name, obj=sys.modules.get(module)
     )
@@ -118,7 +158,7 @@ def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
     def imported(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
-        hint = _hint(f"{package}.{name}")
+        hint = _hint(f"{package}.{name}") or _near_hint(package, name)
         if hint is not None and _is_import(sys._getframe(1)):
             # The statement would replace an AttributeError with an error without a hint.
             raise _no_name(package, name, hint)

@@ -32,6 +32,28 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a label between bars",
+            write="""
+                p | "Numbers" | beam.Create([1])
+                """,
+            see="""
+                TypeError: Expected a PTransform object, got 'Numbers'
+                  at game.py:1
+                  hint: write a label before its transform, with >>: 'Numbers' >> Map(function)
+                """,
+        ),
+        Row(
+            "a label with half of a character",
+            write="""
+                p | "Numbers \\ud83d" >> beam.Create([1])
+                """,
+            see="""
+                ValueError: the label 'Numbers \\ud83d' is not text: '\\ud83d' is half of a character
+                  at game.py:1
+                  hint: leave it out, or decode the name with the encoding that it has
+                """,
+        ),
+        Row(
             "a PCollection of another pipeline",
             write="""
                 ours = p | beam.Create([1])
@@ -426,6 +448,28 @@ SUBJECT = Subject(
                 ModuleNotFoundError: No module named 'penstock.io.gcp'
                   at game.py:1
                   hint: Beam has it, and penstock does not; Spark reads and writes these by format name or path: `penstock.io.sparkio`
+                """,
+        ),
+        Row(
+            "a misspelled name, from the wrong module",
+            write="""
+                from penstock import FixedWindow
+                """,
+            see="""
+                ImportError: cannot import name 'FixedWindow' from 'penstock'
+                  at game.py:1
+                  hint: did you mean FixedWindows, of penstock.transforms.window?
+                """,
+        ),
+        Row(
+            "a misspelled name of a module",
+            write="""
+                p | beam.Create([1]) | beam.FlatMp(range)
+                """,
+            see="""
+                AttributeError: module 'penstock' has no attribute 'FlatMp'
+                  at game.py:1
+                  hint: did you mean FlatMap?
                 """,
         ),
         Row(

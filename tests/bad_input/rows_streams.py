@@ -34,6 +34,34 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a poll in a batch",
+            write="""
+                from penstock.io.watch import PollResult, Watch
+
+                batch = beam.Pipeline(mode="batch")
+                batch | beam.Create(["shop"]) | "Orders" >> Watch(PollResult.complete, poll_interval=60)
+                batch.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: batch mode cannot run a splittable DoFn whose work on an element may never end
+                  at step 'Orders/Poll' (game.py:4)
+                  hint: leave out mode='batch' to run the pipeline as a stream, or bound the work on each element
+                """,
+        ),
+        Row(
+            "a number of seconds as the end of polls",
+            write="""
+                from penstock.io.watch import PollResult, Watch
+
+                Watch(PollResult.complete, poll_interval=5, termination=60)
+                """,
+            see="""
+                TypeError: termination=60 is not a TerminationCondition
+                  at game.py:3
+                  hint: pass after_total_of(seconds), or never()
+                """,
+        ),
+        Row(
             "event times without a watermark",
             write="""
                 beam.io.ReadFromSpark("kafka", subscribe="goals").as_stream("timestamp")

@@ -67,6 +67,29 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a field that rows do not have, in a function",
+            write="""
+                scores = p | beam.Create([beam.Row(team="red", score=3)])
+                scores | "Long" >> beam.Filter(lambda row: row.scroe > 10)
+                """,
+            see="""
+                penstock.typehints.signatures.TypeCheckError: the elements have no field 'scroe'
+                  at step 'Long' (game.py:2)
+                  hint: did you mean 'score'? The fields are: team, score
+                """,
+        ),
+        Row(
+            "a field that a row does not have",
+            write="""
+                beam.Row(team="red", score=3).scroe
+                """,
+            see="""
+                AttributeError: a Row with the fields ('team', 'score') has no field 'scroe'
+                  at game.py:1
+                  hint: did you mean 'score'?
+                """,
+        ),
+        Row(
             "a field expression that is none",
             write="""
                 p | beam.Create([beam.Row(team="red")]) | beam.Select(5)

@@ -272,6 +272,32 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "milliseconds instead of seconds",
+            write="""
+                from penstock.io.fileio import default_file_naming
+                from penstock.transforms.window import FixedWindows, Timestamp
+
+                window = FixedWindows(60).assign(FixedWindows.AssignContext(Timestamp(1_700_000_000_000)))[0]
+                default_file_naming("scores")(window, None, 0, 1, "", None)
+                """,
+            see="""
+                OverflowError: Timestamp(1699999999980) is not in the years 1 to 9999, which a date needs
+                  at game.py:5
+                  hint: times are in seconds since 1970: divide milliseconds by 1,000
+                """,
+        ),
+        Row(
+            "the first hour of the calendar, by a clock ahead of UTC, and a small z",
+            write="""
+                from penstock.utils.timestamp import Timestamp
+
+                print(Timestamp.from_rfc3339("0001-01-01T00:30:00+01:00"), Timestamp.from_rfc3339("2009-02-13T23:31:30z"))
+                """,
+            see="""
+                Timestamp(-62135598600) Timestamp(1234567890)
+                """,
+        ),
+        Row(
             "a date that does not exist",
             write="""
                 from penstock.utils.timestamp import Timestamp

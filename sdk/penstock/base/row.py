@@ -6,6 +6,9 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from penstock.base.near_names import nearest
+from penstock.error import refusal
+
 
 class Row:
     """A record with named fields (Beam's ``Row``); field order matters for equality.
@@ -33,7 +36,9 @@ class Row:
         if name == "_fields":
             # As in a named tuple, but not in the class, since each row has its own fields.
             return tuple(self.__dict__)
-        raise AttributeError(f"a Row with the fields {tuple(self.__dict__)} has no field {name!r}")
+        what = f"a Row with the fields {tuple(self.__dict__)} has no field {name!r}"
+        near = None if name.startswith("_") else nearest(name, self.__dict__)
+        raise refusal(AttributeError, what, hint=f"did you mean {near!r}?") if near else AttributeError(what)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(tuple(self.__dict__.values()))

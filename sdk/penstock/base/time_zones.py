@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from penstock.base.near_names import nearest
 from penstock.base.where import here
 from penstock.error import refusal, three_parts
 
@@ -37,8 +37,8 @@ def _not_found(name: str) -> str:
     if not known:
         what = f"no time zone {name!r}: this machine has no database of time zones"
         return three_parts(what, where=here(), hint="install the package tzdata on all machines")
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else "use a name such as 'Europe/Berlin'"
+    near = nearest(name, known)
+    hint = f"did you mean {near!r}?" if near else "use a name such as 'Europe/Berlin'"
     return three_parts(f"no time zone {name!r}", where=here(), hint=hint)
 
 

@@ -203,6 +203,8 @@ class Pipeline(HasDisplayData, WithoutElements):
         if not isinstance(transform, PTransform):
             what = f"Expected a PTransform object, got {transform!r}"
             hint = "call the class to make a transform; wrap a function in Map or FlatMap"
+            if isinstance(transform, str):
+                hint = f"write a label before its transform, with >>: {transform!a} >> Map(function)"
             raise refusal(TypeError, what, hint=hint)
         if label is None:
             return self._apply(transform, pvalueish)
@@ -245,6 +247,7 @@ class Pipeline(HasDisplayData, WithoutElements):
     def _new_label(self, transform: Any, location: Location | None) -> str:
         around = self._stack[-1].full_label
         full_label = f"{around}/{transform.label}" if around else str(transform.label)
+        _check_is_text(full_label)
         if full_label in self._labels and self._standard_options.auto_unique_labels:
             full_label = f"{full_label}_{identifier()[:6]}"
         if full_label in self._labels:
@@ -350,3 +353,14 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def _register_error_handler(self, handler: Any) -> None:
         self._error_handlers.append(handler)
+
+
+def _check_is_text(label: str) -> None:
+    """Refuses a label that no file and no page can hold: half of a surrogate pair is not a character."""
+    try:
+        label.encode()
+    except UnicodeEncodeError as error:
+        what = f"the label {label!a} is not text: {error.object[error.start]!a} is half of a character"
+        raise refusal(
+            ValueError, what, hint="leave it out, or decode the name with the encoding that it has"
+        ) from None

@@ -15,7 +15,7 @@ from penstock.io.primitive import SinkTransform
 from penstock.transforms.changelog import Changelog
 from penstock.transforms.pardo import Map
 from penstock.transforms.retractions import may_retract
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import time_text
 
 __all__ = ["ConsoleSink", "WriteToConsole"]
 
@@ -104,12 +104,4 @@ def _window_text(window: BoundedWindow) -> str:
     """
     if type(window) is not IntervalWindow:
         return str(window)
-    return f"[{_time_text(window.start)}, {_time_text(window.end)})"
-
-
-def _time_text(timestamp: Timestamp) -> str:
-    try:
-        return timestamp.to_rfc3339()
-    except OverflowError:
-        # The ends of time are outside the years of the calendar.
-        return str(timestamp)
+    return f"[{time_text(window.start)}, {time_text(window.end)})"

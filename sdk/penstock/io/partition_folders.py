@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.base.near_names import nearest
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
 from penstock.io.record_types import field_names
@@ -104,8 +104,8 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
     """
     for name in columns:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            question = f"did you mean {near[0]!r}? " if near else ""
+            near = nearest(name, names)
+            question = f"did you mean {near!r}? " if near else ""
             what = f"partition_by has the column {name!r}, which the elements lack"
             hint = f"{question}The columns are: {', '.join(names)}"
             raise refusal(ValueError, what, where=where, hint=hint)

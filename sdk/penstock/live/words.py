@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.live.elements import StepElements
 from penstock.machines.records import MAX_MICROS
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import Timestamp, time_text
 
 
 def count_text(count: float | None) -> str:
@@ -47,7 +47,8 @@ def moment_text(micros: int | None) -> str:
         return "not known yet"
     if micros >= MAX_MICROS:
         return "the end"
-    return Timestamp.from_micros(micros // 1_000_000 * 1_000_000).to_rfc3339()[:19].replace("T", " ")
+    text = time_text(Timestamp.from_micros(micros // 1_000_000 * 1_000_000))
+    return f"{text[:10]} {text[11:19]}" if text.endswith("Z") else text
 
 
 def elements_text(one: StepElements) -> str:

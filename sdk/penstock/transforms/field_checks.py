@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
+from penstock.base.near_names import nearest
 from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.functions.expressions import Expression
 from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
+from penstock.typehints.code_reading import attributes_surely_read
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.constraints import show_type
 from penstock.typehints.containers import TupleConstraint
@@ -24,6 +26,13 @@ def check_fields(function: object, element_type: Any, where: str | None) -> None
     """Refuses a function over fields that reads a field which the elements lack; the error names the nearest field."""
     names = dict.fromkeys(_fields_read(function))
     if names:
+        check_field_names(names, element_type, where)
+
+
+def check_attributes(function: object, element_type: Any, where: str | None) -> None:
+    """Refuses a Python function that surely reads a field which rows of a known type lack."""
+    if isinstance(function, FunctionType) and isinstance(element_type, GeneratedClassRowTypeConstraint):
+        names = [name for name in attributes_surely_read(function.__code__) if not name.startswith("_")]
         check_field_names(names, element_type, where)
 
 
@@ -43,12 +52,12 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
         return
     for name in names:
         if name not in known and not _is_attribute(name, element_type):
-            near = difflib.get_close_matches(name, known, 1) or _ignoring_case(name, known)
+            near = nearest(name, known)
             more = ", ..." if len(known) > _FIELDS_SHOWN else ""
             fields = (
                 f"fields are: {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "elements have none"
             )
-            hint = f"did you mean {near[0]!r}? The {fields}" if near else f"the {fields}"
+            hint = f"did you mean {near!r}? The {fields}" if near else f"the {fields}"
             what = f"the elements have no field {name!r}"
             raise refusal(TypeCheckError, what, where=where, hint=hint)
 
@@ -95,10 +104,6 @@ def _is_attribute(name: str, element_type: Any) -> bool:
     if isinstance(element_type, GeneratedClassRowTypeConstraint):
         return hasattr(Row, name) or hasattr(tuple, name)
     return hasattr(getattr(element_type, "user_type", element_type), name)
-
-
-def _ignoring_case(name: str, known: Sequence[str]) -> list[str]:
-    return [each for each in known if each.lower() == name.lower()]
 
 
 def _fields_read(function: object) -> Iterator[str]:

@@ -14,6 +14,7 @@ from penstock.functions.dofn import DoFn
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, with_input_types, with_output_types
+from penstock.utils.timestamp import time_text
 
 _LOGGER = logging.getLogger("penstock.transforms.util")
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -88,11 +89,7 @@ class LoggingDoFn(DoFn):
     def _formatted(self, timestamp: Any) -> Any:
         if self.use_epoch_time:
             return timestamp.seconds()
-        try:
-            return timestamp.to_rfc3339()
-        except (OverflowError, ValueError):
-            # The ends of time, which the global window has, are not years of the calendar.
-            return str(timestamp)
+        return time_text(timestamp)
 
 
 @with_input_types(T)

@@ -36,7 +36,7 @@ from penstock.functions.dofn import (
     identity,
 )
 from penstock.functions.signature import bind, signature_of
-from penstock.transforms.field_checks import check_fields
+from penstock.transforms.field_checks import check_attributes, check_fields
 from penstock.transforms.grouping_checks import check_keyed
 from penstock.transforms.retractions import check_dofn
 from penstock.typehints import typehints
@@ -224,7 +224,10 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         self._check_pcollection(pcoll)
         check_process(self)
         if isinstance(self.fn, FlatMapDoFn):
-            check_fields(self.fn.fn, pcoll.element_type, pcoll.pipeline._current_transform().where)
+            where = pcoll.pipeline._current_transform().where
+            check_fields(self.fn.fn, pcoll.element_type, where)
+            if not isinstance(self.fn, FlatMapTupleDoFn):
+                check_attributes(self.fn.fn, pcoll.element_type, where)
         if self.fn._process_batch_defined or self.fn._can_yield_batches:
             input_type = pcoll.element_type or typehints.Any
             output_type = self.get_type_hints().simple_output_type(self.label)

@@ -46,6 +46,7 @@ from penstock.typehints.known_values import (
     union,
 )
 from penstock.typehints.operator_inference import arithmetic, attribute, comparison, item, negative, unpacked
+from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import union_of
 
 NEWEST = (3, 14)
@@ -211,6 +212,13 @@ def _give(*results: Hint) -> Callable[[State, typing.Any], None]:
     return _replace(0, *results)
 
 
+def _store_attribute(state: State, _: str) -> None:
+    _, owner = state.pop_many(2)
+    if isinstance(owner, RowTypeConstraint):
+        # It may be a field that the type of the row does not have.
+        raise GiveUp
+
+
 def _store_two(state: State, names: tuple[str, str]) -> None:
     for name in names:
         state.store(name, state.pop())
@@ -332,7 +340,7 @@ STEPS: dict[str, Callable[[State, typing.Any], object]] = {
     "SET_FUNCTION_ATTRIBUTE": lambda state, _: state.stack.pop(-2),
     "SET_ADD": _append,
     "SET_UPDATE": _extend,
-    "STORE_ATTR": _take(2),
+    "STORE_ATTR": _store_attribute,
     "STORE_FAST": lambda state, name: state.store(name, state.pop()),
     "STORE_FAST_LOAD_FAST": _store_load,
     "STORE_FAST_STORE_FAST": _store_two,

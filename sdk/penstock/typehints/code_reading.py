@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import types
 import typing
 from collections.abc import Mapping
@@ -83,6 +84,28 @@ def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
     while operations[position].opname in quiet:
         position += 1
     return operations[position].opname == "RERAISE"
+
+
+@functools.lru_cache(maxsize=1024)
+def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
+    """The attributes of its first argument that a function reads before anything decides which way it takes.
+
+    >>> attributes_surely_read((lambda row, least: row.score > least and row.team).__code__)
+    ('score',)
+    """
+    reading = read(code)
+    own_ways = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    if not code.co_argcount or code.co_flags & own_ways or any(reading.handlers):
+        return ()
+    element, loaded, found = code.co_varnames[0], None, dict[str, None]()
+    for operation in reading.operations:
+        names = operation.argval if isinstance(operation.argval, tuple) else (operation.argval,)
+        if _jumps(operation) or (operation.opname.startswith("STORE_FAST") and element in names):
+            break
+        if operation.opname in ("LOAD_ATTR", "LOAD_METHOD") and loaded == element:
+            found[operation.argval] = None
+        loaded = names[-1] if "LOAD_FAST" in operation.opname else None
+    return tuple(found)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from penstock.base.row import Row
-from penstock.typehints.code_inference import Budget, Frame, frame_of, infer_code
+from penstock.typehints.code_inference import Budget, Frame, GiveUp, frame_of, infer_code
 from penstock.typehints.code_reading import stored_names
 from penstock.typehints.constraints import Any, Hint, normalize
 from penstock.typehints.containers import (
@@ -142,6 +142,9 @@ def _result_of_built_in(called: typing.Any, arguments: Arguments, keywords: Keyw
         case types.BuiltinFunctionType():
             if called is getattr and len(arguments) == 2 and isinstance(arguments[1], Const):
                 return _attribute_path(arguments[0], arguments[1].value)
+            if called is setattr and arguments and isinstance(arguments[0], RowTypeConstraint):
+                # It may be a field that the type of the row does not have.
+                raise GiveUp
             rule = _RULES.get(called)
             plain = set(keywords) <= {"key", "reverse"}
             return rule(arguments) if rule and plain else FUNCTION_RETURNS.get(called, Any)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from operator import index
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, cast, overload
 
 from penstock.base import clock
 from penstock.error import noun_for, refusal
@@ -290,7 +290,8 @@ class Timestamp(Micros):
         9
         """
         try:
-            moment = datetime.datetime.fromisoformat(rfc3339)
+            # The Z may be small, which Python's own reader does not know.
+            moment = datetime.datetime.fromisoformat(re.sub("z$", "Z", rfc3339))
         except ValueError:
             why = "it has another form, or there is no such date"
             raise _unreadable(rfc3339, why, "write it like 2009-02-13T23:31:30Z") from None
@@ -298,7 +299,9 @@ class Timestamp(Micros):
             raise _unreadable(
                 rfc3339, "it has no offset from UTC", "end it with Z or an offset such as +01:00"
             )
-        timestamp = cls.from_utc_datetime(moment.astimezone(datetime.UTC))
+        # The offset may lead out of the years that a datetime has, but not out of the times that a Timestamp has.
+        since = moment.replace(tzinfo=datetime.UTC) - _EPOCH - cast(datetime.timedelta, moment.utcoffset())
+        timestamp = cls.from_micros(since // datetime.timedelta(microseconds=1))
         finer = _LONG_FRACTION.search(rfc3339)
         if not finer:
             return timestamp
@@ -367,7 +370,12 @@ class Timestamp(Micros):
             ValueError: The time has digits below a microsecond, and `allow_lossy_conversion` is not set.
             OverflowError: The year is not between 1 and 9999.
         """
-        moment = _EPOCH + datetime.timedelta(microseconds=self.micros)
+        try:
+            moment = _EPOCH + datetime.timedelta(microseconds=self.micros)
+        except OverflowError:
+            what = f"{self!r} is not in the years 1 to 9999, which a date needs"
+            hint = "times are in seconds since 1970: divide milliseconds by 1,000"
+            raise refusal(OverflowError, what, hint=hint) from None
         return moment if has_tz else moment.replace(tzinfo=None)
 
     def to_rfc3339(self) -> str:
@@ -406,6 +414,18 @@ class Timestamp(Micros):
 
     def __mod__(self, other: DurationTypes) -> Duration:
         return Duration.from_micros(self.micros % Duration.of(other).micros)
+
+
+def time_text(time: Timestamp) -> str:
+    """A time for people: an RFC 3339 string, or the seconds of a time that no calendar has, such as the ends of time.
+
+    >>> time_text(Timestamp(0)), time_text(Timestamp(10**12))
+    ('1970-01-01T00:00:00Z', 'Timestamp(1000000000000)')
+    """
+    try:
+        return time.to_rfc3339()
+    except OverflowError:
+        return str(time)
 
 
 def _unreadable(rfc3339: str, why: str, hint: str) -> ValueError:
