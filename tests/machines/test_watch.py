@@ -76,7 +76,7 @@ class World:
         return self.found.clock
 
 
-def dofn_of(transform: Watch) -> Any:
+def dofn_of(transform: Any) -> Any:
     """The splittable DoFn of a `Watch`."""
     pipeline = beam.Pipeline()
     _ = pipeline | beam.Create(["in"]) | transform
@@ -240,7 +240,7 @@ def test_the_comparison_with_beam_finds_a_loop_that_is_wrong(
     assert any(list(watched(*case)) != list(watched_by_beam(*case)) for case in map(random_case, SEEDS))
 
 
-def test_an_output_is_yielded_once_and_at_its_own_time():
+def test_an_output_is_yielded_once_and_at_its_own_time() -> None:
     polls = [Found(0, (("b", 2), ("a", 1))), Found(9, (("a", 1), ("b", 2), ("c", 7)))]
     assert list(watched(Settings(), polls)) == [
         Polled([(("in", "a"), 1), (("in", "b"), 2)], 1, True),
@@ -248,17 +248,17 @@ def test_an_output_is_yielded_once_and_at_its_own_time():
     ]
 
 
-def test_the_last_poll_leaves_nothing_even_if_it_is_slow_and_finds_much():
+def test_the_last_poll_leaves_nothing_even_if_it_is_slow_and_finds_much() -> None:
     polls = [Found(0, tuple((str(number), number) for number in range(50)), is_complete=True)]
     [polled] = watched(Settings(), polls)
     assert (len(polled.outputs), polled.goes_on) == (50, False)
 
 
-def test_an_input_that_was_not_polled_waits_at_its_own_time():
+def test_an_input_that_was_not_polled_waits_at_its_own_time() -> None:
     assert [polled.watermark for polled in watched(Settings(began=7), [Found(0, ())])] == [7]
 
 
-def test_the_state_is_24_bytes_for_each_output_and_the_same_when_it_is_written_again():
+def test_the_state_is_24_bytes_for_each_output_and_the_same_when_it_is_written_again() -> None:
     coder = watch._GrowthCoder(after_total_of(5))
     sizes = []
     for count in (0, 1, 1000):
@@ -272,14 +272,14 @@ def test_the_state_is_24_bytes_for_each_output_and_the_same_when_it_is_written_a
     assert coder.decode(coder.encode(None)) is None
 
 
-def test_a_cursor_keeps_the_keys_of_the_latest_time_only():
-    dofn = dofn_of(Watch(str, 1, timestamp_cursor=True, allowed_lateness=2))
+def test_a_cursor_keeps_the_keys_of_the_latest_time_only() -> None:
+    dofn = dofn_of(Watch(untyped_poll, 1, timestamp_cursor=True, allowed_lateness=2))
     new = {bytes([number]): TimestampedValue(number, number) for number in range(100)}
     grown = dofn._grown(watch._Growth({}, 0), new, 0)
     assert sorted(grown.seen.values()) == [97_000_000, 98_000_000, 99_000_000]
 
 
-def test_values_without_a_time_get_the_same_one():
+def test_values_without_a_time_get_the_same_one() -> None:
     before = Timestamp.now()
     [one, other] = PollResult.incomplete(["a", "b"]).outputs
     assert before <= one.timestamp == other.timestamp <= Timestamp.now()
@@ -340,7 +340,7 @@ class AfterTwo(TerminationCondition):
         return bool(state["polls"] == 2)
 
 
-def test_a_condition_of_the_user_has_a_state_that_is_kept():
+def test_a_condition_of_the_user_has_a_state_that_is_kept() -> None:
     coder = watch._GrowthCoder(AfterTwo())
     growth = watch._Growth({}, {"polls": 1})
     assert coder.decode(coder.encode(growth)) == growth
@@ -382,8 +382,9 @@ def test_a_watch_that_cannot_work_is_refused_where_it_is_written(
         _ = beam.Pipeline() | beam.Create(["in"]) | Watch(**given)
 
 
-def test_a_poll_that_returns_something_else_is_refused():
-    dofn = dofn_of(Watch(lambda element: [element], 1))
+def test_a_poll_that_returns_something_else_is_refused() -> None:
+    wrong: Any = list
+    dofn = dofn_of(Watch(wrong, 1))
     with pytest.raises(
         TypeError, match=r"(?s)returns a PollResult, not a list.*PollResult.incomplete\(outputs\)"
     ):

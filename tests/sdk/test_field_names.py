@@ -43,6 +43,8 @@ _WRONG = {
     "an expression": beam.Select(x=beam.field("taem") + "!"),
     "Filter": beam.Filter(beam.field("taem") == "red"),
     "Map": beam.Map(beam.field("taem")),
+    "a function": beam.Map(lambda row: (row.points, row.taem)),
+    "a function of a Filter": beam.Filter(lambda row, team: row.taem == team, "red"),
     "GroupBy": beam.GroupBy("taem"),
     "GroupBy several": beam.GroupBy("points", "taem"),
     "GroupBy an expression": beam.GroupBy(x=beam.field("taem")),
@@ -75,6 +77,47 @@ def test_a_name_in_other_letters_is_no_field_either() -> None:
 def test_what_elements_may_have_is_not_refused(elements) -> None:
     name = "double" if isinstance(elements[0], Score) else "more"
     _ = beam.Pipeline() | beam.Create(elements) | beam.Select(name)
+
+
+def _with_more(row: Any) -> Any:
+    row.more = 1
+    return row
+
+
+def _with_more_by_name(row: Any) -> Any:
+    setattr(row, "more", 1)  # noqa: B010
+    return row
+
+
+def _guarded(row: Any) -> int:
+    try:
+        return int(row.more)
+    except AttributeError:
+        return 0
+
+
+def _replaced(row: Any) -> Any:
+    row = Score(row.team, row.points)
+    return row.double
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _with_more,
+        _with_more_by_name,
+        _guarded,
+        _replaced,
+        lambda row: row.more if hasattr(row, "more") else 0,
+        lambda row: (row.as_dict(), row._fields),
+        lambda row: (each.more for each in [row]),
+    ],
+)
+def test_what_a_function_may_find_is_not_refused(function) -> None:
+    found = _rows() | "Function" >> beam.Map(function)
+    if function in (_with_more, _with_more_by_name):
+        _ = found | "More" >> beam.Map(lambda row: row.more)
+    _ = found | "Pairs" >> beam.Map(lambda row: (row, row)) | beam.MapTuple(lambda row, _: row.more)
 
 
 @pytest.mark.parametrize("element", [("red", 3), 3, 1.5, True, "red", b"red"], ids=repr)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 import penstock as beam
 from penstock.io import ReadFromCsv, ReadFromParquet, ReadFromText, WriteToCsv, WriteToParquet, WriteToText
+from penstock.io.watch import PollResult, Watch
 
 class Words(beam.DoFn):
     def process(self, element: str) -> Iterator[str | beam.TaggedOutput[str, int]]:
@@ -57,6 +58,9 @@ class Mean(beam.CombineFn):
 def pair(word: str) -> tuple[str, int]:
     return word, len(word)
 
+def letters_of(word: str) -> PollResult[str]:
+    return PollResult.complete(word)
+
 p = beam.Pipeline()
 lines = p | "Read" >> ReadFromText("in.txt")
 words = lines | "Split" >> beam.FlatMap(str.split)
@@ -69,6 +73,7 @@ _TYPES = {
     "lines": "PCollection[str]",
     "words": "PCollection[str]",
     "lines | beam.ParDo(Words())": "PCollection[str]",
+    "words | 'Letters' >> Watch(letters_of, 60)": "PCollection[tuple[str, str]]",
     "words | beam.Filter(lambda word: len(word) > 3)": "PCollection[str]",
     "words | 'Keep' >> beam.Filter(str.isupper)": "PCollection[str]",
     "words | beam.Map(len).with_output_types(float)": "PCollection[float]",

@@ -40,7 +40,7 @@ def now() -> float:
     return NOW[0]
 
 
-def watch(**options: Any) -> Watch:
+def watch(**options: Any) -> Watch[str, int]:
     return Watch(numbers_of, 1, output_coder=beam.coders.VarIntCoder(), **options)
 
 
@@ -53,7 +53,7 @@ def restarted(run: Committed, shards: int, *steps: Any) -> Committed:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_each_output_leaves_once_although_batches_are_repeated_and_programs_die(seed):
+def test_each_output_leaves_once_although_batches_are_repeated_and_programs_die(seed: int) -> None:
     rng = Random(seed)
     shards = rng.choice([1, 2, 3])
     options: dict[str, Any] = {"timestamp_cursor": rng.random() < 0.5}
@@ -79,7 +79,7 @@ def test_each_output_leaves_once_although_batches_are_repeated_and_programs_die(
     assert sorted(run.out) == sorted((name, number) for name in "abc" for number in WORLD[name] if number)
 
 
-def test_windows_close_by_the_watermarks_that_polls_promise():
+def test_windows_close_by_the_watermarks_that_polls_promise() -> None:
     # The input itself has the time 10, before which nothing is on time.
     WORLD["a"] = [21, 22, 28]
     run = Committed(query_of(watch(), beam.WindowInto(FixedWindows(10)), beam.CombinePerKey(sum)))
@@ -89,7 +89,7 @@ def test_windows_close_by_the_watermarks_that_polls_promise():
     assert run.batch(14) == [("a", 71)]
 
 
-def test_an_input_holds_the_watermark_until_its_last_poll_and_then_has_no_state():
+def test_an_input_holds_the_watermark_until_its_last_poll_and_then_has_no_state() -> None:
     WORLD["a"] = []
     run = Committed(query_of(watch()))
     run.batch(10, ["a"], commands=[("end", "Read")])
@@ -108,7 +108,7 @@ def test_an_input_holds_the_watermark_until_its_last_poll_and_then_has_no_state(
     assert not any(store.pages for store in run.query._stores.values())
 
 
-def test_a_time_after_which_polls_stop_and_a_drain_end_an_input():
+def test_a_time_after_which_polls_stop_and_a_drain_end_an_input() -> None:
     for end in ("time", "drain"):
         WORLD["a"] = [1]
         termination = after_total_of(60) if end == "time" else None
@@ -124,7 +124,7 @@ def test_a_time_after_which_polls_stop_and_a_drain_end_an_input():
         assert run.out == [("a", 1)]
 
 
-def test_a_batch_refuses_to_watch_inputs():
+def test_a_batch_refuses_to_watch_inputs() -> None:
     pipeline = beam.Pipeline(mode="batch")
     _ = pipeline | beam.Create(["a"]) | "Numbers" >> watch()
     told = r"(?s)whose work on an element may never end.*Numbers/Poll.*leave out mode='batch'"

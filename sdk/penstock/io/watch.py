@@ -36,6 +36,7 @@ __all__ = ["PollFn", "PollResult", "TerminationCondition", "Watch", "after_total
 
 _LOGGER = logging.getLogger(__name__)
 
+InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
 
 
@@ -414,7 +415,7 @@ def _warn_of_late(outputs: Iterable[TimestampedValue[Any]], watermark: Timestamp
         )
 
 
-class Watch(PTransform[Any, Any]):
+class Watch(PTransform[PCollection[InputT], PCollection[tuple[InputT, OutputT]]], Generic[InputT, OutputT]):
     """Polls a function about each input, and yields pairs of the input and an output that is new (Beam's ``Watch``).
 
     The polls of an input go on until its result is `PollResult.complete`, or until `termination` stops them. Outputs
@@ -456,7 +457,7 @@ class Watch(PTransform[Any, Any]):
 
     def __init__(
         self,
-        poll_fn: Callable[[Any], PollResult[Any]],
+        poll_fn: Callable[[InputT], PollResult[OutputT]],
         poll_interval: DurationTypes,
         termination: TerminationCondition | None = None,
         output_coder: coders.Coder | None = None,
@@ -487,7 +488,7 @@ class Watch(PTransform[Any, Any]):
         self._lateness_micros = lateness.micros if timestamp_cursor else None
         self._now_fn = now_fn
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[tuple[Any, Any]]:
+    def expand(self, pcoll: PCollection[InputT]) -> PCollection[tuple[InputT, OutputT]]:
         output_coder = self._output_coder
         if output_coder is None and isinstance(self._poll_fn, PollFn):
             output_coder = self._poll_fn.default_output_coder()
@@ -510,7 +511,7 @@ class Watch(PTransform[Any, Any]):
         except NotImplementedError:
             output_type = Any
         pairs = Tuple[convert_to_beam_type(pcoll.element_type or Any), convert_to_beam_type(output_type)]
-        result: PCollection[tuple[Any, Any]] = pcoll | "Poll" >> ParDo(poll).with_output_types(pairs)
+        result: PCollection[tuple[InputT, OutputT]] = pcoll | "Poll" >> ParDo(poll).with_output_types(pairs)
         return result
 
     def _deterministic(self, key_coder: coders.Coder) -> coders.Coder:
