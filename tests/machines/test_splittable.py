@@ -412,17 +412,20 @@ def test_mistakes_of_trackers_and_of_their_users_are_errors():
     with pytest.raises(ValueError, match=r"work in range \[1, 5\) has not been claimed"):
         Run(Claims(), [0, 1])
     with pytest.raises(ValueError, match="process goes on after the rest of its restriction was split off"):
-        Run(Claims(), range(10**6), Limits(outputs=3))
+        Run(Claims(), range(1000), Limits(outputs=3))
 
 
 def test_one_position_may_have_many_outputs():
     class Listing(beam.DoFn):
         def process(self, element: Any, tracker: Any = beam.DoFn.RestrictionParam(Ranges())) -> Any:
-            if tracker.try_claim(0):
-                yield from range(500)
+            position = tracker.current_restriction().start
+            while tracker.try_claim(position):
+                yield from range(position, 1000, 2)
+                position += 1
 
-    run = Run(Listing(), 1, Limits(outputs=3))
-    assert run.to_the_end() == [[*range(500)]]
+    # The rest of the range is split off while the outputs of its first position are made.
+    run = Run(Listing(), 2, Limits(outputs=3))
+    assert run.to_the_end() == [[*range(0, 1000, 2)], [*range(1, 1000, 2)]]
 
 
 class Endless(OffsetRestrictionTracker):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,14 +80,19 @@ def test_what_elements_may_have_is_not_refused(elements) -> None:
     _ = beam.Pipeline() | beam.Create(elements) | beam.Select(name)
 
 
-def _with_more(row: Any) -> Any:
+# Without annotations: the types of these functions are inferred.
+def _with_more(row):
     row.more = 1
     return row
 
 
-def _with_more_by_name(row: Any) -> Any:
+def _with_more_by_name(row):
     setattr(row, "more", 1)  # noqa: B010
     return row
+
+
+def _later(row: Any) -> Iterator[Any]:
+    yield row.more
 
 
 def _guarded(row: Any) -> int:
@@ -110,7 +116,7 @@ def _replaced(row: Any) -> Any:
         _replaced,
         lambda row: row.more if hasattr(row, "more") else 0,
         lambda row: (row.as_dict(), row._fields),
-        lambda row: (each.more for each in [row]),
+        _later,
     ],
 )
 def test_what_a_function_may_find_is_not_refused(function) -> None:
