@@ -54,7 +54,7 @@ _WHERE_NAMES_ARE = (
 """The modules in which a name is looked for that is asked of another one."""
 
 _LIKENESS = 0.75
-"""How much a name has to be like another one, from 0 to 1, to be what the program means."""
+"""Says how much a name has to be like another one, from 0 to 1, to be what the program means."""
 
 
 class AbsentModules:

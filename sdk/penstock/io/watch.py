@@ -42,7 +42,7 @@ OutputT = TypeVar("OutputT")
 
 @dataclass(frozen=True)
 class PollResult(Generic[OutputT]):
-    """What one poll has found (Beam's ``PollResult``); make one with `incomplete` or `complete`.
+    """Holds the outputs that one poll has found (Beam's ``PollResult``); `incomplete` and `complete` make one.
 
     ``PollResult[str]`` as the return annotation of a poll function says what the outputs are.
 
@@ -67,7 +67,7 @@ class PollResult(Generic[OutputT]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether these are the last outputs of the input."""
+        """True if these are the last outputs of the input."""
         return self.watermark == MAX_TIMESTAMP
 
     @staticmethod
@@ -92,7 +92,7 @@ class PollResult(Generic[OutputT]):
         return PollResult(_with_times(outputs, timestamp), MAX_TIMESTAMP)
 
     def with_watermark(self, watermark: TimestampTypes) -> PollResult[OutputT]:
-        """The same with a promise: no later poll of this input finds an output before `watermark`."""
+        """Adds a promise to the result: no later poll of this input finds an output before `watermark`."""
         return replace(self, watermark=Timestamp.of(watermark))
 
 
@@ -107,7 +107,7 @@ def _with_times(
 
 
 class PollFn:
-    """A poll function with a coder of its outputs (Beam's ``PollFn``); any other callable will do, too.
+    """A poll function with a coder of its outputs (Beam's ``PollFn``); `Watch` takes any other callable as well.
 
     >>> class Letters(PollFn):
     ...     def __call__(self, element):
@@ -117,7 +117,7 @@ class PollFn:
     """
 
     def __call__(self, element: Any) -> PollResult[Any]:
-        """What exists now for an input."""
+        """Returns what exists now for an input."""
         raise NotImplementedError
 
     def default_output_coder(self) -> coders.Coder | None:
@@ -126,11 +126,11 @@ class PollFn:
 
 
 class TerminationCondition:
-    """When to stop polling an input (Beam's ``TerminationCondition``).
+    """Decides when an input is no longer polled (Beam's ``TerminationCondition``).
 
     The condition of an input has a state, which is never changed in place: each method takes one and returns the next.
 
-    Example: stops when there was no new output for a minute.
+    Example: a condition that waits a minute for new outputs.
 
     >>> class AfterAQuietMinute(TerminationCondition):
     ...     def for_new_input(self, now, element):
@@ -444,7 +444,7 @@ class Watch(PTransform[PCollection[InputT], PCollection[tuple[InputT, OutputT]]]
         now_fn: The clock that the termination condition sees, in seconds since 1970.
 
     Raises:
-        ValueError: There is no `poll_interval`, a length of time is negative, or keys have no deterministic coder.
+        ValueError: `poll_interval` is missing, a length of time is negative, or keys have no deterministic coder.
         TypeError: `poll_fn` or `termination` is something else.
 
     >>> def letters_of(word) -> PollResult[str]:
