@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
-from law import check, check_emitted, check_late, first_broken
+from law import check, check_emitted, check_late, check_text, first_broken
+from nested_windows import FORMS, SHOWN, nested_windows
+from nested_windows import KINDS as WINDOWS
 from random_queries import random_query
 from relations import KINDS
 
 import penstock as beam
-from penstock.sql import aggregating, binding, lowering, rendering, steps
+from penstock.sql import aggregating, binding, lowering, origins, rendering, steps
 from penstock.sql.binding import Tables, bound
+from penstock.sql.errors import SqlError
 from penstock.sql.relations import Aggregate, Filter, Named, Top, Valid
 from penstock.sql.types import from_hint
 from penstock.transforms import validity
@@ -25,6 +30,7 @@ from penstock.utils.timestamp import Duration
 ALWAYS, ALL, BLOCK = 50, 2_000, 50
 EMITTED_ALWAYS, EMITTED = 20, 500
 VALID_ALWAYS, VALID = 12, 432
+NESTED_ALWAYS, NESTED = 12, 900
 VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
 """The weights of queries of which four in five have validity; all others have none."""
 
@@ -53,6 +59,24 @@ def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) ->
 def test_a_query_with_validity_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
     for seed in range(start, start + VALID_ALWAYS):
         check(seed, VALIDITY)
+
+
+def check_nested(seed: int) -> None:
+    """Checks a query with windows over windows."""
+    query, _ = nested_windows(Random(seed))
+    check_text(query.own, seed, query.other)
+
+
+@pytest.mark.parametrize("start", starts(NESTED, NESTED_ALWAYS, NESTED_ALWAYS))
+def test_windows_over_windows_are_those_that_the_query_itself_names(start: int) -> None:
+    for seed in range(start, start + NESTED_ALWAYS):
+        check_nested(seed)
+
+
+def test_the_queries_with_windows_over_windows_have_all_kinds_and_forms() -> None:
+    outer = {nested_windows(Random(seed))[1][-1] for seed in range(NESTED_ALWAYS)}
+    for place, all_of_them in enumerate((WINDOWS, FORMS, SHOWN)):
+        assert {each[place] for each in outer} == {*all_of_them}
 
 
 def test_a_thousand_queries_are_parsed_and_planned_in_ten_seconds() -> None:
@@ -431,3 +455,21 @@ def test_the_law_of_late_rows_finds(name: str, monkeypatch: pytest.MonkeyPatch) 
     patch, clause = LATE_MUTANTS[name]
     patch(monkeypatch)
     assert first_broken(range(40), lambda seed: check_late(seed, clause)) is not None
+
+
+def test_the_law_of_windows_over_windows_finds_that_a_query_takes_those_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    was = origins.origin_of
+
+    def origin_of(relation: Any, at: int) -> Any:
+        origin = was(relation, at)
+        return None if origin is None else origin._replace(windows=relation, is_below=False)
+
+    monkeypatch.setattr(origins, "origin_of", origin_of)
+
+    def check_bound(seed: int) -> None:
+        with contextlib.suppress(SqlError):
+            check_nested(seed)
+
+    assert first_broken(range(NESTED_ALWAYS), check_bound) is not None
