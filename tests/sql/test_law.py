@@ -17,7 +17,7 @@ from random_queries import random_query
 from relations import KINDS
 
 import penstock as beam
-from penstock.sql import aggregating, binding, lowering, origins, rendering, steps
+from penstock.sql import aggregating, binding, equality, lowering, origins, rendering, steps
 from penstock.sql.binding import Tables, bound
 from penstock.sql.errors import SqlError
 from penstock.sql.relations import Aggregate, Filter, Named, Top, Valid
@@ -109,7 +109,7 @@ def _never(patch: pytest.MonkeyPatch, owner: Any, name: str, value: Any) -> None
     patch.setattr(owner, name, lambda *args, **kwargs: value)
 
 
-def _joins(changed: Callable[[str, Any, Any], Any]) -> Patch:
+def _joins(changed: Callable[..., Any]) -> Patch:
     """A break of joins, by what takes the place of `JoinRows`."""
     return lambda patch: patch.setattr(lowering, "JoinRows", changed)
 
@@ -140,15 +140,15 @@ def _first_of_union(self: Any, relation: Any, was: Any) -> Any:
 
 
 def _kind_as(kind: str, other: str, shown: Any = None) -> Callable[[str, Any, Any], Any]:
-    def join(own: str, unjoined: Any, matching: Any) -> Any:
-        made = JoinRows(other if own == kind else own, unjoined, matching)
+    def join(own: str, *others: Any) -> Any:
+        made = JoinRows(other if own == kind else own, *others)
         return made if shown is None or own != kind else made | "Broken" >> beam.Map(shown)
 
     return join
 
 
-def _no_residual(kind: str, unjoined: Any, matching: Any) -> Any:
-    return JoinRows(kind, unjoined, None)
+def _no_residual(kind: str, unjoined: Any, matching: Any, forms: Any) -> Any:
+    return JoinRows(kind, unjoined, None, forms)
 
 
 def _nulls_match(patch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def _no_filter(patch: pytest.MonkeyPatch) -> None:
 
 
 def _distinct_as_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregating, "_distinct", lambda result, bag: result(bag))
+    patch.setattr(equality.Copies, "distinct", lambda self, held: list(self.elements(held)))
 
 
 def _no_empty_group(patch: pytest.MonkeyPatch) -> None:
@@ -256,7 +256,7 @@ def _sessions_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def _whole(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregating, "_float_sum", lambda bag: float(int(sum(bag.elements()))) if bag else None)
+    patch.setattr(aggregating, "_float_sum", lambda values: float(int(sum(values))) if values else None)
     patch.setattr(aggregating, "_any_sum", lambda count, total: float(int(total)) if count else None)
 
 
