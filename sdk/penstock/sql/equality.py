@@ -140,19 +140,21 @@ class Copies:
 
     def elements(self, held: Counter[Any]) -> Iterator[Any]:
         """The values, each as often as it is there."""
-        found = (+held).elements()
-        return map(decode_key, found) if self._encodes else iter(found)
+        return map(self._value, (+held).elements())
 
     def distinct(self, held: Counter[Any]) -> list[Any]:
         """The values, of those that are equal one."""
+        values = map(self._value, +held)
         if not self._encodes:
-            return list(+held)
+            return list(values)
         assert self._form is not None
-        values = map(decode_key, +held)
         return list({encode_key(self._form(value)): value for value in values}.values())
 
     def _key(self, value: Any) -> Any:
         return encode_key(value) if self._encodes else value
+
+    def _value(self, key: Any) -> Any:
+        return decode_key(key) if self._encodes else key
 
     def _equal_to(self, value: Any, held: Counter[Any]) -> Any:
         """The key of an equal value that is there; None if none is."""
@@ -165,8 +167,15 @@ class Copies:
 
 
 class _CopiesOfFloats(Copies):
+    """Python's equality is SQL's, but for NaN, which has a name here."""
+
+    _NAN = "NaN"
+
     def _key(self, value: Any) -> Any:
-        return _float(value)
+        return value + 0.0 if value == value else self._NAN
+
+    def _value(self, key: Any) -> Any:
+        return math.nan if key == self._NAN else key
 
 
 def _float(value: Any) -> Any:
