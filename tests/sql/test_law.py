@@ -183,8 +183,8 @@ def _sides_not_taken_out(patch: pytest.MonkeyPatch) -> None:
 def _one_row_too_many(patch: pytest.MonkeyPatch) -> None:
     was = aggregating.TopRows.__init__
 
-    def init(self: Any, order: Any, limit: Any, offset: int, retracts: bool) -> None:
-        was(self, order, None if limit is None else limit + 1, offset, retracts)
+    def init(self: Any, order: Any, limit: Any, *others: Any) -> None:
+        was(self, order, None if limit is None else limit + 1, *others)
 
     patch.setattr(aggregating.TopRows, "__init__", init)
 
@@ -192,8 +192,8 @@ def _one_row_too_many(patch: pytest.MonkeyPatch) -> None:
 def _no_offset(patch: pytest.MonkeyPatch) -> None:
     was = aggregating.TopRows.__init__
 
-    def init(self: Any, order: Any, limit: Any, offset: int, retracts: bool) -> None:
-        was(self, order, limit, 0, retracts)
+    def init(self: Any, order: Any, limit: Any, offset: int, *others: Any) -> None:
+        was(self, order, limit, 0, *others)
 
     patch.setattr(aggregating.TopRows, "__init__", init)
 
