@@ -1,4 +1,4 @@
-"""What a TestStream tells: which groupings signals and watermarks of percentiles reach, and what comes first."""
+"""A TestStream says which groupings signals and watermarks of percentiles reach, when, and what comes first."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from random_queries import TABLES, Text, Window, sessions, text
 
 KINDS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 FORMS = ("FROM", "GROUP BY")
-"""Where the windows of a query stand."""
+"""The clauses in which the windows of a query stand."""
 
 _LENGTHS = ((1, 2, 3), (8, 10, 20), (20, 30, 60))
 """The lengths of windows in seconds, from inside: several windows are in one of the next query."""

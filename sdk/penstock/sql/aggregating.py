@@ -108,7 +108,7 @@ def too_many_rows(count: int) -> NoReturn:
 
 
 class _Single(_Bag):
-    """The one value of a subquery, which may be NULL.
+    """Holds the one value of a subquery, which may be NULL.
 
     Args:
         copies: How values are held.
@@ -166,7 +166,7 @@ def _float_mean(values: list[Any]) -> float | None:
 
 
 def ordered(value: Any) -> Any:
-    """What orders values of one type as SQL does: NaN is the greatest number, and NULL the least part of an array."""
+    """Returns what orders a value as SQL does: NaN is the greatest number, and NULL the least part of an array."""
     if isinstance(value, (list, tuple)):
         return 0, _BY_PARTS(value)
     return (1, 0) if value != value else (0, value)
@@ -405,7 +405,7 @@ Sides = tuple[int, int, Any]
 
 
 class SideCounts(CombineFn):
-    """How often a row is on the left and on the right: the sums of two numbers; and one of the forms of the row."""
+    """Counts how often a row is on the left and on the right, and keeps one of the forms of the row."""
 
     def create_accumulator(self) -> Sides:
         return 0, 0, None

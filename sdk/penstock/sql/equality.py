@@ -46,7 +46,7 @@ _ZERO = decimal.Decimal(0)
 
 
 def canonical(kind: SqlType) -> Canonical | None:
-    """What brings the values of a type into their canonical form; None if each value is in it already.
+    """Returns what brings the values of a type into their canonical form; None if each value is in it already.
 
     >>> from penstock.sql.types import BIGINT, DECIMAL, DOUBLE
     >>> canonical(DECIMAL)(decimal.Decimal("7.00")), canonical(DOUBLE)(-0.0), canonical(BIGINT)
@@ -70,7 +70,7 @@ def has_forms(kind: SqlType) -> bool:
 
 
 def as_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
-    """Expressions as the parts of a key, in canonical form.
+    """Returns expressions as the parts of a key, in canonical form.
 
     >>> from penstock.sql.scalars import Column, Projection
     >>> from penstock.sql.types import DECIMAL
@@ -85,7 +85,7 @@ def as_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
 
 
 class CanonicalRow:
-    """From a row to the row of the canonical forms of its values.
+    """Makes of a row the row of the canonical forms of its values.
 
     Args:
         forms: What brings the value at a place into its form, by place.
@@ -102,13 +102,13 @@ class CanonicalRow:
 
 
 def canonical_row(kinds: Iterable[SqlType]) -> CanonicalRow | None:
-    """The same as `canonical`, of rows whose columns have these types."""
+    """Returns what brings rows of columns of these types into their canonical form; None if they are in it."""
     forms = {place: form for place, kind in enumerate(kinds) if (form := canonical(kind)) is not None}
     return CanonicalRow(forms) if forms else None
 
 
 class Copies:
-    """How often each of some values is there, in a Counter.
+    """Counts how often each of some values is there, in a Counter.
 
     What is taken out is, if possible, a copy with the very same form.
 
@@ -139,11 +139,11 @@ class Copies:
             del held[key]
 
     def elements(self, held: Counter[Any]) -> Iterator[Any]:
-        """The values, each as often as it is there."""
+        """Returns the values, each as often as it was put in."""
         return map(self._value, (+held).elements())
 
     def distinct(self, held: Counter[Any]) -> list[Any]:
-        """The values, of those that are equal one."""
+        """Returns the values, of those that are equal one."""
         values = map(self._value, +held)
         if not self._encodes:
             return list(values)
@@ -157,7 +157,7 @@ class Copies:
         return decode_key(key) if self._encodes else key
 
     def _equal_to(self, value: Any, held: Counter[Any]) -> Any:
-        """The key of an equal value that is there; None if none is."""
+        """Returns the key of an equal value that is there; None if none is."""
         assert self._form is not None
         wanted = encode_key(self._form(value))
         return next(
@@ -167,7 +167,7 @@ class Copies:
 
 
 class _CopiesOfFloats(Copies):
-    """Python's equality is SQL's, but for NaN, which has a name here."""
+    """Holds floats, whose equality in Python is SQL's except for NaN, which has a name here."""
 
     _NAN = "NaN"
 

@@ -651,7 +651,7 @@ _OF_WINDOWS = frozenset(
     ["WINDOW_START", "WINDOW_END"]
     + [f"{name}_{bound}" for name in ("TUMBLE", "HOP", "SESSION") for bound in ("START", "END")]
 )
-"""What the bounds of the window of a grouped query are called with."""
+"""The names of the functions that return a bound of the window of a grouped query."""
 
 
 def _window_call_in(node: Any) -> Any:

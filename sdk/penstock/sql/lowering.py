@@ -535,7 +535,7 @@ def argument_of(call: AggregateCall) -> Scalar:
 
 
 def form_of(columns: Columns) -> CanonicalRow | None:
-    """What brings rows of a relation into their canonical form; None if they are in it."""
+    """Returns what brings rows of a relation into their canonical form; None if they are in it."""
     return canonical_row(each.type for each in columns)
 
 

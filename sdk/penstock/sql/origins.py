@@ -113,7 +113,7 @@ def window_ends(relation: Relation) -> list[int]:
 
 
 def window_bounds(relation: Relation) -> tuple[int | None, int | None]:
-    """The columns that are the start and the end of the window that the rows of a relation are in.
+    """Returns the columns that are the start and the end of the window that the rows of a relation are in.
 
     Rows that are in windows may have the bounds of other windows as well, in which the rows were of which a query below
     made them. Those are not asked for, unless there are no other windows.
@@ -136,7 +136,7 @@ def _kind_of(relation: Relation, at: int) -> str:
 
 
 def origin_of(relation: Relation, at: int) -> Origin | None:
-    """What a column was made as; None if it is neither of a window, nor a key of a grouping."""
+    """Returns what a column was made as; None if it is neither of a window, nor a key of a grouping."""
     match relation:
         case Project():
             scalar = relation.scalars[at]

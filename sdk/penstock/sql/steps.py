@@ -84,7 +84,7 @@ def nobody(row: Any) -> int:
 
 
 class WholeRowAsKey(RowFunction):
-    """From a row to the row as a key, and to the row itself, or None if it is the key.
+    """Makes of a row a pair of the row as a key, and of the row itself, or None if that is the key.
 
     Args:
         form: What brings a row into its canonical form, or None.

@@ -165,7 +165,7 @@ Forms = tuple[Form | None, Form | None]
 
 
 def encoded_in(form: Form | None, row: Any) -> bytes:
-    """What a row has in common with its copies, as bytes."""
+    """Returns what a row has in common with its copies, as bytes."""
     return ROW_CODER.encode(row if form is None else form(row))
 
 

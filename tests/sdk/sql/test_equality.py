@@ -1,4 +1,4 @@
-"""What SQL finds equal has one canonical form, and what is shown of it is a value of the user's."""
+"""Values that SQL finds equal have one canonical form, and others have others."""
 
 from __future__ import annotations
 
