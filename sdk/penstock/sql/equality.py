@@ -95,6 +95,7 @@ class CanonicalRow:
         self._forms = dict(forms)
 
     def __call__(self, row: Any) -> tuple[Any, ...]:
+        """Returns the row in canonical form."""
         values = list(row)
         for place, form in self._forms.items():
             values[place] = form(values[place])
