@@ -232,7 +232,7 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
                 return _Extreme(_least if call.name == "min" else _greatest)
             case "sum" | "avg" if not retracts:
                 return _Total(_any_sum if call.name == "sum" else _mean)
-    copies = Copies(canonical(argument)) if call.name == "array_agg" else Copies.of_numbers(argument)
+    copies = Copies(canonical(argument)) if call.name == "array_agg" else Copies.in_any_form(argument)
     return _Bag(bags[call.name], copies, call.distinct)
 
 

@@ -123,8 +123,8 @@ class Copies:
         self._encodes = form is not None and not by_value
 
     @classmethod
-    def of_numbers(cls, kind: SqlType) -> Copies:
-        """Copies of values of which the form does not matter to what is made of them."""
+    def in_any_form(cls, kind: SqlType) -> Copies:
+        """Returns copies of values of a type whose form does not matter to what is made of them."""
         form = canonical(kind)
         if kind.name == "DOUBLE":
             return _CopiesOfFloats(form, by_value=True)

@@ -78,7 +78,7 @@ def test_a_copy_that_is_taken_out_is_the_one_that_looks_the_same() -> None:
     assert len(copies.distinct(held)) == 1
 
 
-@pytest.mark.parametrize("copies", [Copies.of_numbers(DOUBLE), Copies(canonical(DOUBLE))])
+@pytest.mark.parametrize("copies", [Copies.in_any_form(DOUBLE), Copies(canonical(DOUBLE))])
 def test_nan_is_taken_out_of_what_was_kept_meanwhile(copies: Copies) -> None:
     held = Counter[Any]()
     copies.change(held, math.nan, 1)
