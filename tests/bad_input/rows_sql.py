@@ -59,6 +59,23 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a column that tells of changes in a query that shows none",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                goals = p | beam.Create([beam.Row(team="red", points=3)])
+                {"goals": goals} | SqlTransform("SELECT team, Sys.Undo FROM goals")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: Sys.Undo tells of changes, and a query without STREAM shows none
+                  line 1, column 18 of the query
+                    SELECT team, Sys.Undo FROM goals
+                                     ^
+                  at step 'SqlTransform(SELECT team, Sys.Undo FROM goals)' (game.py:4)
+                  hint: write SELECT STREAM
+                """,
+        ),
+        Row(
             "an empty query",
             write="""
                 from penstock.transforms.sql import SqlTransform

@@ -1,4 +1,4 @@
-"""Signals and watermarks of percentiles that a TestStream tells: which groupings they reach, and when."""
+"""A TestStream says which groupings signals and watermarks of percentiles reach, when, and what comes first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from toy_query import ToyQuery
 
 import penstock as beam
+from penstock.figures import recording_of_test_stream
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import (
@@ -20,6 +21,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampedValue
+from penstock.transforms.windowing import Windowing
 
 BY_SIGNAL = beam.WindowInto(GlobalWindows(), Repeatedly(AfterSignal("now")), AccumulationMode.DISCARDING)
 BY_HALF = beam.WindowInto(FixedWindows(10), AfterWatermarkPercentile(0.5), AccumulationMode.DISCARDING)
@@ -135,3 +137,23 @@ def test_what_waits_for_the_clock_still_waits_for_it():
     later = beam.WindowInto(GlobalWindows(), Repeatedly(AfterProcessingTime(5)), AccumulationMode.DISCARDING)
     _ = pipeline | stream.add_elements([("ann", 3)]) | later | beam.GroupByKey() | WriteToMemory([])
     assert of_all(pipeline, 1) == [("ann", [1, 2]), ("ann", [3])]
+
+
+@CUTS
+@pytest.mark.parametrize("due_first", [True, False])
+def test_events_at_the_instant_of_a_firing_come_before_it_if_the_test_says_so(events_per_batch, due_first):
+    pipeline = beam.Pipeline()
+    stream = TestStream().add_elements([("ann", 1)]).advance_processing_time(5, due_first=due_first)
+    stream = stream.add_elements([("ann", 2)]).advance_watermark_to(1).add_elements([("ann", 4)])
+    stream = stream.advance_processing_time(1).add_elements([("ann", 8)])
+    delayed = Repeatedly(AfterProcessingTime(5)), AccumulationMode.DISCARDING
+    windowing = beam.WindowInto(GlobalWindows(), *delayed)
+    _ = pipeline | stream | windowing | beam.CombinePerKey(sum) | WriteToMemory([])
+    # The rest is there at the end.
+    sums = [1, 14] if due_first else [7, 8]
+    assert [total for _, total in of_all(pipeline, events_per_batch)] == sums
+    if events_per_batch == 1:
+        # What is due at the fifth second fires at the end of the step that is the last one of that time.
+        assert played(pipeline, 1)[0] == (2 if due_first else 5, [("ann", sums[0])])
+    recorded = recording_of_test_stream(stream, Windowing(GlobalWindows(), *delayed), sum)
+    assert [int(pane.value) for pane in recorded.panes] == sums

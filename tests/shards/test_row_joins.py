@@ -310,7 +310,7 @@ MUTANTS = {
         "_rows_in",
         lambda real: lambda counts: iter({timed[0]: timed for timed in real(counts)}.values()),
     ),
-    "what is taken back stays": (row_joins, "_take", lambda real: lambda counts, timed: timed),
+    "what is taken back stays": (row_joins, "_take", lambda real: lambda counts, timed, form: timed),
 }
 
 

@@ -52,6 +52,7 @@ QUERIES = {
     "not in": "SELECT team FROM goals WHERE points NOT IN (SELECT points FROM goals WHERE points > 3)",
     "scalar": "SELECT team FROM goals WHERE points > (SELECT AVG(points) FROM goals)",
     "union": "SELECT team FROM goals UNION SELECT team || '!' FROM goals",
+    "equal floats": "SELECT a.weight, COUNT(*) AS n FROM goals a JOIN goals b ON a.weight = b.weight GROUP BY a.weight",
     "except": "SELECT points FROM goals EXCEPT ALL SELECT points FROM goals WHERE team = 'red'",
     "top": "SELECT team, points FROM goals WHERE points IS NOT NULL ORDER BY points DESC, weight LIMIT 3",
     "first of each": "SELECT team, points FROM goals QUALIFY ROW_NUMBER() OVER (PARTITION BY team ORDER BY points) = 1",

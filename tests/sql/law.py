@@ -29,13 +29,20 @@ class Broken(AssertionError):
     """A query broke the law."""
 
 
-def check(seed: int, weights: Mapping[str, float] | None = None) -> None:
+def check(seed: int, weights: Mapping[str, float] | None = None, has_forms: bool = False) -> None:
     """Checks the query of a seed over the input of the seed.
+
+    Args:
+        seed: The seed.
+        weights: The weights of the query.
+        has_forms: Whether values that are equal look different.
 
     Raises:
         Broken: Its result is not what it must be at some instant.
     """
     query, given, random = random_query(seed, weights), random_input(seed), Random(seed)
+    if has_forms:
+        given = given.in_forms(Random(seed))
     rendering = random.choice(RENDERINGS)
     mode = random.choice(["streaming", "streaming", "micro_batch"])
     shards = random.choice([1, 2, 3])
@@ -49,7 +56,7 @@ def check(seed: int, weights: Mapping[str, float] | None = None) -> None:
         _check_snapshots(seed, query, own, given, found)
     else:
         wanted = list(expected(query.text, given, numbers))
-        for place, (net, rows) in enumerate(zip(_nets(found, rendering), wanted, strict=True)):
+        for place, (net, rows) in enumerate(zip(_nets(found, rendering, has_forms), wanted, strict=True)):
             if net != rows and (rendering != "TABLE" or place == len(found) - 1):
                 where = f"after {found[place].events} of {len(given.happenings)} events, {rendering}, {mode}"
                 raise Broken(_differences(seed, own, where, net, rows))
@@ -76,7 +83,9 @@ def check_text(own: str, seed: int, other: str | None = None) -> None:
 
 def _check_snapshots(seed: int, query: Query, own: str, given: Input, found: Iterable[Any]) -> None:
     """Checks that the last snapshot until each instant of processing time has the rows of its end."""
-    snapshots = {row.start.micros: as_rows(row.rows) for each in found for _, row in each.changes}
+    snapshots = {
+        row.start.micros: as_rows(row.rows, given.has_forms) for each in found for _, row in each.changes
+    }
     last_of: dict[int, int] = {}
     clock_micros = 0
     for number, event in enumerate([None, *given.happenings]):
@@ -101,7 +110,7 @@ def rendered(query: Query, rendering: str) -> str:
     return f"SELECT {rendering} {names} FROM ({query.text.own})"
 
 
-def _nets(found: Iterable[Any], rendering: str) -> Iterator[Rows]:
+def _nets(found: Iterable[Any], rendering: str, has_forms: bool = False) -> Iterator[Rows]:
     """What is left of all that was given by the end of each micro-batch."""
     net: Rows = Counter()
     for _, batch, _ in found:
@@ -109,7 +118,7 @@ def _nets(found: Iterable[Any], rendering: str) -> Iterator[Rows]:
             if rendering == "STREAM":
                 values = tuple(row)
                 sign, row = -1 if values[-1] else 1, values[:-1]
-            [(text, _)] = as_rows([row]).items()
+            [(text, _)] = as_rows([row], has_forms).items()
             net[text] += sign
             if not net[text]:
                 del net[text]

@@ -158,7 +158,8 @@ def stream_of(listing: Listing, until: str | None = None, ends: bool = False) ->
         if when > at(until):
             break
         if when > now:
-            stream.advance_processing_time((when - now).total_seconds())
+            # What comes at one instant is there before anything that is due then.
+            stream.advance_processing_time((when - now).total_seconds(), due_first=False)
             now = when
         if name:
             stream.add_elements([_element(event)], tag=name)

@@ -31,8 +31,6 @@ BIDS = _bids(
     ("8:17", "8:13", 1, "E"),
     ("8:18", "8:17", 6, "F"),
 )
-# F comes at the instant of an emission, and before it.
-BEFORE_EMISSION = {"Bid": [*BIDS["Bid"][:-1], BIDS["Bid"][-1]._replace(at="8:17:59")]}
 WATERMARK = (("8:07", "8:05"), ("8:14", "8:08"), ("8:16", "8:12"), ("8:21", "8:20"))
 
 QUERY_7 = """SELECT {}
@@ -154,7 +152,8 @@ LISTINGS = [
         | 08:10 | 08:20 | 08:17 | 6 | F | | 08:21 | 0 |
         """,
     ),
-    Listing(
+    # F comes at the very instant of an emission, and belongs to it.
+    _table(
         "EMIT STREAM AFTER DELAY",
         QUERY_7.format("", "EMIT STREAM AFTER DELAY INTERVAL '6' MINUTES"),
         """
@@ -163,7 +162,5 @@ LISTINGS = [
         | 08:00 | 08:10 | 08:05 | 4 | C | undo | 08:21 | 1 |
         | 08:00 | 08:10 | 08:09 | 5 | D |      | 08:21 | 2 |
         """,
-        BEFORE_EMISSION,
-        until="8:21",
     ),
 ]

@@ -11,16 +11,18 @@ import penstock as beam
 from penstock.io import WriteToMemory
 
 
-def played(listing: Listing) -> list[Any]:
-    """What is seen of a listing, as text, each event in a micro-batch of its own.
+def played(
+    listing: Listing, mode: str = "streaming", shards: int = 2, events_per_batch: int | None = 1
+) -> list[Any]:
+    """What is seen of a listing, as text, by default with each event in a micro-batch of its own.
 
-    A stream is seen while it is open: the last micro-batch, in which it ends, is left out.
+    A stream is seen while it is open: the last micro-batch, in which it ends, is left out if no other event is in it.
     """
     pipeline = beam.Pipeline()
     rows = inputs_of(listing, pipeline | stream_of(listing)) | "Query" >> listing.transform()
     _ = rows | WriteToMemory([])
-    query = ToyQuery(pipeline, "streaming", shards=2, events_per_batch=1)
+    query = ToyQuery(pipeline, mode, shards, events_per_batch)
     batches = [query.batch() for _ in range(query.timeline.batches)]
-    if listing.rendering != "TABLE":
+    if listing.rendering != "TABLE" and events_per_batch == 1:
         batches.pop()
     return shown(listing, [row for batch in batches for given in batch.values() for row in given])

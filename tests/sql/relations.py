@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import datetime
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
@@ -49,6 +51,27 @@ class B(NamedTuple):
 KINDS: Mapping[str, type] = {"a": A, "b": B}
 
 
+class FormsOfA(NamedTuple):
+    """A row of the first table whose equal values look different."""
+
+    k: Decimal | None
+    s: str | None
+    v: float | None
+    ts: datetime.datetime | None
+
+
+class FormsOfB(NamedTuple):
+    """A row of the second table, whose numbers have other types."""
+
+    k: int | None
+    s: str | None
+    w: Decimal | None
+    ts: datetime.datetime | None
+
+
+KINDS_WITH_FORMS: Mapping[str, type] = {"a": FormsOfA, "b": FormsOfB}
+
+
 class Change(NamedTuple):
     """Rows that come to a table or are taken back, at once."""
 
@@ -68,10 +91,26 @@ class Cut(NamedTuple):
 
 
 class Input(NamedTuple):
-    """What happens to the tables, and whether rows are taken back."""
+    """What happens to the tables, whether rows are taken back, and whether equal values look different."""
 
     events: tuple[Any, ...]
     retracts: bool
+    has_forms: bool = False
+
+    @property
+    def kinds(self) -> Mapping[str, type]:
+        return KINDS_WITH_FORMS if self.has_forms else KINDS
+
+    def in_forms(self, random: Random) -> Input:
+        """The same, with each value in any form, even where a row is taken back."""
+
+        def formed(event: Any) -> Any:
+            if not isinstance(event, Change):
+                return event
+            rows = [(sign, _formed(random, event.table, row)) for sign, row in event.rows]
+            return Change(event.table, tuple(rows))
+
+        return Input(tuple(map(formed, self.events)), self.retracts, has_forms=True)
 
     @property
     def happenings(self) -> list[Any]:
@@ -153,12 +192,47 @@ def _row(random: Random, there: list[tuple[Any, ...]], start: float) -> tuple[An
     )
 
 
+def _formed(random: Random, table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    key, text, number, time = row
+    if table == "a":
+        return _decimal(random, key), text, _float(random, number), _zoned(random, time)
+    return key, text, _decimal(random, number), _zoned(random, time)
+
+
+def _decimal(random: Random, number: int | None) -> Decimal | None:
+    if number is None:
+        return None
+    sign = "-" if number == 0 and random.random() < 0.3 else ""
+    return Decimal(sign + random.choice(["{}", "{}.0", "{}.00", "{}E+0"]).format(number))
+
+
+def _float(random: Random, number: int | None) -> float | None:
+    """A number as a float; the greatest one is the number above all."""
+    if number is None:
+        return None
+    return math.nan if number == 3 else random.choice([0.0, -0.0]) if number == 0 else float(number)
+
+
+def _zoned(random: Random, time: datetime.datetime | None) -> datetime.datetime | None:
+    if time is None:
+        return None
+    zone = datetime.timezone(datetime.timedelta(hours=random.choice([-5, 0, 9])))
+    return time.replace(tzinfo=datetime.UTC).astimezone(zone)
+
+
+def _without_zone(value: Any) -> Any:
+    """A value as DuckDB takes it."""
+    if isinstance(value, datetime.datetime) and value.tzinfo:
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return value
+
+
 # What must be
 
 
 def expected(query: Text, given: Input, numbers: Iterable[int]) -> Iterator[Rows]:
     """The rows of a query by DuckDB, after each number of events."""
-    connection = connected()
+    connection = connected(given.has_forms)
     known: dict[Any, Rows] = {}
     for number in numbers:
         tables = tuple(tuple(given.rows(name, number)) for name in TABLES)
@@ -166,8 +240,11 @@ def expected(query: Text, given: Input, numbers: Iterable[int]) -> Iterator[Rows
             for name, rows in zip(TABLES, tables, strict=True):
                 connection.execute(f"DELETE FROM {name}")
                 if rows:
-                    connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)
-            known[tables] = as_rows(connection.execute(query.other).fetchall())
+                    connection.executemany(
+                        f"INSERT INTO {name} VALUES (?, ?, ?, ?)",
+                        [tuple(map(_without_zone, row)) for row in rows],
+                    )
+            known[tables] = as_rows(connection.execute(query.other).fetchall(), given.has_forms)
         yield known[tables]
 
 
@@ -181,34 +258,48 @@ def expected_with_lateness(query: str, given: Input) -> Rows:
     return as_rows(connection.execute(query).fetchall())
 
 
-_CONNECTIONS: list[Any] = []
+_CONNECTIONS: dict[bool, Any] = {}
 atexit.register(_CONNECTIONS.clear)
+_TYPES = {"INTEGER": "BIGINT", "STRING": "VARCHAR", "TIME": "TIMESTAMP"}
+_TYPES_WITH_FORMS = {("a", "k"): "DECIMAL(18, 2)", ("a", "v"): "DOUBLE", ("b", "w"): "DECIMAL(18, 2)"}
 
 
-def connected() -> Any:
+def connected(has_forms: bool = False) -> Any:
     """The database, with empty tables."""
-    if not _CONNECTIONS:
+    if has_forms not in _CONNECTIONS:
         connection = duckdb.connect()
         connection.execute("SET threads = 1")
         # NULL comes where Spark has it, unless a query says otherwise.
         connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
-        types = {"INTEGER": "BIGINT", "STRING": "VARCHAR", "TIME": "TIMESTAMP"}
         for name, columns in TABLES.items():
-            made = ", ".join(f"{column} {types[kind]}" for column, kind in columns)
+            types = [(_TYPES_WITH_FORMS if has_forms else {}).get((name, column)) for column, _ in columns]
+            made = ", ".join(
+                f"{column} {of_form or _TYPES[kind]}"
+                for (column, kind), of_form in zip(columns, types, strict=True)
+            )
             connection.execute(f"CREATE TABLE {name} ({made})")
             connection.execute(f"CREATE TABLE {name}_seen ({made}, seen BIGINT)")
-        _CONNECTIONS.append(connection)
-    return _CONNECTIONS[0]
+        _CONNECTIONS[has_forms] = connection
+    return _CONNECTIONS[has_forms]
 
 
-def as_rows(rows: Iterable[Iterable[Any]]) -> Rows:
-    return Counter(repr(tuple(map(_plain, row))) for row in rows)
+def as_rows(rows: Iterable[Iterable[Any]], has_forms: bool = False) -> Rows:
+    """Rows as text; if values have several forms, all that are equal as one."""
+    plain = _form_of if has_forms else _plain
+    return Counter(repr(tuple(map(plain, row))) for row in rows)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=None).isoformat()
     return value
+
+
+def _form_of(value: Any) -> Any:
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        # The mean of decimals has more digits than that of floats.
+        return f"{float(value):.12g}".replace("-0", "0") if not value else f"{float(value):.12g}"
+    return _plain(_without_zone(value))
 
 
 # What is
@@ -246,12 +337,12 @@ def streams(pipeline: beam.Pipeline, given: Input) -> dict[str, Any]:
     return {
         name: changes[name]
         | f"Rows of {name}" >> beam.ParDo(ComeOrGo(kind, given.retracts)).with_output_types(kind)
-        for name, kind in KINDS.items()
+        for name, kind in given.kinds.items()
     }
 
 
 def _timed(change: tuple[int, tuple[Any, ...]]) -> TimestampedValue:
-    time = change[1][3]
+    time = _without_zone(change[1][3])
     return TimestampedValue(
         change, SECONDS if time is None else (time - datetime.datetime(1970, 1, 1)).total_seconds()
     )
@@ -293,8 +384,8 @@ def final_rows(query: str, given: Input) -> Rows:
         >> beam.Create(
             [kind(*row) for row in given.rows(name, len(given.happenings))], reshuffle=False
         ).with_output_types(kind)
-        for name, kind in KINDS.items()
+        for name, kind in given.kinds.items()
     }
     found = collect(tables | SqlTransform(query))
     run_plain(pipeline, Settings())
-    return as_rows(found)
+    return as_rows(found, given.has_forms)

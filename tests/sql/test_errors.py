@@ -85,7 +85,17 @@ REFUSED = {
     "SELECT team FROM goals g WHERE EXISTS (SELECT 1 FROM rates r) AND h.points > 1": "there is no table 'h' here",
     "SELECT * FROM SESSION(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MINUTE)": "sessions are only there in a grouping",
     "SELECT team FROM goals EMIT AFTER WATERMARK": "needs rows that have the end of a window",
-    "SELECT TABLE team, Sys.Undo FROM goals": "columns of Sys tell of changes, and a TABLE shows none",
+    "SELECT TABLE team, Sys.Undo FROM goals": "Sys.Undo tells of changes, and a TABLE shows none",
+    "SELECT team, Sys.Undo FROM goals": "Sys.Undo tells of changes, and a query without STREAM shows none",
+    "SELECT TVR team, Sys.EmitIndex AS n FROM goals": "Sys.EmitIndex tells of changes, and a TVR shows none",
+    "SELECT team, CURRENT_TIMESTAMP AS t FROM goals": "Sys.EmitTime tells of changes, and a query without STREAM",
+    "SELECT WINDOW_END(TUMBLE(at, INTERVAL '2' MINUTES)) AS e FROM goals GROUP BY TUMBLE(at, INTERVAL '1' MINUTES)": (
+        "is not the window that the query groups by.*hint: write the window as in GROUP BY"
+    ),
+    "SELECT window_start FROM TUMBLE(TABLE (SELECT window_start, window_end FROM TUMBLE(TABLE goals, DESCRIPTOR(at), "
+    "INTERVAL '1' MINUTE)), DESCRIPTOR(window_start), INTERVAL '2' MINUTES)": (
+        "the column 'window_start' is ambiguous.*hint: name one of them with AS, in the query inside"
+    ),
     "SELECT Sys.Undo, team FROM (SELECT team, Sys.Undo FROM goals) x": "belongs to the outermost SELECT STREAM",
     "SELECT STREAM team FROM goals AS OF SYSTEM TIME '2026-01-01 00:00:00'": "a STREAM has none",
     "SELECT team FROM (SELECT STREAM team FROM goals) x": "SELECT STREAM stands inside another query",

@@ -33,8 +33,8 @@ def recorded_input(
     """The timeline of a plan's played sources, and the events of each.
 
     Values of the program come at the first step, and then their watermark goes to infinity. Each event of a TestStream
-    has its own step, at whose end everything that is due in processing time fires; several streams share one clock. The
-    last step ends all of them.
+    has its own step, at whose end everything that is due in processing time fires, unless the clock has advanced to an
+    instant whose other events come first; several streams share one clock. The last step ends all of them.
     """
     if plan.played is None:
         return Timeline(), ()
@@ -46,7 +46,8 @@ def recorded_input(
     )
     reached = (0, *accumulate((happening.clock_micros for happening in happenings), max))
     clocks = (*reached, reached[-1])
-    timeline = Timeline(clocks, _firsts(happenings, len(clocks), events_per_batch))
+    firsts = _firsts(happenings, len(clocks), events_per_batch)
+    timeline = Timeline(clocks, firsts, frozenset(_within(happenings, clocks)))
     sources = tuple(_recorded(plan, streams, happenings, len(clocks) - 1))
     return timeline, sources
 
@@ -64,9 +65,22 @@ def _happenings(number: int, step: Step) -> Iterator[_Happening]:
             case recorded_stream.MicroBatchEvent():
                 rounds += 1
                 continue
-            case recorded_stream.ProcessingTimeEvent(advance_by):
+            case recorded_stream.ProcessingTimeEvent(advance_by, _):
                 clock_micros += advance_by.micros
         yield _Happening(rounds, clock_micros, number, place, event)
+
+
+def _within(happenings: list[_Happening], clocks: tuple[int, ...]) -> Iterator[int]:
+    """The steps after which others of the same instant follow, where what is due at it comes last."""
+    due_last = False
+    for step, happening in enumerate(happenings, 1):
+        if clocks[step] != clocks[step - 1]:
+            due_last = False
+        match happening.event:
+            case recorded_stream.ProcessingTimeEvent(_, due_first):
+                due_last = due_last or not due_first
+        if due_last and step < len(happenings) and clocks[step + 1] == clocks[step]:
+            yield step
 
 
 def _firsts(happenings: list[_Happening], steps: int, events_per_batch: int | None) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ class RecordedSource:
 class Timeline:
     clocks_micros: tuple[int, ...] = (0,)  # Processing time at each step.
     firsts: tuple[int, ...] = (0,)  # The first step of each micro-batch.
+    # The steps after which others of the same time follow, before anything fires that is due at that time.
+    within: frozenset[int] = frozenset()
 
     @property
     def batches(self) -> int:

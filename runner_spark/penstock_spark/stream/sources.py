@@ -40,7 +40,8 @@ def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) ->
             for message in outbox.messages.values():
                 message.timeline.append(logical_time)
                 # The next event is another logical time, even if the clock does not move before it.
-                message.ends.add(logical_time)
+                if step not in timeline.within:
+                    message.ends.add(logical_time)
             for source in program.sources:
                 _happen(source, step, stage, outbox, done)
             done(stage.end_bundle())

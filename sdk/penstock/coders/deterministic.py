@@ -20,6 +20,7 @@ tag             value
 ``r``           Row: names and values in turn
 ``t T w g``     Timestamp (microseconds, or nanoseconds), IntervalWindow (microseconds), GlobalWindow
 ``D u y m``     Decimal, UUID, date, datetime (wall clock, fold, zone)
+``l``           timedelta, as text: its microseconds
 ``c``           the class's name and the bytes of the coder that the user registered for it
 ==============  =====================================================================================
 
@@ -121,6 +122,7 @@ def _pack_micros(*micros: int) -> bytes:
         raise no_encoding(Timestamp, why, "use another time, or its text") from None
 
 
+_MICROSECOND = datetime.timedelta(microseconds=1)
 _UUID_SAFETY = {None: b"", 0: b"\x00", -1: b"\xff"}
 # The sizes that take one byte, ready made.
 SHORT_SIZES = tuple(bytes([size]) for size in range(128))
@@ -218,6 +220,8 @@ def library_encoder(kind: type) -> Encoder | None:
             return lambda value: b"u" + value.bytes + _UUID_SAFETY[value.is_safe.value]
         case "datetime.date":
             return lambda value: b"y" + value.isoformat().encode()
+        case "datetime.timedelta":
+            return lambda value: b"l" + str(value // _MICROSECOND).encode()
         case "datetime.datetime":
             return lambda value: (
                 b"m"
@@ -702,6 +706,7 @@ _DECODERS: dict[bytes, Decoder] = {
     b"e": _enumeration,
     b"o": _stateful,
     b"r": lambda data: Row(**_decode_dict(data)),
+    b"l": lambda data: int(data[1:]) * _MICROSECOND,
     b"m": lambda data: _datetime(*decode_key(data[1:])),
     b"t": lambda data: Timestamp.from_micros(_decode_long(data)),
     b"T": lambda data: Timestamp(subseconds=_decode_long(data), precision=9),

@@ -117,6 +117,7 @@ def recording_of_test_stream(
 def _events_of(test_stream: TestStream, tag: str | None) -> Iterator[Event]:
     clock_micros = 0
     tells_time = any(isinstance(event, ProcessingTimeEvent) for event in _written(test_stream))
+    is_due = False
     for event in _written(test_stream):
         now = clock_micros if tells_time else None
         match event:
@@ -126,11 +127,17 @@ def _events_of(test_stream: TestStream, tag: str | None) -> Iterator[Event]:
                     yield Arrive(value, timestamped.timestamp_micros, now, key)
             case WatermarkEvent(new_watermark, event_tag) if event_tag == tag:
                 yield AdvanceWatermark(min(new_watermark.micros, MAX_MICROS), now)
-            case ProcessingTimeEvent(advance_by):
+            case ProcessingTimeEvent(advance_by, due_first):
+                if is_due:
+                    yield AdvanceClock(clock_micros)
                 clock_micros += advance_by.micros
-                yield AdvanceClock(clock_micros)
+                is_due = not due_first
+                if due_first:
+                    yield AdvanceClock(clock_micros)
             case MicroBatchEvent():
                 yield EndMicroBatch(now)
+    if is_due:
+        yield AdvanceClock(clock_micros)
 
 
 def _written(test_stream: TestStream) -> tuple[Any, ...]:

@@ -58,11 +58,17 @@ class WatermarkEvent(Event):
 class ProcessingTimeEvent(Event):
     """Processing time advances by a Duration or a number of seconds (Beam's ``ProcessingTimeEvent``).
 
+    Attributes:
+        advance_by: How far.
+        due_first: Whether what is due at the new time fires before the events that follow (penstock's own). If not,
+            these events belong to that instant, and what is due fires after them.
+
     >>> ProcessingTimeEvent(1.5).advance_by
     Duration(1.5)
     """
 
     advance_by: Duration
+    due_first: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "advance_by", Duration.of(self.advance_by))

@@ -7,16 +7,17 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable
 from decimal import Context, localcontext
-from functools import partial
+from functools import cmp_to_key, partial
 from typing import Any, NoReturn
 
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import CombineExpressions
 from penstock.sql.casting import DECIMALS, whole
+from penstock.sql.equality import CanonicalRow, Copies, canonical
+from penstock.sql.meanings import order
 from penstock.sql.relations import AggregateCall
-
-_NAN = math.nan
+from penstock.sql.types import BIGINT
 
 
 class _Total:
@@ -49,21 +50,25 @@ class _Total:
 
 
 class _Bag:
-    """The values themselves, with the number of their copies: what cannot be taken out of a sum stays one by one."""
+    """The values themselves, with the number of their copies: what cannot be taken out of a sum stays one by one.
 
-    def __init__(self, result: Callable[[Counter[Any]], Any]) -> None:
+    Args:
+        result: What becomes of the values.
+        copies: How they are held.
+        distinct: Whether equal values count once.
+    """
+
+    def __init__(self, result: Callable[[list[Any]], Any], copies: Copies, distinct: bool = False) -> None:
         self._result = result
+        self._copies = copies
+        self._distinct = distinct
 
     def empty(self) -> Counter[Any]:
         return Counter()
 
     def change(self, held: Counter[Any], value: Any, sign: int) -> None:
         if value is not None:
-            # One NaN is not equal to another, and they are one value in SQL.
-            value = value if value == value else _NAN
-            held[value] += sign
-            if not held[value]:
-                del held[value]
+            self._copies.change(held, value, sign)
 
     def merge(self, held: Counter[Any], other: Counter[Any]) -> None:
         for value, count in other.items():
@@ -72,7 +77,8 @@ class _Bag:
                 del held[value]
 
     def result(self, held: Counter[Any]) -> Any:
-        return self._result(+held)
+        values = self._copies.distinct(held) if self._distinct else list(self._copies.elements(held))
+        return self._result(values)
 
 
 class _Extreme:
@@ -101,30 +107,23 @@ def too_many_rows(count: int) -> NoReturn:
     raise ValueError(three_parts(what, hint="aggregate it, for example with MAX, or write LIMIT 1"))
 
 
-class _Nulls:
-    """Every value, NULL too: the one value of a subquery.
+class _Single(_Bag):
+    """Holds the one value of a subquery, which may be NULL.
 
     Args:
+        copies: How values are held.
         retracts: Whether values may be taken back. A new row may come before the old one goes, so that two rows are no
             error as long as an instant lasts: `OneRow` finds those that stay.
     """
 
-    def __init__(self, retracts: bool) -> None:
+    def __init__(self, copies: Copies, retracts: bool) -> None:
+        super().__init__(self._only, copies)
         self._retracts = retracts
 
-    def empty(self) -> Counter[Any]:
-        return Counter()
-
     def change(self, held: Counter[Any], value: Any, sign: int) -> None:
-        held[value] += sign
-        if not held[value]:
-            del held[value]
+        self._copies.change(held, value, sign)
 
-    def merge(self, held: Counter[Any], other: Counter[Any]) -> None:
-        held.update(other)
-
-    def result(self, held: Counter[Any]) -> Any:
-        values = list((+held).elements())
+    def _only(self, values: list[Any]) -> Any:
         if len(values) > 1:
             return None if self._retracts else too_many_rows(len(values))
         return values[0] if values else None
@@ -158,17 +157,22 @@ class _Counting(_Total):
             held[0] += sign
 
 
-def _float_sum(bag: Counter[Any]) -> float | None:
-    return math.fsum(bag.elements()) if bag else None
+def _float_sum(values: list[Any]) -> float | None:
+    return math.fsum(values) if values else None
 
 
-def _float_mean(bag: Counter[Any]) -> float | None:
-    return math.fsum(bag.elements()) / bag.total() if bag else None
+def _float_mean(values: list[Any]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
 
 
 def ordered(value: Any) -> Any:
-    """What orders values of one type as SQL does: NaN is the greatest number."""
+    """Returns what orders a value as SQL does: NaN is the greatest number, and NULL the least part of an array."""
+    if isinstance(value, (list, tuple)):
+        return 0, _BY_PARTS(value)
     return (1, 0) if value != value else (0, value)
+
+
+_BY_PARTS = cmp_to_key(order)
 
 
 def _least(values: Iterable[Any]) -> Any:
@@ -179,59 +183,61 @@ def _greatest(values: Iterable[Any]) -> Any:
     return max(values, key=ordered)
 
 
-def _least_of(bag: Counter[Any]) -> Any:
-    return _least(bag) if bag else None
+def _least_of(values: list[Any]) -> Any:
+    return _least(values) if values else None
 
 
-def _greatest_of(bag: Counter[Any]) -> Any:
-    return _greatest(bag) if bag else None
+def _greatest_of(values: list[Any]) -> Any:
+    return _greatest(values) if values else None
 
 
-def _list_of(bag: Counter[Any]) -> list[Any]:
-    return list(bag.elements())
+def _first(values: Iterable[Any]) -> Any:
+    return next(iter(values))
 
 
-def _users_result(fn: CombineFn, bag: Counter[Any]) -> Any:
+def _users_result(fn: CombineFn, values: list[Any]) -> Any:
     """A user's CombineFn over the values that are there."""
-    return fn.apply(bag.elements())
-
-
-def _distinct(result: Callable[[Counter[Any]], Any], bag: Counter[Any]) -> Any:
-    """An aggregate over the values without their copies."""
-    return result(Counter(dict.fromkeys(bag, 1)))
+    return fn.apply(values)
 
 
 def _aggregate(call: AggregateCall, retracts: bool) -> Any:
     """How the values of one aggregate are held."""
-    kind = "" if call.argument is None else call.argument.type.name
+    argument = BIGINT if call.argument is None else call.argument.type
+    kind = argument.name
     context = DECIMALS if kind == "DECIMAL" else None
     if call.fn is not None:
         own = partial(_users_result, CombineFn.maybe_from_callable(call.fn))
-        return _Bag(partial(_distinct, own) if call.distinct else own)
+        return _Bag(own, Copies(canonical(argument)), call.distinct)
     if call.name == "single":
-        return _Nulls(retracts)
-    bags: dict[str, Callable[[Counter[Any]], Any]] = {
-        "count": Counter.total,
+        return _Single(Copies(canonical(argument)), retracts)
+    if call.name == FORM:
+        return _Extreme(_first)
+    bags: dict[str, Callable[[list[Any]], Any]] = {
+        "count": len,
         "sum": _float_sum if kind == "DOUBLE" else _bag_sum,
         "avg": _float_mean if kind == "DOUBLE" else _bag_mean,
         "min": _least_of,
         "max": _greatest_of,
-        "array_agg": _list_of,
+        "array_agg": list,
     }
-    if call.distinct:
-        return _Bag(partial(_distinct, bags[call.name]))
-    match call.name:
-        case "count":
-            return _Counting(_count)
-        case "sum" if kind != "DOUBLE":
-            return _Total(_whole_sum if kind == "BIGINT" else _any_sum, context)
-        case "avg" if kind != "DOUBLE":
-            return _Total(_mean if context is None else _decimal_mean, context)
-        case "min" | "max" if not retracts:
-            return _Extreme(_least if call.name == "min" else _greatest)
-        case "sum" | "avg" if not retracts:
-            return _Total(_any_sum if call.name == "sum" else _mean)
-    return _Bag(bags[call.name])
+    if not call.distinct:
+        match call.name:
+            case "count":
+                return _Counting(_count)
+            case "sum" if kind != "DOUBLE":
+                return _Total(_whole_sum if kind == "BIGINT" else _any_sum, context)
+            case "avg" if kind != "DOUBLE":
+                return _Total(_mean if context is None else _decimal_mean, context)
+            case "min" | "max" if not retracts:
+                return _Extreme(_least if call.name == "min" else _greatest)
+            case "sum" | "avg" if not retracts:
+                return _Total(_any_sum if call.name == "sum" else _mean)
+    copies = Copies(canonical(argument)) if call.name == "array_agg" else Copies.in_any_form(argument)
+    return _Bag(bags[call.name], copies, call.distinct)
+
+
+FORM = "form"
+"""The aggregate that is one of the equal values of a key: what is shown of it."""
 
 
 def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | None:
@@ -273,6 +279,7 @@ _CELLS = {
     "sum": ("0 + {value}", "{held} + {value}", "{held} + {other}"),
     "min": ("{value}", "{value} if {value} < {held} else {held}", "{other} if {other} < {held} else {held}"),
     "max": ("{value}", "{value} if {value} > {held} else {held}", "{other} if {other} > {held} else {held}"),
+    FORM: ("{value}", "{held}", "{held}"),
 }
 """What is held of a first value, of one more value, and of two parts, where no value is NULL."""
 
@@ -295,6 +302,7 @@ _RESULTS = {
     ("sum",): "{}",
     ("min",): "{}",
     ("max",): "{}",
+    (FORM,): "{}",
     ("sum", "count"): "{0} / {1} if {1} else None",
 }
 """The result of an aggregate by what it holds."""
@@ -312,27 +320,27 @@ def _cells_of(call: AggregateCall) -> tuple[str, ...]:
         return ()
     kind = "" if call.argument is None else call.argument.type.name
     match call.name:
-        case "count":
-            return ("count",)
+        case "count" | "form":
+            return (call.name,)
         # Decimals have a context of their own, which an operator in an expression does not take.
         case "sum" if kind != "DECIMAL":
             return ("sum",)
         case "avg" if kind != "DECIMAL":
             return ("sum", "count")
-        # NaN has a place in the order of SQL that Python's comparisons do not know.
-        case "min" | "max" if kind != "DOUBLE":
+        # NaN, and NULL in arrays, have places in the order of SQL that Python's comparisons do not know.
+        case "min" | "max" if kind not in ("DOUBLE", "ARRAY"):
             return (call.name,)
     return ()
 
 
-def _bag_sum(bag: Counter[Any]) -> Any:
+def _bag_sum(values: list[Any]) -> Any:
     with localcontext(DECIMALS):
-        return sum(bag.elements()) if bag else None
+        return sum(values) if values else None
 
 
-def _bag_mean(bag: Counter[Any]) -> Any:
+def _bag_mean(values: list[Any]) -> Any:
     with localcontext(DECIMALS):
-        return sum(bag.elements()) / bag.total() if bag else None
+        return sum(values) / len(values) if values else None
 
 
 class SqlAggregates(CombineFn):
@@ -392,24 +400,32 @@ class SqlAggregates(CombineFn):
         )
 
 
+Sides = tuple[int, int, Any]
+"""How often a row is on the left and on the right, and how it looks; None if it looks as its key does."""
+
+
 class SideCounts(CombineFn):
-    """How often a row is on the left and on the right: the sum of pairs."""
+    """Counts how often a row is on the left and on the right, and keeps one of the forms of the row."""
 
-    def create_accumulator(self) -> tuple[int, int]:
-        return 0, 0
+    def create_accumulator(self) -> Sides:
+        return 0, 0, None
 
-    def add_input(self, accumulator: tuple[int, int], element: tuple[int, int]) -> tuple[int, int]:
-        return accumulator[0] + element[0], accumulator[1] + element[1]
+    def add_input(self, accumulator: Sides, element: Sides) -> Sides:
+        (left, right, form), (lefts, rights, other) = accumulator, element
+        return left + lefts, right + rights, other if form is None else form
 
-    def subtract_input(self, accumulator: tuple[int, int], element: tuple[int, int]) -> tuple[int, int]:
+    def subtract_input(self, accumulator: Sides, element: Sides) -> Sides:
         """Takes a row of one side out."""
-        return accumulator[0] - element[0], accumulator[1] - element[1]
+        (left, right, form), (lefts, rights, other) = accumulator, element
+        return left - lefts, right - rights, other if form is None else form
 
-    def merge_accumulators(self, accumulators: Iterable[tuple[int, int]]) -> tuple[int, int]:
-        lefts, rights = zip(*accumulators, strict=True)
-        return sum(lefts), sum(rights)
+    def merge_accumulators(self, accumulators: Iterable[Sides]) -> Sides:
+        merged = self.create_accumulator()
+        for each in accumulators:
+            merged = self.add_input(merged, each)
+        return merged
 
-    def extract_output(self, accumulator: tuple[int, int]) -> tuple[int, int]:
+    def extract_output(self, accumulator: Sides) -> Sides:
         return accumulator
 
 
@@ -421,27 +437,34 @@ class TopRows(CombineFn):
         limit: How many rows there are at most; None for all.
         offset: How many rows are left out before.
         retracts: Whether rows may be taken back, so that all must be held.
+        form: What brings a row into its canonical form, or None.
     """
 
-    def __init__(self, order: Callable[[Any], Any], limit: int | None, offset: int, retracts: bool) -> None:
+    def __init__(
+        self,
+        order: Callable[[Any], Any],
+        limit: int | None,
+        offset: int,
+        retracts: bool,
+        form: CanonicalRow | None = None,
+    ) -> None:
         self._order = order
         self._limit = limit
         self._offset = offset
         self._holds_all = retracts or limit is None
+        self._copies = Copies(form)
         self.takes_retractions = retracts
 
     def create_accumulator(self) -> Counter[Any]:
         return Counter()
 
     def add_input(self, accumulator: Counter[Any], element: Any) -> Counter[Any]:
-        accumulator[element] += 1
+        self._copies.change(accumulator, element, 1)
         return self._shortened(accumulator)
 
     def subtract_input(self, accumulator: Counter[Any], element: Any) -> Counter[Any]:
         """Takes one row out."""
-        accumulator[element] -= 1
-        if not accumulator[element]:
-            del accumulator[element]
+        self._copies.change(accumulator, element, -1)
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Counter[Any]]) -> Counter[Any]:
@@ -451,7 +474,7 @@ class TopRows(CombineFn):
         return self._shortened(merged)
 
     def extract_output(self, accumulator: Counter[Any]) -> list[Any]:
-        rows = sorted((+accumulator).elements(), key=self._order)
+        rows = sorted(self._copies.elements(accumulator), key=self._order)
         return rows[self._offset : None if self._limit is None else self._offset + self._limit]
 
     def _shortened(self, held: Counter[Any]) -> Counter[Any]:
@@ -459,5 +482,8 @@ class TopRows(CombineFn):
         if not self._holds_all:
             most = self._offset + (self._limit or 0)
             if len(held) > 2 * most + 16:
-                return Counter(sorted(held.elements(), key=self._order)[:most])
+                kept: Counter[Any] = Counter()
+                for row in sorted(self._copies.elements(held), key=self._order)[:most]:
+                    self._copies.change(kept, row, 1)
+                return kept
         return held

@@ -51,6 +51,7 @@ from penstock.sql.relations import (
     below_projections,
     columns_as_scalars,
     inputs_of,
+    origin_of,
 )
 from penstock.sql.scalars import (
     Column,
@@ -136,15 +137,20 @@ class _Binder(Expressions):
                     f"two columns of the result have the name {name!r}",
                     "give one of them an alias with AS",
                 )
-        if any(isinstance(place, str) for _, place in shown) and rendering in ("TABLE", "TVR"):
-            self.refuse(
-                tree, f"columns of Sys tell of changes, and a {rendering} shows none", "write SELECT STREAM"
-            )
         emit = tree.args.get("emit")
         if emit is not None and emit.args["clause"].as_stream:
             rendering = "STREAM"
             shown += [("undo", "Undo"), ("ptime", "EmitTime"), ("ver", "Ver")]
+        if rendering != "STREAM":
+            self._refuse_system_columns(rendering)
         return Query(scope.relation, rendering, tuple(shown), ordered)
+
+    def _refuse_system_columns(self, rendering: str | None) -> None:
+        """Refuses what only a stream of changes has a value for."""
+        for item in self._rendered.expressions:
+            if system := _system_column(item.unalias()):
+                shown = f"a {rendering} shows none" if rendering else "a query without STREAM shows none"
+                self.refuse(item.unalias(), f"{system} tells of changes, and {shown}", "write SELECT STREAM")
 
     def _check_sessions(self, relation: Relation) -> None:
         """Refuses sessions that no grouping makes: only the rows of a group tell where one ends."""
@@ -705,6 +711,21 @@ class _Binder(Expressions):
         ]
         start, end = columns_as_scalars(added.relation.columns[width:], width)
         return start, end
+
+    def _is_grouped_by(self, call: Any, scope: Scope, ctes: Mapping[str, Scope]) -> bool:
+        _, below = below_projections(scope.relation)
+        name = call.name.upper().removesuffix("_START").removesuffix("_END")
+        time = self._time(call.expressions[0], scope, ctes)
+        if isinstance(below, Valid):
+            return name == "VALIDITY_WINDOW" and origin_of(scope.relation, time) == (below, below.time)
+        if not isinstance(below, Windowed) or name == "VALIDITY_WINDOW":
+            return False
+        micros = [self._interval(each) for each in call.expressions[1:]]
+        named = self._windowed(call, name, below.input, below.time, micros, {})(below.columns)
+        return named == replace(below, partition=None) and origin_of(scope.relation, time) == (
+            below,
+            below.time,
+        )
 
     def _complete_window(self, grouping: Grouping, scope: Scope) -> None:
         """Adds the other end of a window by which rows are grouped: one end tells the other."""

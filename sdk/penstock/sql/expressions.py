@@ -15,7 +15,7 @@ from penstock.sql import functions, types
 from penstock.sql.dialect import SPARK_FUNCTIONS, micros_of, position_of
 from penstock.sql.errors import sql_error
 from penstock.sql.functions import SqlTypeError
-from penstock.sql.origins import bound_of, origin_of, period
+from penstock.sql.origins import bound_of, period, window_bounds
 from penstock.sql.relations import (
     Aggregate,
     AggregateCall,
@@ -144,6 +144,10 @@ class Expressions(ABC):
     @abstractmethod
     def _query_of(self, tree: Any, ctes: Mapping[str, Scope], shown: Any) -> Scope:
         """A query inside an expression, as a scope."""
+
+    @abstractmethod
+    def _is_grouped_by(self, call: Any, scope: Scope, ctes: Mapping[str, Scope]) -> bool:
+        """True if the call names the windows that the rows of a scope are in."""
 
     def refuse(self, node: Any, what: str, hint: str = "") -> NoReturn:
         """Raises the error of a part of the query."""
@@ -308,20 +312,7 @@ class Expressions(ABC):
             node = node.this
         if self._is_aggregate(node):
             return self._aggregate_call(node, env, ctes, condition)
-        if (call := window_call(node)) or (
-            isinstance(node, exp.Anonymous)
-            and node.name.upper()
-            in (
-                "WINDOW_START",
-                "WINDOW_END",
-                "TUMBLE_START",
-                "TUMBLE_END",
-                "HOP_START",
-                "HOP_END",
-                "SESSION_START",
-                "SESSION_END",
-            )
-        ):
+        if (call := _window_call_in(node)) is not None:
             start, end = window_columns(env.inner)
             keys = [env.key(each) if each is not None else None for each in (start, end)]
             first, last = keys
@@ -331,7 +322,10 @@ class Expressions(ABC):
                     f"{node.name.upper()} needs a window among the keys of the grouping",
                     "GROUP BY TUMBLE(…)",
                 )
-            if call:
+            if call.expressions and not self._is_grouped_by(call, env.inner, ctes):
+                what = f"{call.sql()} is not the window that the query groups by"
+                self.refuse(call, what, "write the window as in GROUP BY")
+            if window_call(node):
                 return period(first, last)
             return last if node.name.upper().endswith("_END") else first
         if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
@@ -637,13 +631,9 @@ def retyped(scalar: Any, columns: Columns) -> Scalar:
 
 def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
     """The start and the end of the window of a scope's rows, if there is one."""
-    origins = [origin_of(scope.relation, at) for at in range(len(scope.relation.columns))]
     scalars = columns_as_scalars(scope.relation.columns)
-    if origins.count("window end") != 1:
-        return None, None
-    return scalars[origins.index("window start")] if "window start" in origins else None, scalars[
-        origins.index("window end")
-    ]
+    start, end = (None if at is None else scalars[at] for at in window_bounds(scope.relation))
+    return start, end
 
 
 def own_parts(node: Any) -> Iterator[Any]:
@@ -655,6 +645,26 @@ def own_parts(node: Any) -> Iterator[Any]:
 def window_call(node: Any) -> bool:
     """Whether a part of a tree puts rows into windows."""
     return isinstance(node, exp.Anonymous) and node.name.upper() in WINDOWS
+
+
+_OF_WINDOWS = frozenset(
+    ["WINDOW_START", "WINDOW_END"]
+    + [f"{name}_{bound}" for name in ("TUMBLE", "HOP", "SESSION") for bound in ("START", "END")]
+)
+"""The names of the functions that return a bound of the window of a grouped query."""
+
+
+def _window_call_in(node: Any) -> Any:
+    """The call that a part of a tree names the window of a grouped query by; None if it names none."""
+    if window_call(node):
+        return node
+    if not isinstance(node, exp.Anonymous) or node.name.upper() not in _OF_WINDOWS:
+        return None
+    if node.name.upper() not in _BOUNDS or not node.expressions:
+        return node
+    [inner, *_] = node.expressions
+    # The bound of a window that is a value of the rows is like any other function of it.
+    return inner if window_call(inner) else None
 
 
 def _mentions_window(node: Any) -> bool:

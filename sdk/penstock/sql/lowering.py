@@ -10,9 +10,10 @@ from typing import Any
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import ExpressionCombineFn
 from penstock.sql import functions, steps
-from penstock.sql.aggregating import SideCounts, SqlAggregates, TopRows, expressions_of
+from penstock.sql.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
 from penstock.sql.casting import whole_micros
 from penstock.sql.dialect import Delay, Emit
+from penstock.sql.equality import CanonicalRow, as_keys, canonical_row, has_forms
 from penstock.sql.origins import simplified
 from penstock.sql.relations import (
     Aggregate,
@@ -181,7 +182,9 @@ class Lowering:
             rows = (
                 rows
                 | self._label("Row as arrival key")
-                >> Map(steps.row_as_key).with_output_types(KV[rows.element_type, AnyHint])
+                >> Map(steps.WholeRowAsKey(form_of(relation.columns[:-1]))).with_output_types(
+                    KV[rows.element_type, AnyHint]
+                )
                 | self._label("Arrival")
                 >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
             )
@@ -229,9 +232,11 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
+        forms = tuple(at for at, key in enumerate(keys) if has_forms(key.type))
+        calls = (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms))
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
-        pairing = Pairing(keys, values, in_row=results == "counted")
+        pairing = Pairing(as_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
         if retracts and any(call.name == "single" for call in calls):
             pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
@@ -247,6 +252,7 @@ class Lowering:
             has_zone,
             results,
             not relation.keys,
+            forms,
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
@@ -277,9 +283,13 @@ class Lowering:
         )
 
     def _counted(self, relation: Counted) -> Any:
+        forms = any(has_forms(each.type) for each in relation.columns)
         sides = tuple(
             self.lower(side)
-            | self._label(name) >> Map(_OnSide(pair)).with_output_types(KV[hint_of(side.columns), AnyHint])
+            | self._label(name)
+            >> Map(_OnSide(pair, form_of(side.columns), forms)).with_output_types(
+                KV[hint_of(side.columns), AnyHint]
+            )
             for name, pair, side in (("Left", (1, 0), relation.left), ("Right", (0, 1), relation.right))
         )
         both = self._changing(sides | self._label("Both") >> Flatten())
@@ -290,10 +300,16 @@ class Lowering:
 
     def _top(self, relation: Top) -> Any:
         rows = self.lower(relation.input)
-        pairs = rows | self._label("Partition") >> Map(Pairing(relation.keys, None)).with_output_types(
-            KV[key_hint(relation.keys), AnyHint]
+        pairs = rows | self._label("Partition") >> Map(
+            Pairing(as_keys(relation.keys), None)
+        ).with_output_types(KV[key_hint(relation.keys), AnyHint])
+        first = TopRows(
+            steps.Comparable(relation.orders),
+            relation.limit,
+            relation.offset,
+            may_retract(rows),
+            form_of(relation.input.columns),
         )
-        first = TopRows(steps.Comparable(relation.orders), relation.limit, relation.offset, may_retract(rows))
         grouped = self._changing(pairs) | self._label("Top") >> CombinePerKey(first)
         return self._in_one_window(
             self._rows(grouped, steps.FirstRows(relation.offset, relation.numbered), relation.columns)
@@ -316,12 +332,12 @@ class Lowering:
                     alone.append(self._alone(without, relation, at, widths))
                 rows = self._filtered(rows, "With key", has_key)
             hint = KV[key_hint(keys), hint_of(side.columns)]
-            keyed = rows | self._label("Key") >> Map(Pairing(keys, None)).with_output_types(hint)
+            keyed = rows | self._label("Key") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
             sides.append(self._changing(keyed))
         unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
         matching = None if relation.condition is None else _Matching(relation.condition)
-        kind = relation.kind
-        joined = tuple(sides) | self._label("Join") >> JoinRows(kind, unjoined, matching)
+        kind, forms = relation.kind, (form_of(relation.left.columns), form_of(relation.right.columns))
+        joined = tuple(sides) | self._label("Join") >> JoinRows(kind, unjoined, matching, forms)
         shown = _of_left if kind in ("semi", "left_anti") else _Pair(*widths)
         result = self._in_one_window(joined) | self._label("Joined") >> Map(shown).with_output_types(
             hint_of(relation.columns)
@@ -337,7 +353,7 @@ class Lowering:
 
     def _valid(self, relation: Valid) -> Any:
         values = self._timeline(relation.input, relation.time, relation.keys)
-        valid = values | self._label("Valid") >> ValidFrom()
+        valid = values | self._label("Valid") >> ValidFrom(form_of(relation.input.columns))
         shown = _ValidRow(relation.time.type.name == "TIMESTAMP")
         return self._in_one_window(valid) | self._label("Validity") >> Map(shown).with_output_types(
             hint_of(relation.columns)
@@ -354,7 +370,11 @@ class Lowering:
             self._timeline(left, relation.left_time, relation.left_keys),
             self._timeline(right, relation.right_time, relation.right_keys),
         )
-        join = JoinByValidity(relation.kind, with_validity=relation.with_validity)
+        join = JoinByValidity(
+            relation.kind,
+            with_validity=relation.with_validity,
+            forms=(form_of(left.columns), form_of(right.columns)),
+        )
         joined = sides | self._label("Validity join") >> join
         has_zone = relation.right_time.type.name == "TIMESTAMP"
         width = len(relation.left.columns)
@@ -375,7 +395,7 @@ class Lowering:
         rows = self._at_times(relation, time)
         hint = KV[key_hint(keys), hint_of(relation.columns)]
         return self._changing(
-            rows | self._label("Timeline") >> Map(Pairing(keys, None)).with_output_types(hint)
+            rows | self._label("Timeline") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
         )
 
     # Emissions
@@ -401,6 +421,7 @@ class Lowering:
             None if emit.before is None else emit.before.micros,
             emit.before is not None and emit.before.aligned,
             None if emit.after is None else emit.after.micros,
+            form_of(relation.columns),
         )
         emitted = placed | self._label("Emit") >> ParDo(hold).with_output_types(hint_of(relation.columns))
         return self._in_one_window(emitted)
@@ -513,6 +534,11 @@ def argument_of(call: AggregateCall) -> Scalar:
     return functions.call("CASE", [call.condition, value, Literal(None, SqlType("NULL"))])
 
 
+def form_of(columns: Columns) -> CanonicalRow | None:
+    """Returns what brings rows of a relation into their canonical form; None if they are in it."""
+    return canonical_row(each.type for each in columns)
+
+
 def hint_of(columns: Columns) -> Any:
     """The type hint of the rows of a relation."""
     return Tuple[tuple(hint_of_type(each.type) for each in columns)] if columns else AnyHint
@@ -580,11 +606,14 @@ def _of_left(element: Any) -> Any:
 
 
 class _OnSide:
-    def __init__(self, pair: tuple[int, int]) -> None:
+    def __init__(self, pair: tuple[int, int], form: CanonicalRow | None, forms: bool) -> None:
         self._pair = pair
+        self._form = form
+        self._forms = forms
 
     def __call__(self, row: Any) -> Any:
-        return row, self._pair
+        key = row if self._form is None else self._form(row)
+        return key, (*self._pair, row if self._forms else None)
 
 
 class _Until:

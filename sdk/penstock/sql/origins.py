@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.sql import functions
 from penstock.sql.relations import (
@@ -36,16 +36,29 @@ def _end(window: Any) -> Any:
 _BOUNDS = (_start, _end)
 
 
+class Origin(NamedTuple):
+    """What a column of a relation was made as.
+
+    Attributes:
+        kind: ``window start``, ``window end``, ``window`` or ``key``.
+        windows: The relation whose windows they are.
+        is_below: Whether these are the windows of rows of which a grouping, or other windows, made the rows that the
+            relation has.
+    """
+
+    kind: str
+    windows: Windowed | Valid | None = None
+    is_below: bool = False
+
+
 def emission_keys(relation: Relation) -> tuple[int, ...]:
     """The columns by which delays of emissions are counted: windows, else keys of groupings; none means all columns."""
-    origins = [origin_of(relation, at) for at in range(len(relation.columns))]
+    kinds = [_kind_of(relation, at) for at in range(len(relation.columns))]
     for wanted in ("window", "key"):
-        if found := tuple(
-            at for at, origin in enumerate(origins) if origin is not None and origin.startswith(wanted)
-        ):
+        if found := tuple(at for at, kind in enumerate(kinds) if kind.startswith(wanted)):
             if wanted == "window":
                 # The other keys of the grouping belong to the key of a row.
-                found = tuple(at for at, origin in enumerate(origins) if origin is not None)
+                found = tuple(at for at, kind in enumerate(kinds) if kind)
             return found
     return ()
 
@@ -68,7 +81,7 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
             return replace(relation, input=inner), keys
         case Aggregate():
             columns = columns_as_scalars(relation.columns[: len(relation.keys)])
-            return relation, tuple(each for each in columns if origin_of(relation, each.index) == "key")
+            return relation, tuple(each for each in columns if _kind_of(relation, each.index) == "key")
         case Join() | ValidityJoin():
             return relation, _keys_of_join(relation)
         case Valid():
@@ -92,38 +105,65 @@ def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
 
 def window_ends(relation: Relation) -> list[int]:
     """The columns that are the ends of windows; of columns that are the same by a projection, the first."""
-    ends = [at for at in range(len(relation.columns)) if origin_of(relation, at) == "window end"]
+    ends = [at for at in range(len(relation.columns)) if _kind_of(relation, at) == "window end"]
     if not isinstance(relation, Project):
         return ends
     scalars = relation.scalars
     return [at for at in ends if scalars.index(scalars[at]) == at]
 
 
-def origin_of(relation: Relation, at: int) -> str | None:
-    """Whether a column is the start or end of a window, or a key of a grouping."""
+def window_bounds(relation: Relation) -> tuple[int | None, int | None]:
+    """Returns the columns that are the start and the end of the window that the rows of a relation are in.
+
+    Rows that are in windows may have the bounds of other windows as well, in which the rows were of which a query below
+    made them. Those are not asked for, unless there are no other windows.
+    """
+    origins = [origin_of(relation, at) for at in range(len(relation.columns))]
+    bounds = [(at, each) for at, each in enumerate(origins) if each is not None and each.windows is not None]
+    of_rows = [(at, each) for at, each in bounds if not each.is_below]
+    wanted = of_rows or bounds
+    ends = [(at, each) for at, each in wanted if each.kind == "window end"]
+    if len(ends) != 1:
+        return None, None
+    [(end, of_end)] = ends
+    starts = [at for at, each in wanted if each.kind == "window start" and each.windows is of_end.windows]
+    return starts[0] if starts else None, end
+
+
+def _kind_of(relation: Relation, at: int) -> str:
+    origin = origin_of(relation, at)
+    return "" if origin is None else origin.kind
+
+
+def origin_of(relation: Relation, at: int) -> Origin | None:
+    """Returns what a column was made as; None if it is neither of a window, nor a key of a grouping."""
     match relation:
         case Project():
             scalar = relation.scalars[at]
             if is_window(scalar):
-                return "window"
+                return Origin("window")
             return origin_of(relation.input, scalar.index) if isinstance(scalar, Column) else None
         case Filter() | Emitted() | Top():
             return origin_of(relation.input, at) if at < len(relation.input.columns) else None
         case Windowed() | Valid():
             width = len(relation.input.columns)
             if at >= width:
-                return ("window start", "window end")[at - width]
-            return origin_of(relation.input, at)
+                return Origin(("window start", "window end")[at - width], relation)
+            return _below(origin_of(relation.input, at))
         case Aggregate():
             if at >= len(relation.keys):
                 return None
             key = relation.keys[at]
             inner = origin_of(relation.input, key.index) if isinstance(key, Column) else None
-            return inner if inner and inner.startswith("window") else "key"
+            return _below(inner) if inner and inner.kind.startswith("window") else Origin("key")
         case Join():
             width = len(relation.left.columns)
             return origin_of(relation.left, at) if at < width else origin_of(relation.right, at - width)
     return None
+
+
+def _below(origin: Origin | None) -> Origin | None:
+    return None if origin is None else origin._replace(is_below=True)
 
 
 def period(start: Scalar, end: Scalar) -> Scalar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.sql import steps
-from penstock.sql.lowering import key_hint
+from penstock.sql.equality import Copies
+from penstock.sql.lowering import form_of, key_hint
 from penstock.sql.origins import emission_keys
 from penstock.sql.relations import (
     Aggregate,
@@ -59,13 +61,16 @@ def shown(
     places = tuple(place for _, place in query.shown)
     if rendering == "TVR":
         pairs = rows | "One key" >> Map(Pairing((), None)).with_output_types(KV[int, AnyHint])
-        snapshots = ParDo(SnapshotFn(_Made(places, make))).with_output_types(Snapshot)
+        copies = Copies(form_of(query.relation.columns))
+        snapshots = ParDo(SnapshotFn(_Made(places, make), copies)).with_output_types(Snapshot)
         return pairs | "Snapshots" >> snapshots
     if rendering == "STREAM":
         return _stream(query, rows, make, places, hint, changed)
     if rendering == "TABLE" and may_retract(rows):
-        pairs = rows | "Row as key" >> Map(steps.row_as_key).with_output_types(KV[rows.element_type, AnyHint])
-        rows = pairs | "At the end" >> ParDo(LeftAtEnd()).with_output_types(rows.element_type)
+        form = form_of(query.relation.columns)
+        as_key = Map(steps.WholeRowAsKey(form)).with_output_types(KV[rows.element_type, AnyHint])
+        left = ParDo(LeftAtEnd(Copies(form))).with_output_types(rows.element_type)
+        rows = rows | "Row as key" >> as_key | "At the end" >> left
     return rows | "Row" >> Map(_Made(places, make)).with_output_types(hint)
 
 
@@ -144,23 +149,28 @@ class LeftAtEnd(DoFn):
     takes_retractions = True
     gives_insertions_only = True
 
-    COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
+    ROWS = ReadModifyWriteStateSpec("rows", FastPrimitivesCoder())
+
+    def __init__(self, copies: Copies) -> None:
+        self._copies = copies
 
     def process(
-        self, element: Any, pane: Any = DoFn.PaneInfoParam, count: Any = DoFn.StateParam(COUNT)
+        self, element: Any, pane: Any = DoFn.PaneInfoParam, rows: Any = DoFn.StateParam(ROWS)
     ) -> None:
         """Counts a copy of the row."""
-        total = (count.read() or 0) + (-1 if pane.kind.is_retraction else 1)
-        if total:
-            count.write(total)
+        _, row = element
+        held = Counter(rows.read() or {})
+        self._copies.change(held, row, -1 if pane.kind.is_retraction else 1)
+        if held:
+            rows.write(dict(held))
         else:
-            count.clear()
+            rows.clear()
 
     @on_window_expiration
-    def at_end(self, key: Any = DoFn.KeyParam, count: Any = DoFn.StateParam(COUNT)) -> Iterator[Any]:
+    def at_end(self, key: Any = DoFn.KeyParam, rows: Any = DoFn.StateParam(ROWS)) -> Iterator[Any]:
         """The copies that are left."""
-        for _ in range(count.read() or 0):
-            yield key
+        for row in self._copies.elements(Counter(rows.read() or {})):
+            yield key if row is None else row
 
 
 class Snapshot(NamedTuple):
@@ -190,8 +200,9 @@ class SnapshotFn(DoFn):
     SINCE = ReadModifyWriteStateSpec("since", FastPrimitivesCoder())
     PASSED = TimerSpec("passed", TimeDomain.REAL_TIME)
 
-    def __init__(self, shown: Callable[[Any], Any]) -> None:
+    def __init__(self, shown: Callable[[Any], Any], copies: Copies) -> None:
         self._shown = shown
+        self._copies = copies
 
     def process(
         self,
@@ -203,14 +214,9 @@ class SnapshotFn(DoFn):
     ) -> None:
         """Takes a row in, or out."""
         _, row = element
-        counts = rows.read() or {}
-        encoded = ROW_CODER.encode(row)
-        count = counts.get(encoded, 0) + (-1 if pane.kind.is_retraction else 1)
-        if count:
-            counts[encoded] = count
-        else:
-            counts.pop(encoded, None)
-        rows.write(counts)
+        counts = Counter(rows.read() or {})
+        self._copies.change(counts, row, -1 if pane.kind.is_retraction else 1)
+        rows.write(dict(counts))
         if since.read() is None:
             now_micros = passed.get_current_relative_time().micros
             since.write(now_micros)
@@ -239,9 +245,8 @@ class SnapshotFn(DoFn):
             return
         since.clear()
         found = [
-            self._shown(ROW_CODER.decode(encoded))
-            for encoded, count in sorted((rows.read() or {}).items())
-            for _ in range(count)
+            self._shown(row)
+            for row in sorted(self._copies.elements(Counter(rows.read() or {})), key=ROW_CODER.encode)
         ]
         yield Snapshot(Timestamp.from_micros(start_micros), tuple(found))
 

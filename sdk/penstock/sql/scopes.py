@@ -59,9 +59,10 @@ class Scope:
             return found[0].scalar
         if distinct:
             owners = sorted({str(each.qualifier) for each in found})
-            return refuse(
-                f"the column {name!r} is ambiguous: it is in {' and in '.join(owners)}", "write TABLE.COLUMN"
+            hint = (
+                "write TABLE.COLUMN" if len(owners) > 1 else "name one of them with AS, in the query inside"
             )
+            return refuse(f"the column {name!r} is ambiguous: it is in {' and in '.join(owners)}", hint)
         full = name if qualifier is None else f"{qualifier}.{name}"
         qualifiers = {str(each.qualifier) for each in self.visible if each.qualifier}
         if qualifier is not None and not any(_same(each, qualifier) for each in qualifiers):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from penstock.functions.userstate import (
 )
 from penstock.sql.aggregating import ordered, too_many_rows
 from penstock.sql.casting import whole_micros
+from penstock.sql.equality import CanonicalRow, as_keys
 from penstock.sql.relations import Order
 from penstock.sql.scalars import Projection, Scalar
 from penstock.transforms.row_joins import ROW_CODER, difference
@@ -66,7 +66,7 @@ class RowAsKey(RowFunction):
     """From a row to a key: the value of one expression, or a tuple of several."""
 
     def __init__(self, scalars: tuple[Scalar, ...]) -> None:
-        self._projection = Projection(scalars)
+        self._projection = Projection(as_keys(scalars))
         self._single = len(scalars) == 1
 
     def __call__(self, row: Any) -> Any:
@@ -83,9 +83,18 @@ def nobody(row: Any) -> int:
     return NOBODY
 
 
-def row_as_key(row: Any) -> tuple[Any, None]:
-    """The row as a key, with nothing."""
-    return row, None
+class WholeRowAsKey(RowFunction):
+    """Makes of a row a pair of the row as a key, and of the row itself, or None if that is the key.
+
+    Args:
+        form: What brings a row into its canonical form, or None.
+    """
+
+    def __init__(self, form: CanonicalRow | None) -> None:
+        self._form = form
+
+    def __call__(self, row: Any) -> tuple[Any, Any]:
+        return (row, None) if self._form is None else (self._form(row), row)
 
 
 def same(row: Any) -> Any:
@@ -243,6 +252,8 @@ class GroupRows(RowsFunction):
         results: How results come: as a ``tuple``, as one that is ``counted`` and begins with the number of rows, or as
             the only ``one``.
         keeps_empty: Whether there is a row for no rows.
+        forms: The places, among the keys besides the window, of those that are shown as one of their values, which
+            the last results are.
     """
 
     def __init__(
@@ -253,8 +264,10 @@ class GroupRows(RowsFunction):
         has_zone: bool,
         results: str,
         keeps_empty: bool,
+        forms: tuple[int, ...] = (),
     ) -> None:
         self._keys = keys
+        self._forms = forms
         self._places = sorted((place, at) for at, place in enumerate((start, end)) if place is not None)
         self._has_zone = has_zone
         self._results = results
@@ -269,6 +282,11 @@ class GroupRows(RowsFunction):
         elif self._results == "one":
             results = [results]
         row = [key] if self._keys == 1 else list(key) if self._keys else []
+        if self._forms:
+            first = len(results) - len(self._forms)
+            for place, shown in zip(self._forms, results[first:], strict=True):
+                row[place] = shown
+            results = results[:first]
         for place, at in self._places:
             row.insert(place, time_of((start_micros, end_micros)[at], self._has_zone))
         return [(*row, *results)]
@@ -282,14 +300,14 @@ class Copies(RowsFunction):
         self._all = is_all
 
     def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
-        row, (left, right) = element
+        key, (left, right, form) = element
         if self._all:
             count = left - right if self._kind == "except" else min(left, right)
         elif self._kind == "except":
             count = left > 0 and right <= 0
         else:
             count = left > 0 and right > 0
-        return [row] * max(0, int(count))
+        return [key if form is None else form] * max(0, int(count))
 
 
 class FirstRows(RowsFunction):
@@ -368,20 +386,28 @@ class _Reversed:
     __hash__ = None  # type: ignore[assignment]
 
 
-def net(changes: Iterable[tuple[int, Any]]) -> tuple[list[Any], list[Any]]:
+def net(changes: Iterable[tuple[int, Any]], form: CanonicalRow | None = None) -> tuple[list[Any], list[Any]]:
     """What is taken back and what is new, of changes in order: pairs of 1 or -1 and a row.
 
     >>> net([(1, "a"), (-1, "a"), (-1, "b"), (1, "c"), (1, "c")])
     (['b'], ['c', 'c'])
     """
-    counts: Counter[bytes] = Counter()
-    rows = {}
+    left: tuple[dict[bytes, list[Any]], ...] = {}, {}
     for sign, row in changes:
-        encoded = ROW_CODER.encode(row)
-        counts[encoded] += sign
-        rows[encoded] = row
-    undone = [rows[each] for each in (-counts).elements()]
-    return undone, [rows[each] for each in counts.elements()]
+        key = ROW_CODER.encode(row if form is None else form(row))
+        mine, opposite = left if sign < 0 else reversed(left)
+        if waiting := opposite.get(key):
+            waiting.pop(_place_of(row, waiting) if len(waiting) > 1 and form is not None else -1)
+        else:
+            mine.setdefault(key, []).append(row)
+    undone, new = ([row for rows in each.values() for row in rows] for each in left)
+    return undone, new
+
+
+def _place_of(row: Any, equal: list[Any]) -> int:
+    """Returns the place of the row with the same form among equal ones; the last place if none has it."""
+    shown = repr(row)
+    return next((at for at, each in enumerate(equal) if repr(each) == shown), -1)
 
 
 class EmitFn(DoFn):
@@ -394,6 +420,7 @@ class EmitFn(DoFn):
         before_micros: The delay of emissions before that; None if there are none.
         aligned: Whether these come at multiples of the delay.
         after_micros: The delay of emissions after the watermark.
+        form: What brings a row into its canonical form, or None.
 
     Attributes:
         takes_retractions: They are changes, too.
@@ -409,8 +436,14 @@ class EmitFn(DoFn):
     PASSED = TimerSpec("passed", TimeDomain.WATERMARK)
 
     def __init__(
-        self, watermark: bool, before_micros: int | None, aligned: bool, after_micros: int | None
+        self,
+        watermark: bool,
+        before_micros: int | None,
+        aligned: bool,
+        after_micros: int | None,
+        form: CanonicalRow | None = None,
     ) -> None:
+        self._form = form
         self._watermark = watermark
         self._before_micros = before_micros
         self._aligned = aligned
@@ -484,7 +517,7 @@ class EmitFn(DoFn):
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
 
     def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
-        undone, new = net(changes.read())
+        undone, new = net(changes.read(), self._form)
         changes.clear()
         index, waits, is_late = given.read() or (0, False, False)
         if not undone and not new:
@@ -561,7 +594,8 @@ class Arrived(DoFn):
         times: Any = DoFn.StateParam(TIMES),
         now: Any = DoFn.TimerParam(NOW),
     ) -> Iterator[Any]:
-        row, _ = element
+        key, row = element
+        row = key if row is None else row
         micros = now.get_current_relative_time().micros
         if self._retracts:
             known = times.read() or []

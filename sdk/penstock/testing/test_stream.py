@@ -143,9 +143,21 @@ class TestStream(PTransform[Any, Any]):
         """Advances the watermark to the end of time: the output is complete."""
         return self.advance_watermark_to(MAX_TIMESTAMP, tag)
 
-    def advance_processing_time(self, advance_by: Any) -> TestStream:
-        """Advances processing time by a Duration or a number of seconds, more than 0."""
-        return self._add(ProcessingTimeEvent(advance_by))
+    def advance_processing_time(self, advance_by: Any, due_first: bool = True) -> TestStream:
+        """Advances processing time.
+
+        Args:
+            advance_by: How far: a Duration or a number of seconds, more than 0.
+            due_first: Whether what is due at the new time fires before the events that follow, as in Beam. Pass False
+                if they take place at that very instant (penstock's own): then they come first, as elements that arrive
+                when something is due do in a run, and what is due fires after the last event of that time.
+
+        Raises:
+            AssertionError: Processing time does not advance.
+
+        >>> stream = TestStream().add_elements(["a"]).advance_processing_time(60, due_first=False).add_elements(["b"])
+        """
+        return self._add(ProcessingTimeEvent(advance_by, due_first))
 
     def send_signal(self, name: str) -> TestStream:
         """Sends a signal for ``AfterSignal`` from outside (penstock's own).
@@ -172,7 +184,7 @@ class TestStream(PTransform[Any, Any]):
                 self.output_tags.add(tag)
             case WatermarkEvent():
                 self._advance(event)
-            case ProcessingTimeEvent(advance_by):
+            case ProcessingTimeEvent(advance_by, _):
                 what = f"processing time advances by {advance_by}"
                 _demand(advance_by > Duration(0), what, "pass more than 0")
         self._events.append(event)

@@ -88,6 +88,8 @@ class JoinRows(JoinOfKind):
         unjoined: When rows without a match are given: ``"at_once"``, to be taken back when a match comes, or
             ``"at_end"``, for good, when the watermark passes their window's end and the allowed lateness.
         matching: Whether a left row and a right row of one key match; by default all do.
+        forms: For the left and for the right rows, a function from a row to what it has in common with the rows that
+            it is a copy of; None if that is the row. When a row is taken back that is not there, a copy of it goes.
 
     Raises:
         ValueError: An argument has another value; `unjoined` is given for a kind that has no such rows; or, when it is
@@ -105,6 +107,7 @@ class JoinRows(JoinOfKind):
         kind: str = "full",
         unjoined: str = AT_ONCE,
         matching: Callable[[Any, Any], bool] | None = None,
+        forms: Forms = (None, None),
     ) -> None:
         super().__init__(kind)
         if unjoined not in (AT_ONCE, AT_END):
@@ -115,11 +118,12 @@ class JoinRows(JoinOfKind):
             raise refusal(ValueError, what, where=self._where(), hint="leave unjoined out")
         self.unjoined = unjoined
         self.matching = matching
+        self.forms = forms
 
     def expand(self, pcolls: Any) -> Any:
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
-        join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching)
+        join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching, self.forms)
         return sided(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
 
     def _output_type(self, types: list[tuple[Any, Any]]) -> Any:
@@ -151,6 +155,18 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
 def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     """The union of both sides, as KVs of the key and a pair of the side and the row."""
     return numbered(("Mark lefts", "Mark rights"), pcolls, types)
+
+
+Form = Callable[[Any], Any]
+"""From a row to what it has in common with all rows that it is a copy of."""
+
+Forms = tuple[Form | None, Form | None]
+"""The same for the rows of the left and of the right side; None for rows that are copies if they are the same."""
+
+
+def encoded_in(form: Form | None, row: Any) -> bytes:
+    """Returns what a row has in common with its copies, as bytes."""
+    return ROW_CODER.encode(row if form is None else form(row))
 
 
 Timed = tuple[Any, int]
@@ -206,11 +222,11 @@ def _put(counts: Any, timed: Timed) -> None:
         counts.put(timed, counts.get(timed) + 1)
 
 
-def _take(counts: Any, timed: Timed) -> Timed:
+def _take(counts: Any, timed: Timed, form: Form | None) -> Timed:
     """Takes a copy of a row out, if possible the copy with the same event time; ValueError if there is no copy."""
     count = counts.get(timed, 0)
     if not count:
-        timed = _of_another_time(counts, timed[0])
+        timed = _other_copy(counts, timed, form)
         count = counts.get(timed)
     if count > 1:
         counts.put(timed, count - 1)
@@ -219,11 +235,15 @@ def _take(counts: Any, timed: Timed) -> Timed:
     return timed
 
 
-def _of_another_time(counts: Any, value: Any) -> Timed:
-    encoded = ROW_CODER.encode(value)
-    for (own, micros), _ in counts.entries():
-        if ROW_CODER.encode(own) == encoded:
-            return own, micros
+def _other_copy(counts: Any, timed: Timed, form: Form | None) -> Timed:
+    """A copy of a row with another event time or, if need be, in another form."""
+    value, micros = timed
+    for of in (None, form) if form is not None else (None,):
+        wanted = encoded_in(of, value)
+        found = [own for own, _ in counts.entries() if encoded_in(of, own[0]) == wanted]
+        if found:
+            first: Timed = min(found, key=lambda own: own[1] != micros)
+            return first
     what = f"a row of type {type(value).__name__} is taken back, but it is not there"
     hint = "steps before must make the same of a row when it comes and when it is taken back"
     raise refusal(ValueError, what, hint=hint)
@@ -237,8 +257,14 @@ class JoinFn(DoFn):
     LEFTS = MapStateSpec("lefts", ROW_CODER, VarIntCoder())
     RIGHTS = MapStateSpec("rights", ROW_CODER, VarIntCoder())
 
-    def __init__(self, kind: str, matching: Callable[[Any, Any], bool] | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        matching: Callable[[Any, Any], bool] | None = None,
+        forms: Forms = (None, None),
+    ) -> None:
         self._name = kind
+        self._forms = forms
         self._kind = self._at_once = _KINDS[kind]
         self._matching = matching
         self.gives_retractions = any(self._at_once.unmatched)
@@ -258,7 +284,7 @@ class JoinFn(DoFn):
         own, other = (lefts, rights) if side == LEFT else (rights, lefts)
         timed = value, at.micros
         if pane.kind.is_retraction:
-            timed = _take(own, timed)
+            timed = _take(own, timed, self._forms[side])
             undone, new = self._effect(side, timed, own, other)
         else:
             new, undone = self._effect(side, timed, own, other)
@@ -308,8 +334,13 @@ class JoinFn(DoFn):
 class JoinAtEndFn(JoinFn):
     """`JoinFn`, but rows without a match are given when their window ends."""
 
-    def __init__(self, kind: str, matching: Callable[[Any, Any], bool] | None = None) -> None:
-        super().__init__(kind, matching)
+    def __init__(
+        self,
+        kind: str,
+        matching: Callable[[Any, Any], bool] | None = None,
+        forms: Forms = (None, None),
+    ) -> None:
+        super().__init__(kind, matching, forms)
         self._at_once = self._kind._replace(unmatched=(False, False))
         self.gives_retractions = False
 

@@ -11,7 +11,17 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import ROW_CODER, JoinOfKind, changes, check_windows, difference, sided
+from penstock.transforms.row_joins import (
+    ROW_CODER,
+    Form,
+    Forms,
+    JoinOfKind,
+    changes,
+    check_windows,
+    difference,
+    encoded_in,
+    sided,
+)
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types
@@ -58,13 +68,20 @@ class ValidFrom(PTransform[Any, Any]):
     of the previous value shrinks: it is taken back, and given anew. The results are KVs of the key and a `Valid`, at
     the start of its time; a window has a timeline of its own. (Penstock's own.)
 
+    Args:
+        form: From a value to what it has in common with the values that it is a copy of, as in `JoinRows`.
+
     Example: ``rates_by_currency | ValidFrom()``.
     """
+
+    def __init__(self, form: Form | None = None) -> None:
+        super().__init__()
+        self.form = form
 
     def expand(self, pcoll: Any) -> Any:
         self._check_pcollection(pcoll)
         key_type, _ = key_value_types(pcoll.element_type)
-        return pcoll | ParDo(ValidFromFn()).with_output_types(KV[key_type, AnyHint])
+        return pcoll | ParDo(ValidFromFn(self.form)).with_output_types(KV[key_type, AnyHint])
 
 
 class ValidityJoin(JoinOfKind):
@@ -92,13 +109,20 @@ class ValidityJoin(JoinOfKind):
     noun = "validity join"
     kinds = _KINDS
 
-    def __init__(self, kind: str = "inner", with_validity: bool = False, final: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str = "inner",
+        with_validity: bool = False,
+        final: bool = False,
+        forms: Forms = (None, None),
+    ) -> None:
         super().__init__(kind)
         if final and kind == "full":
             what = "a full validity join is never final: a row may still come for the last value"
             raise refusal(ValueError, what, where=self._where(), hint="use the kind 'left'")
         self.with_validity = with_validity
         self.final = final
+        self.forms = forms
 
     def expand(self, pcolls: Any) -> Any:
         check_windows(self, pcolls)
@@ -107,12 +131,16 @@ class ValidityJoin(JoinOfKind):
             raise refusal(ValueError, what, where=self._where(), hint="leave final out")
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         (key, row), (other_key, value) = types
-        make = ValidAtWatermarkFn if self.final else ValidityFn
+        fn = (
+            ValidAtWatermarkFn(self.kind, self.with_validity)
+            if self.final
+            else ValidityFn(self.kind, self.with_validity, self.forms)
+        )
         value = AnyHint if self.with_validity else value
         pair = Tuple[
             Optional[row] if self.kind == "full" else row, value if self.kind == "inner" else Optional[value]
         ]
-        join = ParDo(make(self.kind, self.with_validity)).with_output_types(KV[Union[key, other_key], pair])
+        join = ParDo(fn).with_output_types(KV[Union[key, other_key], pair])
         return sided(pcolls, types) | "Join" >> join
 
 
@@ -127,15 +155,17 @@ def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
     return first, limit
 
 
-def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool) -> None:
+def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | None) -> None:
     """Puts a row into a cell, or takes a copy of it out."""
     if not is_retraction:
         cell.add((at, row))
         return
     rows = [each for _, each in cell.read_range(at, at + _INSTANT)]
-    encoded = [ROW_CODER.encode(each) for each in rows]
-    wanted = ROW_CODER.encode(row)
-    if wanted not in encoded:
+    for of in (None, form):
+        encoded, wanted = [encoded_in(of, each) for each in rows], encoded_in(of, row)
+        if wanted in encoded:
+            break
+    else:
         what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
         hint = "let the steps before give the same row and time for a row and for its retraction"
         raise refusal(ValueError, what, hint=hint)
@@ -153,6 +183,9 @@ class ValidFromFn(DoFn):
 
     VALUES = OrderedListStateSpec("values", ROW_CODER)
 
+    def __init__(self, form: Form | None = None) -> None:
+        self._form = form
+
     def process(
         self,
         element: Any,
@@ -169,7 +202,7 @@ class ValidFromFn(DoFn):
             return [(one, one.start.micros) for one in found]
 
         before = near()
-        _keep(values, at, value, pane.kind.is_retraction)
+        _keep(values, at, value, pane.kind.is_retraction, self._form)
         return changes(key, *difference(before, near()), window)
 
 
@@ -182,9 +215,10 @@ class ValidityFn(DoFn):
     ROWS = OrderedListStateSpec("rows", ROW_CODER)
     VALUES = OrderedListStateSpec("values", ROW_CODER)
 
-    def __init__(self, kind: str, with_validity: bool) -> None:
+    def __init__(self, kind: str, with_validity: bool, forms: Forms = (None, None)) -> None:
         self._kind = kind
         self._with_validity = with_validity
+        self._forms = forms
 
     def process(
         self,
@@ -207,7 +241,7 @@ class ValidityFn(DoFn):
             return matched(self._kind, self._with_validity, list(rows.read_range(*stretch)), valid)
 
         before = near()
-        _keep((rows, values)[side], at, row, pane.kind.is_retraction)
+        _keep((rows, values)[side], at, row, pane.kind.is_retraction, self._forms[side])
         return changes(key, *difference(before, near()), window)
 
 
