@@ -105,6 +105,22 @@ def test_a_run_whose_predecessor_has_read_everything_tells_the_groupings_that_th
     assert told == [("end", "Read")]
 
 
+def test_a_run_is_watched_for_micro_batches_that_make_no_progress(
+    at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, is_watched = [], threading.Event()
+
+    def watch(batch: int) -> None:
+        watched.append(batch)
+        is_watched.set()
+
+    monkeypatch.setattr(running, "standing_still_of", lambda started, context: SimpleNamespace(watch=watch))
+    made = run(monkeypatch)
+    assert is_watched.wait(20)
+    made.cancel()
+    assert set(watched) == {-1}
+
+
 def test_a_micro_batch_is_seen_whose_number_spark_has_reported_when_there_was_nothing_to_read(
     at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

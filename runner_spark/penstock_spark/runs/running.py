@@ -40,6 +40,7 @@ from penstock_spark.runs.looking import (
     with_progress,
     with_tallies,
 )
+from penstock_spark.runs.standing_still import standing_still_of
 from penstock_spark.runs.watching import View, Watch
 from penstock_spark.session.waiting import warned_of_waiting
 
@@ -209,6 +210,7 @@ class Running:
         if self._drains:
             # If all windows had fired, only this command starts a micro-batch, which reports that the query is over.
             self.checkpoint.command("drain")
+        standing_still = standing_still_of(self.started, self.context.spark.sparkContext)
         while not self.stopping.wait(_POLL_SECONDS):
             # A dead query looks like an idle one, so this check comes first.
             if not self.started.isActive:
@@ -218,6 +220,7 @@ class Running:
             progress = self._new_progress()
             if progress is not None and self._is_over(progress):
                 return
+            standing_still.watch(self._batch)
             is_resting = self._is_resting()
             if is_resting and self._ends_by_pausing():
                 return

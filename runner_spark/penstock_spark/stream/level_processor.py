@@ -14,6 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from penstock_spark.session.worker_socket import confirm_at_once
+from penstock_spark.stream.state_server import answers_in_time
 
 ROWS = "level int, shard int, payload binary"
 """The columns between the operators of a query."""
@@ -47,7 +48,8 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         # A single variable, because Spark opens each of them anew with every micro-batch.
-        self._pages = handle.getMapState("pages", _KEYS, _PAGES)
+        with answers_in_time(handle):
+            self._pages = handle.getMapState("pages", _KEYS, _PAGES)
 
     def close(self) -> None:
         """Nothing to close: Spark does."""
