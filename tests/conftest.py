@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +32,21 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+HANG = "PENSTOCK_TESTS_HANG_SECONDS"
+"""The environment variable that says how long a test may take before it counts as one that hangs."""
+
+_HANG_SECONDS = 1_800.0
+"""Thirty times as long as the longest test takes on an idle machine."""
+
+_SOAK_SECONDS = 6 * 3_600.0
+
+_STACKS_SECONDS = 5.0
+"""The time that Java gets to write what its threads do."""
+
+_error_number = -1
+"""The file of the standard error, which pytest replaces while a test runs."""
+
+
 BEAMS_MARKS = (
     "it_postcommit",
     "it_validatesrunner",
@@ -43,6 +61,8 @@ BEAMS_MARKS = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    global _error_number
+    _error_number = os.dup(2)
     # Ten thousand tests that all stay: to look for garbage among them took a third of the time of the collection.
     gc.disable()
     for mark in BEAMS_MARKS:
@@ -96,6 +116,66 @@ def _no_java_without_the_mark(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(java_gateway, "launch_gateway", refuse)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Ends a process whose test hangs, and shows what its threads, Java's and Spark's Python workers wait for."""
+    seconds = _seconds_until_a_hang(item)
+    watch = threading.Timer(seconds, _end_hanging, (item, seconds))
+    watch.daemon = True
+    watch.start()
+    # The timer is a Python thread: it would wait for a thread that never lets others run.
+    faulthandler.dump_traceback_later(seconds + 4 * _STACKS_SECONDS, exit=True, file=_error_number)
+    try:
+        return (yield)
+    finally:
+        watch.cancel()
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _seconds_until_a_hang(item: pytest.Item) -> float:
+    default_seconds = _SOAK_SECONDS if item.get_closest_marker("soak") else _HANG_SECONDS
+    return float(os.environ.get(HANG, default_seconds))
+
+
+def _end_hanging(item: pytest.Item, seconds: float) -> None:
+    with open(os.dup(_error_number), "w", encoding="utf-8", errors="replace") as error:
+        print(
+            f"\n{item.nodeid} has not ended for {seconds:g} s, so its process ends:", file=error, flush=True
+        )
+        faulthandler.dump_traceback(error, all_threads=True)
+        below = _processes_below(os.getpid())
+        for process in filter(_is_java, below):
+            # It writes the stacks of its threads to its standard output.
+            with suppress(OSError):
+                os.kill(process, signal.SIGQUIT)
+        threading.Event().wait(_STACKS_SECONDS)
+        capture: Any = item.config.pluginmanager.getplugin("capturemanager")
+        if capture.is_globally_capturing():
+            print(*capture.read_global_capture(), sep="\n", file=error, flush=True)
+        for process in below:
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+    os._exit(1)
+
+
+def _processes_below(ancestor: int) -> list[int]:
+    """The processes that a process has started, and those that they have started; none without ``/proc``."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [ancestor]
+    for process in found:
+        found += [child for child, parent in parents.items() if parent == process]
+    return found[1:]
+
+
+def _is_java(process: int) -> bool:
+    with suppress(OSError):
+        return os.path.basename(os.readlink(f"/proc/{process}/exe")) == "java"
+    return False
 
 
 ARCHIVE = "PENSTOCK_CLASS_ARCHIVE"
@@ -200,7 +280,7 @@ def _forked_pythons() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
     from penstock_spark.process.environment import environment
     from penstock_spark.session.session import SessionOptions, session_for
@@ -210,7 +290,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     options = SessionOptions(
         master="local[2]",
         app_name="penstock tests",
-        conf={"spark.driver.memory": "2g", "spark.sql.warehouse.dir": warehouse},
+        conf={
+            "spark.driver.memory": "2g",
+            "spark.sql.warehouse.dir": warehouse,
+            # A worker whose task takes half as long writes what it waits for.
+            "spark.python.worker.tracebackDumpIntervalSeconds": f"{_seconds_until_a_hang(request.node) / 2:.0f}",
+        },
         fast_start=True,
     )
     with _forked_pythons() as variables:
