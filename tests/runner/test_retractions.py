@@ -186,6 +186,27 @@ def test_a_sink_refuses_what_takes_back_and_a_changelog_helps():
 
 
 @pytest.mark.parametrize("combine", [None, sum])
+def test_what_comes_too_late_for_a_retracting_grouping_is_taken_by_a_sink(combine):
+    """It is what came: it takes something back only if the input of the grouping does."""
+    pipeline = beam.Pipeline()
+    pairs = timed(pipeline, [("k", 1, 1_000_000)])
+    windowing = beam.Windowing(FixedWindows(10), AfterWatermark(late=AfterCount(1)), RETRACTING)
+    windowed = pairs | "Window" >> beam.WindowInto(windowing)
+    sums, late = windowed | "Sum" >> grouping(combine).with_late_data()
+    late | "Write late" >> SinkTransform(DriverList([]))
+    sums | "Log" >> Changelog() | "Write log" >> SinkTransform(DriverList([]))
+    for mode in ("micro_batch", "streaming"):
+        check(pipeline.to_graph(), mode)
+    assert may_retract(sums)
+    assert not may_retract(late)
+    _, late_again = sums | "Sum again" >> beam.GroupByKey().with_late_data()
+    assert may_retract(late_again)
+    late_again | "Write late sums" >> SinkTransform(DriverList([]))
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)take earlier ones back.*step 'Write late sums'"):
+        check(pipeline.to_graph(), "streaming")
+
+
+@pytest.mark.parametrize("combine", [None, sum])
 def test_a_retraction_out_of_no_grouping_is_refused(combine):
     for trigger in (DefaultTrigger(), Repeatedly(AfterCount(1))):
         pipeline = beam.Pipeline()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-
-from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step, Write
+from penstock.graph import CombinePerKey, Graph, GroupByKey, Output, ParDo, Step, Write
 from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import AccumulationMode
 from penstock_spark.plan.windowing import windowing_of
@@ -24,16 +22,18 @@ def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]
     """The edges whose elements may take back earlier ones; in a stream, any window may fire more than once."""
     found: set[int] = set()
     for step in graph.steps:
-        if _may_retract(graph, step, found, is_streaming):
-            found.update(output.edge for output in step.outputs)
+        takes_some = not found.isdisjoint(step.inputs)
+        for output in step.outputs:
+            if _may_retract(graph, step, output, takes_some, is_streaming):
+                found.add(output.edge)
     return frozenset(found)
 
 
-def _may_retract(graph: Graph, step: Step, retracting: Set[int], is_streaming: bool) -> bool:
-    """Whether a step may give retractions, if these edges may hold some."""
-    takes_some = not retracting.isdisjoint(step.inputs)
+def _may_retract(graph: Graph, step: Step, output: Output, takes_some: bool, is_streaming: bool) -> bool:
+    """True if an output of a step may hold retractions; `takes_some` says that an input of the step may hold some."""
     match step.primitive:
-        case GroupByKey() | CombinePerKey():
+        # Its other output has the elements that come too late, as they come.
+        case GroupByKey() | CombinePerKey() if output.tag is None:
             mode = windowing_of(graph, step.inputs[0]).accumulation_mode
             # A discarding window that has fired holds nothing from which it could take a value back.
             passes_on = mode == AccumulationMode.DISCARDING and takes_some

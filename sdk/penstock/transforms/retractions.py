@@ -76,13 +76,15 @@ def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Applied
     waiting: list[Any] = [pcoll]
     seen = set()
     while waiting:
-        step = waiting.pop().producer
-        if step is None or step in seen:
+        read = waiting.pop()
+        step = read.producer
+        if step is None or read in seen:
             continue
-        seen.add(step)
+        seen.add(read)
         inputs = [value for value in step.inputs if isinstance(value, pvalue.PCollection)]
         match step.transform.to_primitive():
-            case graph.GroupByKey() | graph.CombinePerKey():
+            # Its other output has the elements that come too late, as they come.
+            case graph.GroupByKey() | graph.CombinePerKey() if read.tag is None:
                 windowings = [value.windowing for value in inputs]
                 modes = {each.accumulation_mode for each in windowings if in_rounds or not each.fires_once}
                 if AccumulationMode.ACCUMULATING_AND_RETRACTING in modes:
