@@ -14,6 +14,7 @@ from pyspark import SparkContext
 
 import penstock as beam
 from penstock_spark.process.interrupts import (
+    continuing_command,
     interrupts,
     is_interactive,
     kept_handlers,
@@ -127,6 +128,13 @@ def test_what_spark_sets_when_it_starts_does_not_displace_a_handler() -> None:
     with kept_handlers():
         signal.signal(signal.SIGINT, spark_own)
     assert signal.getsignal(signal.SIGINT) is own
+
+
+def test_the_command_that_continues_a_stream_ends_no_other_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["python", "-u", "game.py", "--mode=streaming", "--take_over", "--checkpoint_location=my state"]
+    monkeypatch.setattr(sys, "orig_argv", words)
+    monkeypatch.setattr("penstock_spark.process.interrupts.is_interactive", lambda: False)
+    assert continuing_command() == "python -u game.py --mode=streaming '--checkpoint_location=my state'"
 
 
 def test_a_program_is_a_notebook_only_if_ipython_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:

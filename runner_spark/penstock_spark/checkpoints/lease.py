@@ -19,6 +19,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from penstock.base import clock
 from penstock.error import RunnerError
@@ -51,21 +52,30 @@ class Lease:
         self.number = number
         self._timing = timing
         self._beats = 0
-        # Why this run no longer holds the checkpoint, if that is known; None while it does.
-        self.lost: CheckpointTaken | None = None
+        self._loss: Callable[[], CheckpointTaken] | None = None
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="penstock lease", daemon=True)
         self._thread.start()
+
+    @property
+    def lost(self) -> CheckpointTaken | None:
+        """Why this run no longer holds the checkpoint, if that is known; None while it does.
+
+        Each call makes an error of its own: several threads raise it, and each would add its stack to a shared one.
+        """
+        return None if self._loss is None else self._loss()
 
     def check(self) -> None:
         """Raises CheckpointTaken if this run no longer holds the checkpoint; called before each commit."""
         names = self._place.names()
         latest = max(_claims(names), default=0)
-        if latest != self.number and self.lost is None:
+        if latest != self.number and self._loss is None:
             holder = _holder(self._place, names, latest)
-            self.lost = _displaced(self._location, holder) if latest else _deleted(self._location)
-        if self.lost is not None:
-            raise self.lost
+            self._loss = (
+                partial(_displaced, self._location, holder) if latest else partial(_deleted, self._location)
+            )
+        if self._loss is not None:
+            raise self._loss()
 
     def release(self) -> None:
         """Says that the run has stopped, so that a waiting run may start."""

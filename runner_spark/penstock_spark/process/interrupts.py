@@ -133,9 +133,14 @@ def tell(text: str) -> None:
     print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
 
 
-def same_command() -> str:
-    """The command that started this program, as a user would type it; in a notebook, words instead."""
-    return "run it again" if is_interactive() else shlex.join(sys.orig_argv)
+def continuing_command() -> str:
+    """The command that continues a stream of this program, as a user would type it; in a notebook, words instead.
+
+    It is the command that started the program. But this run has stopped, so that no run has to be ended any more.
+    """
+    if is_interactive():
+        return "run it again"
+    return shlex.join(word for word in sys.orig_argv if word != "--take_over")
 
 
 def is_interactive() -> bool:

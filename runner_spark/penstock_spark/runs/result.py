@@ -13,7 +13,7 @@ from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult, PipelineState
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock_spark.process.interrupts import same_command, stoppable, tell
+from penstock_spark.process.interrupts import continuing_command, stoppable, tell
 from penstock_spark.runs.running import Running
 
 
@@ -191,7 +191,7 @@ class StreamResult(RecordedResult):
             return "the stream was cancelled; its state is gone, because it had no checkpoint_location"
         return (
             f"the stream was cancelled; its progress is in the checkpoint {self.checkpoint}\n"
-            f"  to continue from there: {same_command()}"
+            f"  to continue from there: {continuing_command()}"
         )
 
     def cancel(self) -> str:
