@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException, UnknownException
 
 import penstock as beam
 from penstock_spark.reports.at_work import find_died
@@ -55,6 +55,24 @@ SAID = {
         "a disk is full",
         STEP,
         "free some space",
+    ),
+    "the process is gone that plans what a stream reads": (
+        "java.io.EOFException\n"
+        "\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:400)\n"
+        "\tat org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner.latestOffset("
+        "PythonStreamingSourceRunner.scala:272)",
+        "the Python process has died in which Spark plans what a stream reads",
+        STEP,
+        "look for what ends a process on the driver's machine",
+    ),
+    "the process is gone that tells Spark which state a stream has": (
+        "java.net.SocketException: Connection reset\n"
+        "\tat java.base/sun.nio.ch.SocketChannelImpl.throwConnectionReset(SocketChannelImpl.java:401)\n"
+        "\tat org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkPythonPreInitRunner.process("
+        "TransformWithStateInPySparkPythonRunner.scala:310)",
+        "the Python process has died in which Spark asks for the state of a stream",
+        STEP,
+        "look for what ends a process on the driver's machine",
     ),
     "rows of a lost machine that are not the same again": (
         "org.apache.spark.SparkException: Job aborted due to stage failure: A shuffle map stage with indeterminate "
@@ -233,6 +251,20 @@ def test_what_spark_says_is_told_in_three_parts(case, kind, caplog):
     assert len(text) < 1_000
     assert told.__cause__ is None
     assert "org.apache" in caplog.text
+
+
+def test_an_error_of_a_query_is_told_by_the_stack_of_its_cause():
+    """PySpark's text of it has no more than the name of the cause."""
+    said, what, *_ = SAID["the process is gone that plans what a stream reads"]
+    error = StreamingQueryException(
+        "[STREAM_FAILED] Query [id = 1] terminated with exception:  SQLSTATE: XXKST"
+    )
+    error._stackTrace = (
+        "org.apache.spark.sql.streaming.StreamingQueryException\n\tat StreamExecution.runStream"
+    )
+    error._cause = UnknownException("java.io.EOFException")
+    error._cause._stackTrace = said
+    assert str(translated(error)).startswith(what)
 
 
 def test_a_value_that_spark_computes_names_the_steps_that_have_it_computed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -169,6 +170,53 @@ def test_a_worker_whose_task_spark_has_given_up_prints_nothing(tmp_path: Path, i
         _wait_until_alone(daemon.pid)
         _, said = daemon.communicate(timeout=60)
     assert ("Broken pipe" in said.decode()) is not is_ours, said
+
+
+_JAVA = """
+import subprocess, sys
+daemon = subprocess.Popen([sys.executable, "-m", "pyspark.daemon", "pyspark.worker"], stdin=subprocess.PIPE, stdout=1)
+print(daemon.pid, file=sys.stderr, flush=True)
+sys.stdin.read()
+"""
+"""Starts Spark's daemon, whose port comes on the standard output."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another system does not tell that a parent has died")
+def test_a_worker_whose_daemon_was_killed_ends_with_java() -> None:
+    home = unpacked_home(installed())
+    assert home is not None
+    archive = str(Path(home, "python", "lib", "pyspark.zip"))
+    environment = {
+        **os.environ,
+        "PYTHON_UNIX_DOMAIN_ENABLED": "false",
+        "PYTHON_WORKER_FACTORY_SECRET": "secret",
+        "PYTHONPATH": os.pathsep.join([archive, *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", _JAVA], env=environment, **pipes) as java:  # type: ignore[call-overload]
+        daemon = int(java.stderr.readline())
+        [port] = struct.unpack("!i", java.stdout.read(4))
+        # The connection is not Java's own, so that the worker does not see it close.
+        with socket.create_connection(("127.0.0.1", port)) as task:
+            [worker] = struct.unpack("!i", task.recv(4))
+            os.kill(daemon, signal.SIGKILL)
+            task.sendall(struct.pack("!i", 6) + b"secret")
+            assert task.recv(6) == struct.pack("!i", 2) + b"ok", "without a daemon, it continues"
+            time.sleep(1.5)
+            assert _is_running(worker)
+            java.kill()
+            java.wait()
+            until = time.monotonic() + 60
+            while _is_running(worker):
+                assert time.monotonic() < until, "the worker stays"
+                time.sleep(0.05)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
 
 
 def _wait_until_alone(daemon: int) -> None:

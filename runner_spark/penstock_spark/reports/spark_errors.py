@@ -41,6 +41,7 @@ _RAISED = re.compile(
 _SPARKS_STATE = re.compile(
     r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
 )
+_OWN_ERROR = f"{RunnerError.__module__}.{RunnerError.__qualname__}: "
 _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, and call explain() to see the stages"
 
 
@@ -127,8 +128,10 @@ def _is_sparks(error: Exception) -> bool:
 def _text_of(error: Any) -> str:
     """All that a Spark error says: its type, its text, and Java's stack with its causes."""
     parts = [f"{type(error).__name__}: {error}"]
-    if isinstance(error, PySparkException):
-        parts += [str(getattr(error, "_stackTrace", None) or ""), str(getattr(error, "_cause", None) or "")]
+    while isinstance(error, PySparkException):
+        # The error of a query has the stacks of its causes with its cause alone.
+        stack, error = getattr(error, "_stackTrace", None), getattr(error, "_cause", None)
+        parts += [str(stack or ""), str(error or "")]
     return "\n".join(filter(None, parts))
 
 
@@ -151,7 +154,9 @@ def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
             "make the object in DoFn.setup, or give its class a __reduce__ with all arguments of its __init__"
         )
     else:
-        what, where = f"a Python worker failed: {_plain(raised['said'])}", _places(known)
+        said, where = raised["said"], _places(known)
+        is_own = said.startswith(_OWN_ERROR)
+        what = said.removeprefix(_OWN_ERROR) if is_own else f"a Python worker failed: {_plain(said)}"
         hint = (
             "see the worker's traceback below; make sure that the workers can import what the program imports"
         )

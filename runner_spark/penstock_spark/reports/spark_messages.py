@@ -16,6 +16,9 @@ _RIGHTS = "check the permissions of the folder, or name another folder"
 _SESSION = "run the program again; with a checkpoint_location, a stream continues where it was"
 
 
+_DEAD_PYTHON = f"look for what ends a process on the driver's machine, such as too little memory; {_SESSION}"
+
+
 @dataclass(frozen=True)
 class Message:
     pattern: re.Pattern[str]  # Found in Spark's text. Its group ``file`` is the file that the text is about.
@@ -28,6 +31,11 @@ class Message:
 
 def _line(pattern: str, what: str, hint: str, about: str = "step") -> Message:
     return Message(re.compile(pattern, re.DOTALL), what, hint, about)
+
+
+def _cut_off(runner: str) -> str:
+    """The pattern of an error that a class of Spark raises when the process at its socket has died."""
+    return rf"(?:EOFException|SocketException|Broken pipe|Connection reset)[^\n]*(?:\n\s+at [^\n]*)*?\.(?:{runner})\."
 
 
 # The first match counts: causes come before the texts that Spark puts around them.
@@ -100,6 +108,16 @@ MESSAGES = (
         "a Python worker has died",
         "look for what ends a process: too little memory, os._exit, a library that crashes; in a session of your own, "
         "set spark.python.worker.faulthandler.enabled to true to see the step",
+    ),
+    _line(
+        _cut_off("PythonStreamingSourceRunner"),
+        "the Python process has died in which Spark plans what a stream reads",
+        _DEAD_PYTHON,
+    ),
+    _line(
+        _cut_off("StreamingPythonRunner|\\w*PythonPreInitRunner"),
+        "the Python process has died in which Spark asks for the state of a stream",
+        _DEAD_PYTHON,
     ),
     # Spark's own checkpoint, before texts that fit other files too.
     _line(

@@ -8,12 +8,15 @@ stream has four workers, and each would take half a second of a processor for it
 """
 
 import contextlib
+import ctypes
 import importlib
 import importlib.machinery
 import importlib.util
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
 from typing import Any
 
@@ -68,6 +71,43 @@ def _copies_have_own_random_numbers() -> None:
     os.register_at_fork(after_in_child=begin_anew)
 
 
+_SET_SIGNAL_OF_PARENTS_DEATH = 1
+"""The number of Linux for what is asked of it."""
+
+
+def _copies_end_with_java() -> None:
+    """Has a worker end when Java has ended, even if the daemon, which would tell it, was killed before.
+
+    Until then, the worker stays: Spark lets its task end, and starts another daemon for the next one.
+    """
+    if sys.platform != "linux":
+        return
+    daemon, java, told = os.getpid(), os.getppid(), signal.SIGRTMAX
+    ask = ctypes.CDLL(None).prctl
+
+    def follow_java() -> None:
+        while _is_there(java):
+            threading.Event().wait(1)
+        os._exit(1)
+
+    signal.signal(told, lambda *_: threading.Thread(target=follow_java, daemon=True).start())
+
+    def begin() -> None:
+        # Processes that a worker starts are not asked for.
+        if os.getppid() == daemon:
+            ask(_SET_SIGNAL_OF_PARENTS_DEATH, int(told))
+
+    os.register_at_fork(after_in_child=begin)
+
+
+def _is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def _print_whole_lines() -> None:
     """Has each line of ``print`` written at once.
 
@@ -97,6 +137,7 @@ def _is_raised_by_daemon(error: BaseException) -> bool:
 
 if sys.orig_argv[-2:] == ["pyspark.daemon", "pyspark.worker"]:
     _import_for_workers()
+    _copies_end_with_java()
     _print_whole_lines()
     _quiet_about_tasks_that_spark_has_given_up()
 
