@@ -27,6 +27,32 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a file of Spark that is empty",
+            write="""
+                from pathlib import Path
+                from penstock.testing.test_stream import TestStream
+
+                def stream():
+                    stream = beam.Pipeline(checkpoint_location="state")
+                    windows = beam.WindowInto(beam.window.FixedWindows(60))
+                    stream | TestStream().add_elements([("ann", 1)]) | windows | "Sums" >> beam.CombinePerKey(sum) | beam.Map(str)
+                    return stream
+
+                stream().run().wait_until_finish()
+                # As if the machine had lost its power.
+                Path("state/spark/metadata").write_text("")
+                Path("state/spark/.metadata.crc").unlink(missing_ok=True)
+                Path("state/ended.json").unlink()
+                stream().run()
+                """,
+            see="""
+                ValueError: the checkpoint is damaged: Spark's file metadata cannot be read (it is empty)
+                  in the checkpoint file:///data/state/spark
+                  hint: restore the folder from a copy, or start again with another checkpoint_location
+                """,
+            on_spark=True,
+        ),
+        Row(
             "a plan of a later version",
             write="""
                 from penstock.testing.test_stream import TestStream

@@ -38,12 +38,19 @@ def each_seed(count: int, law: Callable[[Chance], None]) -> None:
 
 def result_or_refusal(call: Callable[[], Any]) -> tuple[Any] | None:
     """The result of a call in a 1-tuple; None for an error of ours, which says what to do; any other error leaves."""
+    results = []
+    return None if refusal_of(lambda: results.append(call())) is not None else (results[0],)
+
+
+def refusal_of(call: Callable[[], Any]) -> Exception | None:
+    """The error of ours that a call raises, which says what to do; None for a result; any other error leaves."""
     try:
-        return (call(),)
+        call()
     except Exception as error:
         if is_refusal(error):
-            return None
+            return error
         raise
+    return None
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chance import Chance
-from checkpoint_plans import BASE
-from disk_place import DiskPlace
-from refused import each_seed, is_refusal, result_or_refusal, seeds
+from checkpoint_plans import BASE, lines
+from disk_place import COMMIT, DiskPlace, note_micro_batch
+from refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
 
 from penstock_spark.checkpoints import lease
+from penstock_spark.checkpoints.eras import counted_seconds
 from penstock_spark.checkpoints.folder import ENDED, PLAN, open_at
 from penstock_spark.checkpoints.holder import Holder, this_holder
 from penstock_spark.checkpoints.lease import Timing, take_lease
+from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT, slots_of
 from penstock_spark.files.temporary import is_abandoned, new_name
 from penstock_spark.process.identity import Process, this_process
 
@@ -36,9 +39,7 @@ def signature() -> dict[str, Any]:
 def test_a_damaged_plan_is_refused_or_fits(tmp_path: Path, signature: dict[str, Any], count: int) -> None:
     place = DiskPlace(tmp_path / "checkpoint")
     open_at(place, signature)
-    for name in ("offsets", "commits"):
-        (place.path / "spark" / name).mkdir(parents=True)
-        (place.path / "spark" / name / "0").touch()
+    note_micro_batch(place, 0)
     written = place.read(PLAN)
 
     def law(chance: Chance) -> None:
@@ -49,6 +50,50 @@ def test_a_damaged_plan_is_refused_or_fits(tmp_path: Path, signature: dict[str, 
         if result_or_refusal(lambda: open_at(place, signature)) is None:
             # Nothing has changed.
             assert place.read(PLAN) == content
+
+    each_seed(count, law)
+
+
+def sparks_files(sources: int) -> dict[str, bytes]:
+    """What Spark has noted when a query dies in its second micro-batch; its first source counts seconds."""
+    others = [b'{"logOffset":0}', b"-", b'{"a": "b"}'][: sources - 1]
+    about = b'v1\n{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}'
+    return {
+        "metadata": b'{"id":"9a5339f2-7fa9-4d4b-90ef-7df811c057ac"}',
+        "offsets/0": b"\n".join([about, b"-", *others]),
+        "offsets/1": b"\n".join([about, b"16", *others]),
+        "commits/0": COMMIT,
+        "sources/0/0": b"v1\n1795880191871",
+    }
+
+
+def lost_end(chance: Chance, content: bytes) -> bytes:
+    """What a machine leaves of a file that loses its power while it is written: nothing, zeros, or a beginning."""
+    return chance.one_of([b"", bytes(len(content)), content[: chance.randrange(len(content))]])
+
+
+@seeds(150, 50_000)
+def test_a_damaged_file_of_sparks_is_named_before_spark_reads_it(tmp_path: Path, count: int) -> None:
+    place = DiskPlace(tmp_path / "checkpoint")
+    signature = replace(BASE, source=lines()).signature()
+    plan = open_at(place, signature).plan
+    files = sparks_files(len(slots_of(plan)))
+    assert slots_of(plan)[0] == HEARTBEAT_SLOT
+
+    def law(chance: Chance) -> None:
+        name = chance.one_of(sorted(files))
+        is_cut = chance.often()
+        content = lost_end(chance, files[name]) if is_cut else chance.damaged(files[name])
+        for each, written in {**files, name: content}.items():
+            (place.path / "spark" / each).parent.mkdir(parents=True, exist_ok=True)
+            (place.path / "spark" / each).write_bytes(written)
+        error = refusal_of(lambda: counted_seconds(open_at(place, signature).spark_place, 0))
+        if error is None:
+            # A number without its last digits is a number.
+            assert not is_cut or (name == "sources/0/0" and content[3:].isdigit())
+        else:
+            assert f"Spark's file {name} " in str(error)
+            assert (place.path / "spark" / name).read_bytes() == content
 
     each_seed(count, law)
 

@@ -5,6 +5,20 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+OFFSETS = b"v1\n{}" + 9 * b"\n-"
+"""What Spark notes of a micro-batch that reads nothing of up to nine sources."""
+
+COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
+"""What Spark notes of a finished micro-batch."""
+
+
+def note_micro_batch(place: DiskPlace, batch: int, *logs: str, folder: str = "spark") -> None:
+    """Notes that a micro-batch was planned and finished, or in some logs only, as Spark does."""
+    for log in logs or ("offsets", "commits"):
+        file = place.path / folder / log / str(batch)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(OFFSETS if log == "offsets" else COMMIT)
+
 
 class DiskPlace:
     """A folder of this machine; it may be told to fail with one of the next changes.

@@ -12,7 +12,7 @@ from unittest.mock import ANY
 
 import pytest
 from checkpoint_plans import BASE, grouped, windowed, written
-from disk_place import DiskPlace
+from disk_place import COMMIT, DiskPlace, note_micro_batch
 
 from penstock.base import clock
 from penstock.transforms.trigger import AfterCount
@@ -30,12 +30,9 @@ MISFIT = replace(BASE, mode="micro_batch")
 
 
 def finish(place: DiskPlace, *batches: int) -> None:
-    """Notes that micro-batches were planned and finished, as Spark does."""
-    for folder_name in ("offsets", "commits"):
-        for batch in batches:
-            each = place.path / "spark" / folder_name / str(batch)
-            each.parent.mkdir(parents=True, exist_ok=True)
-            each.touch()
+    """Notes that micro-batches were planned and finished."""
+    for batch in batches:
+        note_micro_batch(place, batch)
 
 
 def plan_names(place: DiskPlace) -> list[str]:
@@ -183,16 +180,12 @@ def test_wherever_a_change_is_cut_short_there_is_a_plan(tmp_path: Path) -> None:
     assert cuts > 4
 
 
-SPARKS_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
-
-
-def begin(place: DiskPlace, batch: int, before: bytes = SPARKS_COMMIT) -> None:
+def begin(place: DiskPlace, batch: int, before: bytes = COMMIT) -> None:
     """Leaves what a driver leaves that dies in a micro-batch: it was planned, and the one before it was finished."""
     finish(place, *range(batch))
     if batch:
         (place.path / "spark" / "commits" / str(batch - 1)).write_bytes(before)
-    (place.path / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
-    (place.path / "spark" / "offsets" / str(batch)).touch()
+    note_micro_batch(place, batch, "offsets")
 
 
 def commits(place: DiskPlace) -> list[str]:
@@ -207,7 +200,7 @@ def test_a_micro_batch_that_is_in_the_sinks_counts_as_finished(tmp_path: Path, b
     asked: list[Any] = []
     changed = open_at(place, CHANGED.signature(), is_written=lambda *args: asked.append(args) or True)
     assert asked == [(before, batch)]
-    assert place.inside("spark").inside("commits").read(str(batch)) == SPARKS_COMMIT
+    assert place.inside("spark").inside("commits").read(str(batch)) == COMMIT
     assert (changed.last_begun, changed.last_commit(), changed.plan["since"]) == (batch, batch, batch + 1)
     # There is nothing to ask about any more.
     open_at(place, CHANGED.signature(), is_written=lambda plan, number: pytest.fail("asked again"))
@@ -231,7 +224,7 @@ def test_other_micro_batches_run_again(tmp_path: Path, why: str) -> None:
     if why == "everything is finished":
         finish(place, 0)
     else:
-        begin(place, 1, b'v2\n{"stateUniqueIds":{}}' if why == "Spark notes more" else SPARKS_COMMIT)
+        begin(place, 1, b'v2\n{"stateUniqueIds":{}}' if why == "Spark notes more" else COMMIT)
     before = commits(place)
     open_at(place, BASE.signature(), is_written=lambda plan, number: why != "not written")
     assert commits(place) == before
@@ -384,7 +377,8 @@ def test_plans_are_read_once_and_strangers_are_told_by_their_names(
         folder._refuse_strangers(place)
         assert read == []
         open_at(place, signature)
-        assert read == ["plan.json"]
+        # And the last file in each log of Spark.
+        assert read == ["plan.json", "0", "0"]
     stranger = DiskPlace(tmp_path / "photos")
     stranger.write("may.jpg", b"")
     with pytest.raises(ValueError, match=r"the folder is not a penstock checkpoint: it holds may\.jpg"):

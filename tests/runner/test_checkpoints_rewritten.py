@@ -8,19 +8,11 @@ from typing import Any
 
 import pytest
 from checkpoint_plans import BASE, Pipeline
-from disk_place import DiskPlace
+from disk_place import DiskPlace, note_micro_batch
 
 from penstock_spark.checkpoints.folder import Checkpoint, open_at
 
 MORE = replace(BASE, shards=8)
-
-
-def finish(place: DiskPlace, folder: str, batch: int, log: str = "offsets commits") -> None:
-    """Notes that a micro-batch was planned, and finished, as Spark does."""
-    for name in log.split():
-        each = place.path / folder / name / str(batch)
-        each.parent.mkdir(parents=True, exist_ok=True)
-        each.touch()
 
 
 def begun(path: Path) -> DiskPlace:
@@ -28,7 +20,7 @@ def begun(path: Path) -> DiskPlace:
     place = DiskPlace(path)
     open_at(place, BASE.signature())
     for batch in (0, 1):
-        finish(place, "spark", batch)
+        note_micro_batch(place, batch, folder="spark")
     return place
 
 
@@ -37,9 +29,10 @@ def opened(place: DiskPlace, pipeline: Pipeline, dies: bool = False) -> Checkpoi
 
     def rewrite(checkpoint: Checkpoint, old: dict[str, Any]) -> None:
         for log in ("offsets", "commits"):
-            for name in place.inside(old["folder"]).inside(log).names():
+            before = place.inside(old["folder"]).inside(log)
+            for name in before.names():
                 own = DiskPlace(place.path, place.changes).inside(checkpoint.plan["folder"]).inside(log)
-                own.write(name, b"")
+                own.write(name, before.read(name))
         if dies:
             raise InterruptedError
 
@@ -54,7 +47,7 @@ def test_the_folder_is_written_anew_only_for_what_spark_counts_by_place(tmp_path
     place = begun(tmp_path)
     assert opened(place, replace(BASE, step_label="Renamed")).plan["folder"] == "spark"
     assert opened(place, MORE).plan["folder"] == "spark-2"
-    finish(place, "spark-2", 2)
+    note_micro_batch(place, 2, folder="spark-2")
     assert opened(place, MORE).plan["folder"] == "spark-2"
     # What the plan in force does not refer to is gone.
     assert folders(place) == ["spark-2"]
@@ -93,7 +86,7 @@ def test_until_the_new_folder_has_begun_a_micro_batch_the_old_one_goes_on(tmp_pa
     assert opened(place, MORE).plan["folder"] == "spark-2"
     # It is taken back, and the new folder is written again, because the old one has gone on.
     assert opened(place, BASE).plan["folder"] == "spark"
-    finish(place, "spark", 2)
+    note_micro_batch(place, 2, folder="spark")
     assert opened(place, MORE).plan["folder"] == "spark-3"
     # The same pipeline finds what was written for it.
     assert opened(place, MORE).plan["folder"] == "spark-3"
@@ -106,14 +99,14 @@ def test_a_micro_batch_that_only_the_new_folder_knows_is_not_planned_once_more_b
     place = begun(tmp_path)
     opened(place, MORE)
     # A sink may have seen it, under this number.
-    finish(place, "spark-2", 2, "offsets")
+    note_micro_batch(place, 2, "offsets", folder="spark-2")
     assert opened(place, BASE).plan["folder"] == "spark-3"
     assert folders(place) == ["spark-2", "spark-3"]
 
 
 def test_one_that_both_folders_know_is_the_same_in_both(tmp_path: Path) -> None:
     place = begun(tmp_path)
-    finish(place, "spark", 2, "offsets")
+    note_micro_batch(place, 2, "offsets", folder="spark")
     opened(place, MORE)
     assert opened(place, BASE).plan["folder"] == "spark"
 
@@ -121,10 +114,10 @@ def test_one_that_both_folders_know_is_the_same_in_both(tmp_path: Path) -> None:
 def test_a_run_knows_what_was_planned_before_its_folder_was_written_anew(tmp_path: Path) -> None:
     """Otherwise it would end a source that had nothing when the micro-batch was planned, and has something since."""
     place = begun(tmp_path)
-    finish(place, "spark", 2, "offsets")
+    note_micro_batch(place, 2, "offsets", folder="spark")
     assert opened(place, MORE).last_begun == 2
     # The folder is there, and no micro-batch of it has begun.
     assert opened(place, MORE).last_begun == 2
-    finish(place, "spark-2", 3, "offsets")
+    note_micro_batch(place, 3, "offsets", folder="spark-2")
     assert opened(place, MORE).last_begun == 3
     assert opened(place, BASE).last_begun == 3

@@ -164,5 +164,5 @@ def test_times_of_a_newer_version_are_refused(seconds: Seconds, monkeypatch: pyt
 def test_a_file_of_another_spark_is_refused(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> None:
     set_back(seconds, monkeypatch)
     seconds.place.inside("sources/0").replace("0", b"v2\n1")
-    with pytest.raises(ValueError, match="has the version 'v2' instead of 'v1'"):
+    with pytest.raises(ValueError, match="has the format v2; penstock reads v1"):
         started(seconds, monkeypatch)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disk_place import DiskPlace
+from disk_place import DiskPlace, note_micro_batch
 from upgrades import ROWS, Change, Row, table
 
 from penstock_spark.checkpoints.folder import Checkpoint, open_at
@@ -18,8 +18,7 @@ def restarted(change: Change, path: Path) -> tuple[Checkpoint, bool]:
     """Opens the checkpoint of the old program for the new one; and whether it was written anew."""
     place, (old, new) = DiskPlace(path), change.signatures()
     open_at(place, old)
-    for log in ("offsets", "commits"):
-        place.inside("spark").inside(log).write("0", b"")
+    note_micro_batch(place, 0)
     written: list[Any] = []
     opened = open_at(place, new, change.dropped, rewrite=lambda checkpoint, plan: written.append(plan))
     return opened, bool(written)

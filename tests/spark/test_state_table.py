@@ -202,9 +202,9 @@ def test_what_is_no_checkpoint_has_no_state(spark: Any, tmp_path: Path, read: Ca
 
 def finish_one(folder: Path) -> None:
     """Notes that a micro-batch is finished, as Spark does."""
-    for name in ("offsets", "commits"):
+    for name, content in (("offsets", "v1\n{}\n-\n-"), ("commits", "v1\n{}")):
         (folder / "spark" / name).mkdir()
-        (folder / "spark" / name / "0").touch()
+        (folder / "spark" / name / "0").write_text(content)
 
 
 def test_a_folder_that_spark_cannot_read_state_in_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from penstock.base import clock
 from penstock.error import refusal
+from penstock_spark.checkpoints.spark_logs import damaged, ends_of_sources, last_micro_batch, unknown_format
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import ERAS as ERAS_FORMAT
 from penstock_spark.sources.heartbeats import Era
@@ -43,25 +44,21 @@ def counted_seconds(spark_place: Place, slot: int) -> Counted:
         slot: The number of the source among all sources of the query.
     """
     planned = _planned(spark_place, slot)
-    return Counted(planned, _eras_from_now_on(spark_place.inside("sources").inside(str(slot)), planned))
-
-
-def last_micro_batch(log: Place) -> int:
-    """The last micro-batch in one of Spark's logs, of what is planned or of what is finished; -1 without one."""
-    return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
+    return Counted(planned, _eras_from_now_on(spark_place, slot, planned))
 
 
 def _planned(spark_place: Place, slot: int) -> int:
-    log = spark_place.inside("offsets")
-    if (last := last_micro_batch(log)) < 0:
+    if (last := last_micro_batch(spark_place.inside("offsets"))) < 0:
         return 0
-    # The first line is a version, the second is about the micro-batch, and each later one about a source.
-    offset = log.read(str(last)).decode().split("\n")[2 + slot]
-    return 0 if offset == "-" else int(offset)
+    end = ends_of_sources(spark_place, last, slot + 1)[slot]
+    if not isinstance(end, int | None):
+        raise damaged(spark_place, f"offsets/{last}", f"it has no seconds for the source {slot}")
+    return end or 0
 
 
-def _eras_from_now_on(place: Place, planned: int) -> tuple[Era, ...]:
-    start_millis, eras = _start_millis(place), _eras(place)
+def _eras_from_now_on(spark_place: Place, slot: int, planned: int) -> tuple[Era, ...]:
+    place = spark_place.inside("sources").inside(str(slot))
+    start_millis, eras = _start_millis(spark_place, slot), _eras(place)
     if start_millis is None:
         if not eras:
             return ()
@@ -91,17 +88,19 @@ def _start_at(place: Place, start_millis: int) -> None:
     place.replace(_START, f"{_VERSION}\n{start_millis}".encode())
 
 
-def _start_millis(place: Place) -> int | None:
+def _start_millis(spark_place: Place, slot: int) -> int | None:
     """The time from which Spark counts; None before it has begun."""
+    place = spark_place.inside("sources").inside(str(slot))
     try:
-        version, start = place.read(_START).decode().split("\n")
+        version, *lines = place.read(_START).decode().split("\n")
+        if version == _VERSION:
+            [start] = lines
+            return int(start)
     except FileNotFoundError:
         return None
-    if version != _VERSION:
-        what = f"Spark's file {_START} has the version {version!r} instead of {_VERSION!r}"
-        hint = "continue with the version of Spark that has written the checkpoint"
-        raise refusal(ValueError, what, where=f"in {place.location}", hint=hint)
-    return int(start)
+    except ValueError:
+        raise damaged(spark_place, f"sources/{slot}/{_START}", "it has no time") from None
+    raise unknown_format(spark_place, f"sources/{slot}/{_START}", version, _VERSION)
 
 
 def _eras(place: Place) -> list[Era]:

@@ -26,11 +26,12 @@ from penstock.base import clock
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare
-from penstock_spark.checkpoints.eras import Counted, counted_seconds, last_micro_batch
+from penstock_spark.checkpoints.eras import Counted, counted_seconds
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.privacy import check_writers, make_private
 from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, slots_of
+from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import COMMAND, END
 from penstock_spark.process.written_formats import PLAN as PLAN_FORMAT
@@ -244,6 +245,8 @@ def open_at(
         _refuse_strangers(place)
     if ENDED in place.names():
         raise _ended(place)
+    if plans:
+        check_logs(place.inside(plans[-1]["folder"]), len(slots_of(plans[-1])))
     if plans and _finish_written(place, plans[0], is_written, lease):
         # The plan that has written it is the one in force by that.
         plans = _plans(place)
