@@ -16,7 +16,7 @@ from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock_spark.compiler import Compiled, Target, compiled
-from penstock_spark.formats.registry import table_before_opening
+from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.supported import check, default_mode
@@ -52,6 +52,7 @@ class SparkRunner(PipelineRunner):
         is_stoppable = stoppable(lambda: "the run was cancelled before it began", leave_connection)
         with is_stoppable, translating(Surroundings(graph=graph)):
             try:
+                check_packages(graph)
                 plan = self.compiled(graph, settings, opened.table_of).plan
                 if isinstance(plan, StreamPlan):
                     return start(plan, settings, views, local_only=self.local_only)

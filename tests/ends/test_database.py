@@ -408,12 +408,11 @@ def test_a_server_that_is_absent_or_refuses_is_told_quickly(spark, pg):
     parts_of(caught.value)
 
 
-def test_a_missing_package_is_named(spark, pg, monkeypatch):
-    from penstock_spark.formats.database import address
-
-    monkeypatch.setattr(address, "find_spec", lambda name: None if name == "psycopg" else name)
-    with pytest.raises(beam.error.UnsupportedByRunner, match="needs psycopg") as caught:
-        run(spark, WriteToDatabase(pg.url, "scores"), [Score("a", 1)])
+def test_a_package_that_only_the_url_of_a_function_needs_is_named(spark, pg, monkeypatch):
+    """Which packages other databases need is known before Spark starts."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ModuleNotFoundError, match="need the package psycopg") as caught:
+        run(spark, WriteToDatabase(lambda: pg.url, "scores"), [Score("a", 1)])
     parts_of(caught.value, r"pip install 'penstock[postgres]'")
 
 

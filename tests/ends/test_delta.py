@@ -9,7 +9,6 @@ import importlib
 import json
 import random
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -238,16 +237,6 @@ def test_arguments_that_do_not_fit_together_are_refused_when_the_transform_is_ma
             make()
     with pytest.raises(TypeError, match="storage_options must have text"):
         WriteToDelta("/t", storage_options={"timeout": 5})  # type: ignore[dict-item]
-
-
-def test_without_the_package_the_pipeline_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'penstock\[delta\]'"):
-        write(SCORES, tmp_path)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'penstock\[delta\]'"):
-        beam.Pipeline() | ReadFromDelta(tmp_path)
 
 
 # What goes right.

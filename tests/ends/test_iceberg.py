@@ -216,16 +216,6 @@ def test_arguments_that_do_not_fit_together_are_refused_when_the_transform_is_ma
         ReadFromIceberg(TABLE, filter=3)  # type: ignore[arg-type]
 
 
-def test_without_the_package_the_pipeline_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyiceberg.catalog", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'penstock\[iceberg\]'"):
-        beam.Pipeline() | ReadFromIceberg(TABLE)
-    pipeline = beam.Pipeline()
-    _ = pipeline | beam.Create(SCORES).with_output_types(Score) | WriteToIceberg(TABLE)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'penstock\[iceberg\]'"):
-        pipeline.run()
-
-
 def test_formats_and_delete_files_that_pyiceberg_cannot_handle_are_refused(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

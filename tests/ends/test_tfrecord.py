@@ -9,7 +9,6 @@ import lzma
 import os
 import random
 import struct
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -274,22 +273,6 @@ def test_what_cannot_be_read_or_written_is_refused_before_anything_runs(tmp_path
     for transform in (ReadFromTFRecord, WriteToTFRecord):
         with pytest.raises(TypeError, match="compression_type must be"):
             transform("a", compression_type="zip")
-
-
-def test_without_the_package_the_pipeline_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    path, out = tmp_path / "a", str(tmp_path / "out")
-    path.write_bytes(WHOLE)
-    monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    for build, step in (
-        (read_it(path), "ReadIt"),
-        (lambda pipeline: read_it(path)(pipeline) | "WriteIt" >> WriteToTFRecord(out), "WriteIt"),
-    ):
-        what, _, hint = refused(build, ModuleNotFoundError, step)
-        assert what == "TFRecord files need the package google-crc32c, which is not installed"
-        assert hint == "hint: pip install 'penstock[tfrecord]'"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 # What is read and written.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock_spark.formats.tfrecord import records
-from penstock_spark.formats.tfrecord.package import masked_crc32c
+from penstock_spark.formats.tfrecord.checksums import masked_crc32c
 from penstock_spark.formats.tfrecord.records import Damaged, records_in, stored
 
 # TensorFlow has written the records foo and bar.

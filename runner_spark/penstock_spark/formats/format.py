@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.io.streams import StreamSource
+from penstock_spark.formats.packages import Package
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan, StreamScan
@@ -39,6 +40,8 @@ class Format:
     files: Callable[[Any, str], FileSink] | None = None
     # Plans any other sink, given whether it takes micro-batches, and the step; writes nothing yet.
     plan: Callable[[Any, bool, str], SinkPlan] | None = None
+    # The optional packages that a source or a sink needs.
+    packages: Callable[[Any], tuple[Package, ...]] = lambda description: ()
     takes_streams: bool = True  # Whether it may take micro-batches.
     # Looks at what a sink needs, before every run; refuses what would fail later, and writes nothing.
     check: Callable[[Any, str], None] | None = None

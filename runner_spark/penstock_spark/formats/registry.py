@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import DriverList, Sink, Source, Step
+from penstock.graph import DriverList, Graph, ParDo, Read, Sink, Source, Step, Write
 from penstock.io.avroio import AvroSink, AvroSource
 from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
@@ -16,6 +16,7 @@ from penstock.io.database import DatabaseSink, DatabaseSource
 from penstock.io.delta import DeltaChangesSource, DeltaSink, DeltaSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.file_readers import ReadFiles
 from penstock.io.iceberg import IcebergSink, IcebergSource
 from penstock.io.kafka import KafkaSink, KafkaSource
 from penstock.io.orcio import OrcSink, OrcSource
@@ -40,6 +41,7 @@ from penstock_spark.formats.iceberg import ICEBERG
 from penstock_spark.formats.json import JSON
 from penstock_spark.formats.kafka import KAFKA
 from penstock_spark.formats.orc import ORC
+from penstock_spark.formats.packages import OF_READERS, Package
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
 from penstock_spark.formats.query import QUERIES
@@ -50,6 +52,7 @@ from penstock_spark.formats.text import TEXT
 from penstock_spark.formats.tfrecord import TFRECORD
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
+from penstock_spark.reports.lineage import innermost
 from penstock_spark.sinks.files import plan_files, prepare_files
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.window_files import WindowFiles, files_of_windows
@@ -100,6 +103,24 @@ def format_of(description: Source | Sink) -> Format:
     """The format of a source or a sink; an unknown one can do nothing."""
     kinds = type(description).__mro__
     return next((FORMATS[kind] for kind in kinds if kind in FORMATS), _UNKNOWN)
+
+
+def check_packages(graph: Graph) -> None:
+    """Raises ModuleNotFoundError if a pipeline reads or writes with a package that is not installed here."""
+    for step in graph.steps:
+        for package in _packages_of(step):
+            package.check(step.where)
+
+
+def _packages_of(step: Step) -> tuple[Package, ...]:
+    match step.primitive:
+        case Read(description) | Write(description):
+            inner = innermost(description)
+            return format_of(inner).packages(inner)
+        case ParDo(dofn) if isinstance(reads := dofn.timer_owner(), ReadFiles):
+            package = OF_READERS.get(reads.format)
+            return () if package is None else (package,)
+    return ()
 
 
 def open_source(source: Source, spark: SparkSession, where: str) -> Scan:

@@ -46,20 +46,20 @@ class ReadFiles(DoFn):
     """
 
     def __init__(self, format: str, with_filename: bool, **options: Any) -> None:
-        self._format = format
+        self.format = format
         self._with_filename = with_filename
         self._options = options
         self._reader: Reader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # The pickled DoFn takes the runner's reader to the workers.
-        return {**self.__dict__, "_reader": self._reader or _readers.get(self._format)}
+        return {**self.__dict__, "_reader": self._reader or _readers.get(self.format)}
 
     def process(self, element: str | FileMetadata) -> Iterator[Any]:
-        read = self._reader or _readers.get(self._format)
+        read = self._reader or _readers.get(self.format)
         if read is None:
             raise RunnerError(
-                f"the runner cannot read {self._format}", hint="run the pipeline with SparkRunner"
+                f"the runner cannot read {self.format}", hint="run the pipeline with SparkRunner"
             )
         for found in files_of(element):
             with (

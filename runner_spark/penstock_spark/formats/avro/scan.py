@@ -19,7 +19,7 @@ from penstock.io.streams import StreamSource
 from penstock_spark.files.avro_parts import NotAvro, open_part
 from penstock_spark.files.finding import find_files, unreadable
 from penstock_spark.files.splits import Split, leaves_files_out, splits_of
-from penstock_spark.formats.avro.package import fastavro
+from penstock_spark.formats.packages import FASTAVRO
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
@@ -47,7 +47,7 @@ provide_reader("Avro", records_of_file)
 
 def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     """Dicts, Rows or plain values, by the schema of each file."""
-    fastavro(where)
+    FASTAVRO.check(where)
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
@@ -67,7 +67,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
 
 def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """The records of files that arrive; a file must fit into a task's memory. Files that are not Avro are rejects."""
-    fastavro(where)
+    FASTAVRO.check(where)
     values = partition_values(source.partition_by, source.schema, where)
     records = AvroRecords(source.as_rows, values, where)
     files = stream_files(stream, source.file_pattern, where)
@@ -104,7 +104,7 @@ class AvroRecords:
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
         """The records of a file, many at a time; ValueError if it is damaged, without what is in it."""
-        package = fastavro(self.where)
+        package = FASTAVRO.load(self.where)
         try:
             reader = package.reader(file)
             schema = reader.writer_schema

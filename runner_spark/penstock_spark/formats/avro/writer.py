@@ -15,7 +15,7 @@ from penstock.io.compression import CompressionTypes
 from penstock_spark.arrow.records import plain, schema_of
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.formats.avro.exact import MISFIT, check_of
-from penstock_spark.formats.avro.package import fastavro
+from penstock_spark.formats.packages import FASTAVRO
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
@@ -153,7 +153,7 @@ def _inner(field: pa.Field, name: str, where: str) -> Any:
 
 def _try_out(schema: Any, sink: AvroSink, where: str) -> None:
     """Refuses a schema or a codec that cannot be used, before anything starts."""
-    package = fastavro(where)
+    package = FASTAVRO.load(where)
     try:
         package.writer(io.BytesIO(), schema, [], codec=sink.codec)
     except Exception as error:
@@ -167,13 +167,13 @@ class _AvroShard:
     """One Avro file on a local disk."""
 
     def __init__(self, path: str, schema: Any, codec: str, where: str) -> None:
-        fastavro(where)
+        FASTAVRO.check(where)
         from fastavro.write import Writer
 
         self._file: Any = open_for_writing(path, CompressionTypes.UNCOMPRESSED)
         self._writer = Writer(self._file, schema, codec=codec)
         # The package's own validator takes five times as long as writing.
-        self._check = check_of(fastavro(where).parse_schema(schema))
+        self._check = check_of(FASTAVRO.load(where).parse_schema(schema))
         self._where = where
 
     def write(self, values: Sequence[Any]) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.io.database import DatabaseSink, DatabaseSource, shown_url
+from penstock.io.postgres_changes import PostgresChangesSource
+from penstock_spark.formats.packages import PSYCOPG, SQLALCHEMY, Package
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
@@ -53,7 +54,7 @@ class Address:
 
     def parsed(self) -> URL:
         """The URL; refuses one that cannot be read, or that needs a package which is not there."""
-        _need("sqlalchemy", "databases", self.where)
+        SQLALCHEMY.check(self.where)
         from sqlalchemy import make_url
         from sqlalchemy.exc import ArgumentError
 
@@ -70,7 +71,7 @@ class Address:
         if url.drivername not in _POSTGRES:
             what = f"penstock reaches PostgreSQL through psycopg, and not through {url.drivername}"
             raise UnsupportedByRunner(what, where=self.where, hint="write the url as postgresql://...")
-        _need("psycopg", "postgres", self.where)
+        PSYCOPG.check(self.where)
         return url.set(drivername="postgresql+psycopg")
 
     @property
@@ -121,7 +122,7 @@ class Address:
         return tuple(text for text in found if text)
 
 
-def _need(package: str, extra: str, where: str) -> None:
-    if find_spec(package) is None:
-        what = f"for this database, penstock needs {package}, which is not installed"
-        raise UnsupportedByRunner(what, where=where, hint=f"pip install 'penstock[{extra}]'")
+def packages_of(place: DatabaseSink | DatabaseSource | PostgresChangesSource) -> tuple[Package, ...]:
+    """The packages that a database needs, as far as its URL is known before it is asked for."""
+    is_postgres = isinstance(place.url, str) and place.url.startswith("postgres")
+    return (SQLALCHEMY, PSYCOPG) if is_postgres else (SQLALCHEMY,)

@@ -6,6 +6,7 @@ from penstock_spark.formats.delta.scan import open_delta, schema_of_delta, type_
 from penstock_spark.formats.delta.stream import open_changes, open_changes_stream, open_delta_stream
 from penstock_spark.formats.delta.writer import plan_delta, prepare_delta
 from penstock_spark.formats.format import Format
+from penstock_spark.formats.packages import DELTALAKE
 
 DELTA = Format(
     open_delta,
@@ -15,6 +16,7 @@ DELTA = Format(
     schema=schema_of_delta,
     plan=plan_delta,
     prepare=prepare_delta,
+    packages=lambda table: (DELTALAKE,),
 )
 
-DELTA_CHANGES = Format(open_changes, open_changes_stream)
+DELTA_CHANGES = Format(open_changes, open_changes_stream, packages=lambda table: (DELTALAKE,))

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from penstock.error import refusal
 from penstock.io.delta import DeltaSink
-from penstock_spark.formats.delta.table import deltalake, schema_of_table
+from penstock_spark.formats.delta.table import schema_of_table
+from penstock_spark.formats.packages import DELTALAKE
 from penstock_spark.sinks import table_columns
 
 _PARTITIONS = (pa.types.is_integer, pa.types.is_string, pa.types.is_date32, pa.types.is_boolean)
@@ -48,7 +49,7 @@ def _for_delta(wanted: pa.Schema, where: str) -> pa.Schema:
     for field in wanted:
         if not _is_known(field.type):
             raise table_columns.no_type("Delta", field, where)
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     return pa.schema(package.Schema.from_arrow(wanted).to_arrow())
 
 

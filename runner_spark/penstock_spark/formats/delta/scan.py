@@ -19,7 +19,8 @@ from penstock.error import refusal
 from penstock.io.delta import DeltaSource, TablePlace
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.files.packing import SHARE_BYTES, packed
-from penstock_spark.formats.delta.table import deltalake, files_of, open_table, schema_of_table, told
+from penstock_spark.formats.delta.table import files_of, open_table, schema_of_table, told
+from penstock_spark.formats.packages import DELTALAKE
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import from_arrow_schema
@@ -55,7 +56,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
 
 def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> Any:
     """By the log of the table, which is read when the transform is applied; None if that fails."""
-    deltalake(where)
+    DELTALAKE.check(where)
     with contextlib.suppress(Exception):
         schema = schema_of_delta(source)
         return None if schema is None else hint_of_schema(schema, source.elements)
@@ -74,7 +75,7 @@ def table_at(place: TablePlace, version: int | None, timestamp: str | None, wher
     """A version of a table: the newest, or the one with a number, or as of a time."""
     table = open_table(place, where)
     newest = table.version()
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     if version is not None and version > newest:
         raise no_version(place, str(version), f"the newest is {newest}", where)
     if version is None and timestamp is None:

@@ -18,6 +18,7 @@ from pyarrow import fs
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.delta import TablePlace
 from penstock.io.filesystems import FileSystems
+from penstock_spark.formats.packages import DELTALAKE
 from penstock_spark.reports.secrets import without_secrets
 
 _WITH_RULES = {
@@ -40,20 +41,9 @@ _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exce
 _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 
 
-def deltalake(where: str) -> Any:
-    """The package; ModuleNotFoundError in three parts if it is not installed."""
-    try:
-        import deltalake as package
-    except ModuleNotFoundError:
-        what = "Delta tables need the package deltalake, which is not installed"
-        hint = "pip install 'penstock[delta]'"
-        raise refusal(ModuleNotFoundError, what, where=where, hint=hint) from None
-    return package
-
-
 def find_table(place: TablePlace, where: str) -> Any:
     """The newest version of a table; None if there is no table."""
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     with told(place, "cannot be opened", where):
         try:
             return package.DeltaTable(absolute(place), storage_options=dict(place.options) or None)
@@ -77,7 +67,7 @@ def open_table(place: TablePlace, where: str) -> Any:
 @contextmanager
 def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
     """Turns errors of the package into errors in three parts, without its options."""
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     try:
         yield
     except (package.exceptions.TableNotFoundError, package.exceptions.CommitFailedError):
@@ -120,7 +110,7 @@ def files_of(place: TablePlace, where: str) -> fs.FileSystem:
     folder = local_folder(place)
     if folder is not None:
         return fs.SubTreeFileSystem(folder, fs.LocalFileSystem())
-    deltalake(where)
+    DELTALAKE.check(where)
     from deltalake.fs import DeltaStorageHandler
 
     return fs.PyFileSystem(DeltaStorageHandler(place.path, dict(place.options)))

@@ -30,7 +30,6 @@ from penstock_spark.formats.delta.data_files import ROWS_SCHEMA, DataFiles
 from penstock_spark.formats.delta.table import (
     absolute,
     check_writable,
-    deltalake,
     files_of,
     find_table,
     local_folder,
@@ -40,6 +39,7 @@ from penstock_spark.formats.delta.table import (
     shown_error,
     told,
 )
+from penstock_spark.formats.packages import DELTALAKE
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.lost_streams import checkpoint_is_gone, stream_is_unknown
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
@@ -71,7 +71,7 @@ def plan_delta(sink: DeltaSink, is_stream: bool, where: str) -> SinkPlan:
 def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str) -> None:
     """Does what the mode says for a stream that starts for the first time, and makes the table know the stream."""
     mark = _properties(stream, _BEFORE_ALL, where)
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     reason = ""
     for _ in range(_ATTEMPTS):
         table = find_table(sink.place, where)
@@ -147,7 +147,7 @@ class _Commit:
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
         """Commits the files; whether the table certainly names none of them."""
         sink, where = self._sink, self._where
-        package = deltalake(where)
+        package = DELTALAKE.load(where)
         reason = ""
         for attempt in range(_ATTEMPTS):
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
@@ -253,7 +253,7 @@ def _create(
     where: str,
 ) -> bool:
     """Makes a table with some files in one commit; False if another program has just made it."""
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     from deltalake.transaction import create_table_with_add_actions
 
     try:
@@ -274,7 +274,7 @@ def _create(
 
 
 def _properties(stream: str, number: int, where: str) -> Any:
-    package = deltalake(where)
+    package = DELTALAKE.load(where)
     return package.CommitProperties(app_transactions=[package.Transaction(app_of(stream), number)])
 
 

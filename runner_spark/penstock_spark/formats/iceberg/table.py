@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import errno
-import importlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.error import RunnerError, UnsupportedByRunner, refusal, three_parts
+from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
+from penstock_spark.formats.packages import PYICEBERG
 from penstock_spark.process.threads import NoAnswer, answer_of
 from penstock_spark.reports.secrets import without_secrets
 from penstock_spark.sinks.table_columns import columns_of, no_type
@@ -36,12 +36,7 @@ _NO_RETRY = {"commit.retry.num-retries": "0"}
 
 def module(name: str, where: str) -> Any:
     """A module of the package; ModuleNotFoundError in three parts if it is not installed."""
-    try:
-        return importlib.import_module(f"pyiceberg.{name}")
-    except ModuleNotFoundError:
-        what = "Iceberg tables need the package pyiceberg, which is not installed"
-        hint = "pip install 'penstock[iceberg]'"
-        raise ModuleNotFoundError(three_parts(what, where=where, hint=hint)) from None
+    return PYICEBERG.load(where, name)
 
 
 @contextmanager

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from penstock.io.kafka import AvroDeserializer, KafkaSink, KafkaSource
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.kafka.sink import plan_topic, prepare_topic
 from penstock_spark.formats.kafka.source import open_topics, open_topics_stream
+from penstock_spark.formats.packages import CONFLUENT_KAFKA, FASTAVRO_OF_RECORDS, Package
 
-KAFKA = Format(open_topics, open_topics_stream, plan=plan_topic, prepare=prepare_topic)
+
+def _packages(topics: KafkaSource | KafkaSink) -> tuple[Package, ...]:
+    deserializers = (getattr(topics, f"{of}_deserializer", None) for of in ("key", "value"))
+    needs_avro = any(isinstance(each, AvroDeserializer) for each in deserializers)
+    return (CONFLUENT_KAFKA, FASTAVRO_OF_RECORDS) if needs_avro else (CONFLUENT_KAFKA,)
+
+
+KAFKA = Format(open_topics, open_topics_stream, plan=plan_topic, prepare=prepare_topic, packages=_packages)

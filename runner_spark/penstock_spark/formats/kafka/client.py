@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,7 +10,8 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from penstock.base import clock
-from penstock.error import RunnerError, refusal
+from penstock.error import refusal
+from penstock_spark.formats.packages import CONFLUENT_KAFKA
 from penstock_spark.process.threads import NoAnswer, answer_of
 
 _LOGGER = logging.getLogger("penstock_spark.kafka")
@@ -51,14 +51,8 @@ FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 
 
 def client(where: str | None = None) -> Any:
-    """The client's package; a RunnerError if it is not installed."""
-    if importlib.util.find_spec("confluent_kafka") is None:
-        raise RunnerError(
-            "Kafka needs the package confluent-kafka, which is not installed",
-            where=where,
-            hint="run pip install 'penstock[kafka]' here and on the workers",
-        )
-    return importlib.import_module("confluent_kafka")
+    """The client's package; ModuleNotFoundError in three parts if it is not installed."""
+    return CONFLUENT_KAFKA.load(where)
 
 
 def make(kind: str, config: Mapping[str, Any], **more: Any) -> Any:

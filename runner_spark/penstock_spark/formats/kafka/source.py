@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import io
 import logging
 import re
@@ -14,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.base import clock
-from penstock.error import RunnerError, refusal
+from penstock.error import refusal
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
 from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, TimedElements, UnreadableElement
 from penstock.io.streams import StreamSource
@@ -53,33 +52,18 @@ _consumers: dict[str, Any] = {}
 
 
 def open_topics(source: KafkaSource, spark: SparkSession, where: str) -> Scan:
-    _check_packages(source, where)
     return open_ranges(RangesOfSource(Topics(source)), spark, where)
 
 
 def open_topics_stream(
     source: KafkaSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    _check_packages(source, where)
     return open_range_stream(RangesOfSource(Topics(source)), stream, spark, where)
 
 
 def _forget(consumer: Any) -> None:
     for key in [key for key, each in _consumers.items() if each is consumer]:
         leave(_consumers.pop(key))
-
-
-def _check_packages(source: KafkaSource, where: str) -> None:
-    client(where)
-    needs_avro = any(
-        isinstance(each, AvroDeserializer) for each in (source.key_deserializer, source.value_deserializer)
-    )
-    if needs_avro and importlib.util.find_spec("fastavro") is None:
-        raise RunnerError(
-            "AvroDeserializer needs the package fastavro, which is not installed",
-            where=where,
-            hint="run pip install fastavro here and on the workers",
-        )
 
 
 class Topics(NumberedSource[Any]):

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from penstock_spark.formats.tfrecord.package import Checksum
+from penstock_spark.formats.tfrecord.checksums import Checksum
 
 _LENGTH = struct.Struct("<Q")
 _HEAD = struct.Struct("<QI")

@@ -20,7 +20,7 @@ from penstock_spark.files.compressed import open_for_reading, unpacking
 from penstock_spark.files.finding import find_files, unreadable
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import SHORTER, Split, leaves_files_out, open_bytes, size_of, whole_files
-from penstock_spark.formats.tfrecord.package import masked_crc32c
+from penstock_spark.formats.tfrecord.checksums import masked_crc32c
 from penstock_spark.formats.tfrecord.records import Damaged, records_in
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.tfrecordio import TFRecordSink
 from penstock_spark.files.compressed import open_for_writing
-from penstock_spark.formats.tfrecord.package import masked_crc32c
+from penstock_spark.formats.tfrecord.checksums import masked_crc32c
 from penstock_spark.formats.tfrecord.records import stored
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames

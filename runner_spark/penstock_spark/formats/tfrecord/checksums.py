@@ -1,10 +1,10 @@
-"""The optional package ``google-crc32c``, imported when a TFRecord file is used and not before."""
+"""The checksums of TFRecord files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.error import refusal
+from penstock_spark.formats.packages import GOOGLE_CRC32C
 
 Checksum = Callable[[bytes], int]
 
@@ -14,12 +14,7 @@ def masked_crc32c(where: str) -> Checksum:
 
     The format turns and shifts each CRC-32C, because the CRC of data that has its own CRC in it says little.
     """
-    try:
-        from google_crc32c import value as crc32c
-    except ModuleNotFoundError:
-        what = "TFRecord files need the package google-crc32c, which is not installed"
-        hint = "pip install 'penstock[tfrecord]'"
-        raise refusal(ModuleNotFoundError, what, where=where, hint=hint) from None
+    crc32c = GOOGLE_CRC32C.load(where).value
 
     def masked(data: bytes) -> int:
         crc: int = crc32c(data)
