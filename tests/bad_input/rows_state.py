@@ -141,6 +141,27 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "an end of windows without state",
+            write="""
+                from penstock.transforms.userstate import on_window_expiration
+
+                class Ends(beam.DoFn):
+                    def process(self, pair):
+                        yield pair
+
+                    @on_window_expiration
+                    def end(self, key=beam.DoFn.KeyParam):
+                        yield key, "has ended"
+
+                p | beam.Create([("ann", 1)]) | beam.ParDo(Ends())
+                """,
+            see="""
+                ValueError: Ends has a method for the end of its windows, end, and neither state nor timers to end
+                  at game.py:11
+                  hint: write a value into a state for each key that the method is to be called for
+                """,
+        ),
+        Row(
             "a time domain that does not exist",
             write="""
                 from penstock.transforms.userstate import TimerSpec

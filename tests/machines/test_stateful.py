@@ -102,6 +102,18 @@ def test_timers_fire_by_time_and_then_as_they_were_set_and_the_window_ends_last(
     assert machine.alarm_micros(state, WATERMARK) is None
 
 
+@pytest.mark.parametrize("window", [WINDOW, GlobalWindow()])
+def test_a_window_that_has_forgotten_everything_is_forgotten_and_has_no_end(machine, window):
+    state = machine.new_key("k")
+    machine.element(state, does("keep", "x", window=window), times())
+    machine.element(state, does("clock", "set", 7, window=window), times())
+    machine.element(state, does("forget", window=window), times())
+    assert state.windows
+    machine.advance_clock(state, times(clock=7))
+    assert (state.windows, machine.next_timers(state)) == ({}, ({}, None))
+    assert machine.advance_watermark(state, times(25)) == []
+
+
 def test_a_timer_is_replaced_and_cleared_by_its_tag(machine):
     state = machine.new_key()
     for value in (("set", 3), ("set", 9), ("set", 4, "other"), ("clear", "other")):

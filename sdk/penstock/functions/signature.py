@@ -100,7 +100,7 @@ class DoFnSignature:
     @property
     def is_stateful(self) -> bool:
         """Whether it uses state or timers, and so needs keyed input."""
-        return bool(self.state_specs or self.timers or self.window_expiration)
+        return bool(self.state_specs or self.timers)
 
     @property
     def is_splittable(self) -> bool:
@@ -226,6 +226,13 @@ def _validate(dofn: Any, signature: DoFnSignature) -> None:
     _validate_asynchronous(
         dofn, process, [*filter(None, [batch, *callbacks, signature.window_expiration])], life_cycle
     )
+    if signature.window_expiration and not (signature.state_specs or signature.timers):
+        name, method = type(dofn).__name__, signature.window_expiration.name
+        what = (
+            f"{name} has a method for the end of its windows, {method}, and neither state nor timers to end"
+        )
+        hint = "write a value into a state for each key that the method is to be called for"
+        raise refusal(ValueError, what, hint=hint)
     _validate_names(dofn, "StateSpec", signature.state_specs)
     _validate_names(dofn, "TimerSpec", [spec for spec, _ in signature.timers])
 

@@ -339,7 +339,8 @@ _MARK = "_is_on_window_expiration"
 def on_window_expiration(method: MethodT) -> MethodT:
     """Marks the method of a DoFn that is called before the state of a window goes (Java's ``@OnWindowExpiration``).
 
-    It may ask for states, for the key and for the window, and gives elements at the end of the window.
+    It is called for each key that still keeps something in the window: a value in a cell, or a timer. It may ask for
+    states, for the key and for the window, and its elements have the event time of the end of the window.
     """
     if not callable(method):
         raise refusal(ValueError, "@on_window_expiration decorator expected callable")

@@ -155,7 +155,7 @@ class StatefulMachine:
     def _keep_if_used(self, state: StatefulKey, plain: PlainWindow, expiry_micros: int) -> None:
         """Closes a window that keeps nothing and waits for nothing, so that it takes no room."""
         timers = state.timers
-        if not (state.windows[plain] or self._code.has_expiration or timers.has_any(plain)):
+        if not (state.windows[plain] or timers.has_any(plain)):
             state.close(plain)
             return
         end = plain, END_OF_WINDOW, ""

@@ -560,7 +560,10 @@ class OneRow(DoFn):
     ) -> Iterator[Any]:
         """Counts a row, and passes it on."""
         total = (count.read() or 0) + (-1 if pane.kind.is_retraction else 1)
-        count.write(total)
+        if total:
+            count.write(total)
+        else:
+            count.clear()
         if total > 1:
             changed.set_relative(0)
         yield element
@@ -603,7 +606,10 @@ class Arrived(DoFn):
                 micros = known.pop() if known else micros
             else:
                 known.append(micros)
-            times.write(known)
+            if known:
+                times.write(known)
+            else:
+                times.clear()
         yield (*row, time_of(micros, has_zone=True))
 
     @on_timer(NOW)
