@@ -23,7 +23,7 @@ from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
 from penstock_spark.lowering.stream_sink import stream_sinks
-from penstock_spark.plan.stream_plan import Clock
+from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.reports.metrics import Watermarks
 from penstock_spark.runner import SparkRunner
 from penstock_spark.sources.scan import Part
@@ -35,6 +35,7 @@ from penstock_spark.stream.moved_pages import Assembly, names_in, pieces, waits_
 from penstock_spark.stream.reading import StreamReader
 from penstock_spark.stream.sources import SourceTask, play_sources
 from penstock_spark.stream.waiting import STATE
+from penstock_spark.stream.waiting_state import waiting_label
 from penstock_spark.worker.batch import decode_page, dumps, loads
 
 
@@ -93,6 +94,7 @@ class ToyQuery:
         self._played = program(self.plan.played) if self.plan.played else None
         self._readings = {part.roots[0].label: program(part, _reading(part)) for part in self.plan.readings}
         self._levels = [program(level) for level in self.plan.levels]
+        self._waits_for_clock = bool(clock_waits(self.plan))
         self._headers: dict[tuple[int, int], bytes] = {}
         self._stores: dict[tuple[int, int, str], DictStore] = {}
         self.number = 0
@@ -151,7 +153,7 @@ class ToyQuery:
         given = [row for row in rows if row[0] != number]
         for shard in range(self.shards):
             messages = [loads(payload) for level, to, payload in rows if (level, to) == (number, shard)]
-            if number == 1 and self.plan.clock is Clock.LIVE:
+            if number == 1 and self._waits_for_clock:
                 messages.append(heartbeat(clock_micros))
             if not (messages or commands):
                 continue
@@ -239,6 +241,29 @@ class ToyQuery:
         for (_, _, label), store in self._stores.items():
             found.setdefault(label, []).extend(store.pages.values())
         return found
+
+    @property
+    def headers(self) -> dict[tuple[int, int], bytes]:
+        """The headers of all shards, by level and number."""
+        return dict(self._headers)
+
+    @property
+    def numbered_pages(self) -> list[tuple[str, int, bytes]]:
+        """All pages of state, with their grouping and their number."""
+        return [
+            (label, number, page)
+            for (_, _, label), store in self._stores.items()
+            for number, page in store.pages.items()
+        ]
+
+    @property
+    def waiting_labels(self) -> set[str]:
+        """The labels under which elements that wait for side inputs are kept."""
+        return {
+            waiting_label(spec.label) if spec.is_stateful else spec.label
+            for level in self._levels
+            for spec in loads(level).waiting
+        }
 
     @property
     def elements(self) -> dict[int, int]:

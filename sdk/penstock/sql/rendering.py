@@ -79,6 +79,14 @@ def shows_time(query: Query) -> bool:
     return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
 
 
+def kept_numbers(query: Query, rendering: str) -> Iterator[str]:
+    """A sentence if a stream shows numbers that it must remember for each key or row."""
+    if rendering == "STREAM" and any(place == "Ver" for _, place in query.shown):
+        yield "the number of a change (Sys.Ver, or ver of EMIT STREAM) keeps a count of each key; leave it out"
+    elif rendering == "STREAM" and _counts_merged(query):
+        yield "Sys.EmitIndex of sessions keeps a number of each row; leave it out"
+
+
 def _counts_merged(query: Query) -> bool:
     """Whether a stream shows how often sessions were emitted, which merge."""
     relation = query.relation

@@ -29,7 +29,7 @@ from penstock.sql.kept_state import kept_for_ever
 from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.origins import with_keys_of_changes
 from penstock.sql.relations import Columns, Named, Query, described
-from penstock.sql.rendering import shown, shows_time
+from penstock.sql.rendering import kept_numbers, shown, shows_time
 from penstock.sql.scalars import Column, Scalar
 from penstock.sql.spark_query import spark_query, type_text
 from penstock.sql.spark_text import NotForSpark
@@ -136,7 +136,9 @@ class SqlTransform(PTransform[Any, Any]):
         plan = described(query.relation)
         self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
-        if kept := list(dict.fromkeys(kept_for_ever(query.relation, endless))):
+        rendering = query.rendering or ("TABLE" if ends else "CHANGES")
+        numbers = kept_numbers(query, rendering) if endless else ()
+        if kept := list(dict.fromkeys([*kept_for_ever(query.relation, endless), *numbers])):
             self.explained += "\n\nkept for ever:\n" + "\n".join(f"- {each}" for each in kept)
             _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), self._where())
         if whole is not None:
@@ -145,7 +147,6 @@ class SqlTransform(PTransform[Any, Any]):
         inputs = {name: self._rows(name, pcoll, columns[name]) for name, pcoll in pcolls.items()}
         stamps = {name: column for name, pcoll in pcolls.items() if (column := stamps_of(pcoll)) is not None}
         lowering = Lowering(inputs, stamps, mode, pipeline)
-        rendering = query.rendering or ("TABLE" if ends else "CHANGES")
         changed: tuple[Scalar, ...] = ()
         if rendering == "STREAM" and shows_time(query):
             relation, changed = with_keys_of_changes(query.relation)
