@@ -25,6 +25,7 @@ from penstock_spark.passes.spread_writes import spread_writes
 from penstock_spark.passes.stream_views import stream_views
 from penstock_spark.passes.windowed_writes import windowed_writes
 from penstock_spark.plan.batch_plan import Plan, show_plan
+from penstock_spark.plan.clock_waits import show_clock_waits
 from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 
 
@@ -107,7 +108,9 @@ class Compiled:
         return (*lines, *more)
 
     def show(self) -> str:
-        return show_stream_plan(self.plan) if isinstance(self.plan, StreamPlan) else show_plan(self.plan)
+        if isinstance(self.plan, StreamPlan):
+            return show_stream_plan(self.plan) + show_clock_waits(self.plan)
+        return show_plan(self.plan)
 
 
 def compiled(graph: Graph, target: Target) -> Compiled:

@@ -11,14 +11,30 @@ from penstock.error import UnsupportedByRunner
 from penstock.graph import Read, Source
 from penstock.io import WriteToMemory
 from penstock.io.primitive import SourceTransform
-from penstock.io.watermarks import BoundedDisorder
+from penstock.io.watermarks import (
+    BoundedDisorder,
+    EstimationBand,
+    IdleTimeout,
+    IngressTime,
+    OrderedPartitions,
+    Percentiles,
+)
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.testing.test_stream import TestStream
+from penstock.transforms.deduplicate import DeduplicatePerKey
 from penstock.transforms.periodicsequence import PeriodicImpulse
-from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    CustomTrigger,
+    Repeatedly,
+)
 from penstock.transforms.window import FixedWindows
 from penstock_spark.lowering.query import heartbeat_of
+from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.stream_plan import Clock, StreamPlan, show_stream_plan
 from penstock_spark.runner import SparkRunner
 
@@ -42,9 +58,9 @@ LOG = {"event_time": len, "watermark": BoundedDisorder(1), "arrival_time": len}
     [
         ([beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
         ([TestStream().add_elements([1]), beam.Create([1])], Clock.RECORDED, "numbers", "numbers"),
-        ([lines()], Clock.LIVE, "seconds", "numbers"),
+        ([lines()], Clock.LIVE, "none", "numbers"),
         ([lines(ends=True), beam.Create([1])], Clock.LIVE, "none", "numbers"),
-        ([lines(ends=True), PeriodicImpulse()], Clock.LIVE, "seconds", "numbers"),
+        ([lines(ends=True), PeriodicImpulse()], Clock.LIVE, "none", "numbers"),
         ([lines(**LOG)], Clock.TICKS, "none", "numbers"),
         ([lines(**LOG, ends=True)], Clock.TICKS, "none", "numbers"),
     ],
@@ -68,6 +84,53 @@ def test_a_timer_by_the_clock_has_the_clock_go_on_after_all_has_been_read(time: 
     pairs = pipeline | lines(**time) | beam.Map(lambda line: (line, 1))
     _ = pairs | beam.GroupIntoBatches(3, max_buffering_duration_secs=1) | WriteToMemory([])
     assert heartbeat_of(plan_of(pipeline), False) == heartbeats
+
+
+SUM = beam.CombinePerKey(sum)
+
+
+class Odd(CustomTrigger):
+    def should_fire(self, state: Any, context: Any) -> bool:
+        return context.count % 2 == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "trigger", "step", "waits"),
+    [
+        (BoundedDisorder(1), None, SUM, []),
+        (OrderedPartitions(), AfterWatermark(early=AfterCount(1)), SUM, []),
+        (BoundedDisorder(1), None, beam.Distinct(), []),
+        (IngressTime(), None, beam.Map(str), []),
+        (IngressTime(), None, SUM, ["the watermark of 'Read', IngressTime"]),
+        (EstimationBand(), None, SUM, ["the watermark of 'Read', EstimationBand"]),
+        (IdleTimeout(BoundedDisorder(1)), None, SUM, ["the watermark of 'Read', IdleTimeout"]),
+        (Percentiles(BoundedDisorder(1)), None, SUM, ["the watermark of 'Read', Percentiles"]),
+        (BoundedDisorder(1), AfterWatermark(early=AfterProcessingTime(5)), SUM, ["the trigger of 'Step'"]),
+        (BoundedDisorder(1), Repeatedly(AfterProcessingTime.aligned_to(5)), SUM, ["the trigger of 'Step'"]),
+        (BoundedDisorder(1), Repeatedly(Odd()), SUM, ["the trigger of 'Step'"]),
+        (BoundedDisorder(1), Repeatedly(AfterProcessingTime(5)), beam.Reshuffle(), []),
+        (BoundedDisorder(1), None, DeduplicatePerKey(5), ["the timers of 'Step/First' by the clock"]),
+        (BoundedDisorder(1), None, beam.GroupIntoBatches(5), ["the timers of 'Step/Gather' by the clock"]),
+    ],
+)
+def test_the_plan_says_what_waits_for_the_clock(
+    policy: Any, trigger: Any, step: Any, waits: list[str]
+) -> None:
+    pipeline = beam.Pipeline()
+    event_time = None if isinstance(policy, IngressTime) else len
+    read = "Read" >> lines(event_time=event_time, watermark=policy)
+    pairs = pipeline | read | beam.Map(lambda line: (line, 1))
+    windows = beam.WindowInto(FixedWindows(10), trigger, AccumulationMode.DISCARDING)
+    _ = pairs | windows | "Step" >> step | WriteToMemory([])
+    plan = plan_of(pipeline)
+    assert [wait.what for wait in clock_waits(plan)] == waits
+    assert heartbeat_of(plan, False) == ("seconds" if waits else "none")
+    assert last_line_explained(pipeline) == f"waits for the clock: {', '.join(waits) or 'nothing'}"
+
+
+def last_line_explained(pipeline: beam.Pipeline) -> str:
+    settings = PipelineOptions(["--mode=streaming"]).view_as(SparkOptions)
+    return SparkRunner().compiled(pipeline.to_graph(), settings).show().split("\n")[-1]
 
 
 @pytest.mark.parametrize(

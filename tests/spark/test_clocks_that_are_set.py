@@ -10,7 +10,7 @@ import pytest
 
 import penstock as beam
 from penstock.base import clock
-from penstock.io.watermarks import BoundedDisorder
+from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.periodicsequence import PeriodicImpulse
 from penstock.transforms.window import FixedWindows
@@ -47,7 +47,7 @@ def sums(folder: Path) -> Any:
     """A running pipeline: how often each word comes in each ten seconds, counted with every new file."""
     pipeline = beam.Pipeline(options=flags_of(folder / "checkpoint"))
     lines = beam.io.ReadFromText(f"{folder}/in/*.txt", validate=False)
-    stream = lines.as_stream(lambda line: int(line.split(",")[1]), BoundedDisorder(0))
+    stream = lines.as_stream(lambda line: int(line.split(",")[1]), IdleTimeout(BoundedDisorder(0), 10**8))
     pairs = pipeline | stream | beam.Map(lambda line: (line.split(",")[0], 1))
     counts = pairs | beam.WindowInto(FixedWindows(10)) | beam.CombinePerKey(sum)
     _ = counts | beam.MapTuple("{} {}".format) | beam.io.WriteToText(f"{folder}/out/sums")
@@ -103,4 +103,4 @@ def test_what_follows_the_clock_comes_once_when_the_clock_was_set_back(
         monkeypatch.setattr(clock, "micros", lambda: int((time.time() - AHEAD_SECONDS) * 1e6))
     found = found_in(tmp_path / "out")
     assert found == [f"{number:06d}" for number in range(len(found))]
-    assert (tmp_path / "checkpoint" / "spark" / "sources" / "1" / "eras.json").exists()
+    assert (tmp_path / "checkpoint" / "spark" / "sources" / "0" / "eras.json").exists()

@@ -115,8 +115,10 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
         "clock": "the pipeline uses another clock",
         "heartbeat": "another rule starts micro-batches",
     }
+    # A source of heartbeats may come and go with what waits for the clock, as other sources may.
+    is_only_in_one = "none" in (old["heartbeat"], new["heartbeat"]) and old["clock"] == new["clock"]
     for part, sentence in sentences.items():
-        if old[part] != new[part]:
+        if old[part] != new[part] and not (part == "heartbeat" and is_only_in_one):
             yield _changed(sentence, old[part], new[part])
 
 

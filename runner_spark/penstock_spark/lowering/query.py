@@ -10,10 +10,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.functions.signature import signature_of
 from penstock.functions.splitting import splits_of
-from penstock.graph import StatefulParDo
-from penstock.windows.timeutil import TimeDomain
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
 from penstock_spark.lowering.context import Context
@@ -22,6 +19,7 @@ from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
 from penstock_spark.lowering.recorded import recorded_input
 from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.session.shard_keys import shard_keys
@@ -40,8 +38,7 @@ class Query:
     batches: int  # How many micro-batches the recorded input takes.
     readings: tuple[Opened, ...]  # The sources that Spark reads, in the order in which Spark reports them.
     first_reading: int  # The number of Spark sources before them.
-    # Whether Spark starts micro-batches only for new data, so that a pause means that finite sources have
-    # ended.
+    # True if Spark starts micro-batches only for new data: after a pause, sources have ended that end when all is read.
     rests: bool
 
     def files(self) -> dict[int, str]:
@@ -52,6 +49,11 @@ class Query:
     @property
     def is_finite(self) -> bool:
         return all(reading.is_finite for reading in self.readings)
+
+    @property
+    def ending_by_pauses(self) -> tuple[Opened, ...]:
+        """The sources that end with a pause. One that follows the clock also pauses until its next second."""
+        return tuple(each for each in self.readings if self.rests and (each.ends_when_read or each.is_staged))
 
 
 def build_query(
@@ -104,33 +106,24 @@ def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
 
     ``numbers`` always has new data: micro-batches follow each other without a pause, or at the interval of
     Spark's trigger. ``seconds`` has new data once a second, so that arriving data starts a micro-batch at
-    once. With ``none``, micro-batches run only while there is data to read. That is enough if all sources end
-    soon, because the end of the input fires every trigger, and if no DoFn has timers in processing time
-    or restrictions, which the end of the input does not end. Work that may never end goes on by ``seconds``: it
-    would keep the processors busy with micro-batches in which nothing happens.
+    once. With ``none``, micro-batches run only while there is data to read. That is enough if nothing waits for the
+    clock, or if all sources end soon and their end also ends the waiting. Work that may never end continues by
+    ``seconds``: it would keep the processors busy with micro-batches in which nothing happens.
     """
     if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"
+    waits = clock_waits(plan)
+    if all(map(ends_soon, plan.readings)) and not _works_without_end(plan):
+        return "numbers" if any(wait.outlasts_input for wait in waits) else "none"
+    return "seconds" if waits else "none"
+
+
+def _works_without_end(plan: StreamPlan) -> bool:
+    """True if a splittable DoFn may never be done with an element."""
     kept = [
         step.primitive for level in plan.levels for step in level.roots if keeps_restrictions(step.primitive)
     ]
-    if any(splits_of(primitive.dofn).is_unbounded for primitive in kept):  # type: ignore[union-attr]
-        return "seconds"
-    if all(map(ends_soon, plan.readings)):
-        if kept:
-            return "numbers"
-        return "numbers" if plan.clock is Clock.LIVE and _has_clock_timers(plan) else "none"
-    return "none" if plan.clock is Clock.TICKS else "seconds"
-
-
-def _has_clock_timers(plan: StreamPlan) -> bool:
-    return any(
-        spec.time_domain == TimeDomain.REAL_TIME
-        for level in plan.levels
-        for step in level.roots
-        if isinstance(step.primitive, StatefulParDo)
-        for spec, _ in signature_of(step.primitive.dofn).timers
-    )
+    return any(splits_of(primitive.dofn).is_unbounded for primitive in kept)  # type: ignore[union-attr]
 
 
 def _beats(

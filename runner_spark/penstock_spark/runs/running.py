@@ -268,7 +268,8 @@ class Running:
 
     def _is_resting(self) -> bool:
         """Whether Spark waits for new data; asks Spark only if the answer matters."""
-        if not (self.query.rests or self.state == PipelineState.DRAINING):
+        ends_by_pausing = not self._ended.issuperset(each.spec.origin for each in self.query.ending_by_pauses)
+        if not (ends_by_pausing or self.state == PipelineState.DRAINING):
             return False
         status = self.started.status
         is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
@@ -283,11 +284,11 @@ class Running:
             # What a source has not told yet is not read; or the last report is still to be seen, which may say so.
             return False
         if self.state != PipelineState.DRAINING:
-            for reading in self.query.readings:
-                # An earlier run may have read the end of a staged source, and died before it noted its own.
-                if reading.ends_when_read or reading.is_staged:
-                    self._end(reading)
-        return not self.shards and self.state != PipelineState.DRAINING and self.query.is_finite
+            # An earlier run may have read the end of a staged source, and died before it noted its own.
+            for reading in self.query.ending_by_pauses:
+                self._end(reading)
+        all_end = self.query.ending_by_pauses == self.query.readings
+        return not self.shards and self.state != PipelineState.DRAINING and all_end
 
     def _is_drained(self, progress: Any, is_resting: bool) -> bool:
         """In a drain, ends all sources once they have been read; returns whether that is the end of the query."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 __all__ = ["Recorded", "WatermarkPolicy"]
 
@@ -11,7 +12,12 @@ class WatermarkPolicy:
     """Finds a source's watermark (penstock's own): an immutable value, such as ``BoundedDisorder(60)``.
 
     See `penstock.io.watermarks`.
+
+    Attributes:
+        follows_clock: Whether the watermark may advance while nothing arrives.
     """
+
+    follows_clock: ClassVar[bool] = True
 
     @property
     def delay_micros(self) -> int:
@@ -22,3 +28,5 @@ class WatermarkPolicy:
 @dataclass(frozen=True)
 class Recorded(WatermarkPolicy):
     """The watermark is recorded, as in a ``TestStream``; it does not follow from elements."""
+
+    follows_clock: ClassVar[bool] = False

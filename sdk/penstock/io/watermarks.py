@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 from penstock.base.window_lengths import positive_micros
 from penstock.error import refusal
@@ -52,6 +53,7 @@ class OrderedPartitions(WatermarkPolicy):
     OrderedPartitions(at_least=12)
     """
 
+    follows_clock: ClassVar[bool] = False
     at_least: int
 
     def __init__(self, at_least: int = 1) -> None:
@@ -75,6 +77,7 @@ class BoundedDisorder(WatermarkPolicy):
     BoundedDisorder(delay=Duration(60), per_partition=False, at_least=1)
     """
 
+    follows_clock: ClassVar[bool] = False
     delay: Duration
     per_partition: bool
     at_least: int

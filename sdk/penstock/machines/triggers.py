@@ -91,3 +91,21 @@ def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
     False
     """
     return any(isinstance(part, _LOOKING) for part in descriptions.every_part(trigger))
+
+
+_CLOCKED = (
+    descriptions.AfterProcessingTime,
+    descriptions.AfterAlignedProcessingTime,
+    descriptions.AfterSynchronizedProcessingTime,
+    CustomTrigger,
+)
+
+
+def may_wait_for_clock(trigger: descriptions.TriggerFn) -> bool:
+    """True if a trigger, or a part of it, may fire because the clock advances; a trigger of the user's own may.
+
+    >>> from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark
+    >>> may_wait_for_clock(AfterWatermark(early=AfterProcessingTime(5))), may_wait_for_clock(AfterCount(5))
+    (True, False)
+    """
+    return any(isinstance(part, _CLOCKED) for part in descriptions.every_part(trigger))
