@@ -61,6 +61,18 @@ def test_a_round_begins_before_the_end_of_all_windows_again() -> None:
     ]
 
 
+def test_a_trigger_by_elements_fires_within_a_round_as_it_does_in_a_batch() -> None:
+    """A round is like a batch: only its end makes the watermark pass, and elements fire a trigger before it."""
+    windowing = in_tens(EACH, DISCARDING)
+    events = [element(1), element(2), EndMicroBatch(), element(3), EndMicroBatch()]
+    assert told(windowing, *events, engine="micro_batch") == [
+        "0: [1] [0.0, 10.0) early",
+        "1: [2] [0.0, 10.0) early",
+        "3: [3] [0.0, 10.0) early",
+    ]
+    assert [values for _, values in shown(windowing, *events, engine="batch", finish=True)] == [[1], [2], [3]]
+
+
 def test_the_watermark_of_the_source_lets_windows_go_between_rounds() -> None:
     """Design, section 3: in micro-batch, garbage collection follows the source's watermark and the lateness."""
     windowing = in_tens(None, lateness=5)

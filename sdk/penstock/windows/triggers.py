@@ -438,7 +438,10 @@ class _FiresOnceOnArrival(FiresOnce):
 
 @dataclass(frozen=True, repr=False)
 class AfterCount(_FiresOnceOnArrival):
-    """Once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``)."""
+    """Once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``).
+
+    It counts in every mode: within a batch, and within a round of the mode ``micro_batch``, it may fire several times.
+    """
 
     count: int
 
