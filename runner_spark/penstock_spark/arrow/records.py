@@ -17,26 +17,12 @@ from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.annotations import annotations_of
-from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
+from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
+from penstock.values.types import DECIMAL_DIGITS
 from penstock_spark.arrow.losses import loss_of, misfit, unknown_fields
+from penstock_spark.arrow.types import leaves_as
 
-_PLAIN: dict[Any, pa.DataType] = {
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-    bytes: pa.binary(),
-    bool: pa.bool_(),
-    Timestamp: pa.timestamp("us", "UTC"),
-    datetime.datetime: pa.timestamp("us", "UTC"),
-    datetime.date: pa.date32(),
-    datetime.time: pa.time64("us"),
-    datetime.timedelta: pa.duration("us"),
-    decimal.Decimal: pa.decimal128(38, 18),
-    LOCAL_DATETIME: pa.timestamp("us"),
-    type(None): pa.null(),
-}
-_DIGITS_MAX = 38
 _SIMPLE = frozenset(
     {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
 )
@@ -106,12 +92,12 @@ def plain_type(hint: Any) -> pa.DataType | None:
         return pa.decimal128(*hint.parameters)
     members = getattr(hint, "union_types", ())
     if set(members) == {int, float}:
-        return _PLAIN[float]
+        return leaves_as(float)
     if members and all(isinstance(each, ValueTypeConstraint) and each.parameters for each in members):
         scale = max(each.parameters[1] for each in members)
         digits = max(precision - behind for precision, behind in (each.parameters for each in members))
-        return pa.decimal128(min(digits + scale, _DIGITS_MAX), scale)
-    return _PLAIN.get(hint) if isinstance(hint, collections.abc.Hashable) else None
+        return pa.decimal128(min(digits + scale, DECIMAL_DIGITS), scale)
+    return leaves_as(hint) if isinstance(hint, collections.abc.Hashable) else None
 
 
 def _type(name: str, hint: Any, where: str) -> pa.DataType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import decimal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,16 +17,6 @@ from penstock_spark.arrow.records import column_of, plain, plain_type
 from penstock_spark.batches.misfits import OfLibrary, misfit
 from penstock_spark.batches.rows import RowBatches, row_maker, row_type, without_none
 
-_PLAIN: dict[Any, pa.DataType] = {
-    bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-    bytes: pa.binary(),
-    Timestamp: pa.timestamp("us", "UTC"),
-    datetime.date: pa.date32(),
-    decimal.Decimal: pa.decimal128(38, 18),
-}
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
 _Make = Callable[[Any], Any] | None
 """Converts pyarrow's value to the hinted type; None if pyarrow's value has that type."""
@@ -58,8 +47,10 @@ def _type_of(hint: Any) -> pa.DataType:
     if isinstance(hint, ValueTypeConstraint):
         return plain_type(hint)
     if isinstance(hint, type):
-        if hint in _PLAIN:
-            return _PLAIN[hint]
+        # A datetime may have a zone or none, and a column has one or the other.
+        plain_one = None if hint is datetime.datetime else plain_type(hint)
+        if plain_one is not None:
+            return plain_one
         if hint.__module__.partition(".")[0] == "numpy":
             return pa.from_numpy_dtype(hint)
     row = row_type(hint)

@@ -20,7 +20,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
+from penstock_spark.arrow.values import table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
 from penstock_spark.files.found_file import looked_at, open_by_hadoop
@@ -56,7 +56,7 @@ def records_of_file(
     opened = pq.ParquetFile(file)
     for number in range(opened.num_row_groups):
         table = opened.read_row_group(number, columns)
-        yield from [table] if as_tables else table.to_pylist()
+        yield from [table_as_read(table)] if as_tables else to_dicts(table)
 
 
 provide_reader("Parquet", records_of_file)
