@@ -1,4 +1,4 @@
-"""The matrix type × border × way: each way of a border gives the same values for the columns at the edges of all types.
+"""The matrix type × border × way: each way of a border returns the same values for all types.
 
 A *border* says how it spells each type of the table (`penstock.values.types`), and has *ways*: functions that take the
 values across, together, and return what arrives, by column. `differences` compares that with what the table says. A way

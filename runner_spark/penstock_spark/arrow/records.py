@@ -20,7 +20,7 @@ from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock.values.types import DECIMAL_DIGITS
-from penstock_spark.arrow.losses import loss_of, misfit, unknown_fields
+from penstock_spark.arrow.losses import forbidden_none, loss_of, misfit, unknown_fields
 from penstock_spark.arrow.types import leaves_as
 
 _SIMPLE = frozenset(
@@ -237,16 +237,17 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
             column = pa.array(values, field.type)
             if _inner_nulls_fit(column):
                 return column
+            lost = forbidden_none(field.name, "something in a value of the field")
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
         lost = None
-    raise (lost or misfit(field)).refused(where)
+    raise (lost or (misfit(field) if nulls_fit else forbidden_none(field.name))).refused(where)
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:
     """Whether there are nulls inside of the values only where the type allows them, which Arrow does not check."""
     kind = column.type
-    if not pa.types.is_nested(kind):
+    if not _has_required(kind):
         return True
     column = column.drop_null()
     if pa.types.is_map(kind):
@@ -256,6 +257,12 @@ def _inner_nulls_fit(column: pa.Array) -> bool:
     else:
         inner = [(kind.field(0), column.flatten())]
     return all((field.nullable or not part.null_count) and _inner_nulls_fit(part) for field, part in inner)
+
+
+def _has_required(kind: pa.DataType) -> bool:
+    """True if a field inside of a type must not be null."""
+    fields = map(kind.field, range(kind.num_fields))
+    return any(not field.nullable or _has_required(field.type) for field in fields)
 
 
 def _has_map(kind: pa.DataType) -> bool:

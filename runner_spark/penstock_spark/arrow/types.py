@@ -6,7 +6,7 @@ whose values pyarrow makes as the table of `penstock.values.types` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,12 @@ from pyspark.sql import types as T
 from penstock.utils.timestamp import Timestamp
 from penstock.values import types as values
 from penstock.values.types import ValueType
+from penstock_spark.session.spark_versions import to_arrow_schema
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How Arrow and Spark spell a type of values."""
+    """A type of values as Arrow spells it."""
 
     value: ValueType
     leaves: pa.DataType  # The type of columns that are written.
@@ -83,7 +84,7 @@ def leaves_as(hint: Any) -> pa.DataType | None:
 
 
 def spelling_of(kind: pa.DataType) -> Spelling | None:
-    """How a type is spelled; None for types of several values, and for those that the table lacks.
+    """Returns the spelling that has a type of Arrow; None for types of several values, and if the table has none.
 
     >>> spelling_of(pa.uint8()).value.name, spelling_of(pa.list_(pa.uint8()))
     ('integer', None)
@@ -91,8 +92,22 @@ def spelling_of(kind: pa.DataType) -> Spelling | None:
     return next((each for each in SPELLINGS if each.arrives(kind)), None)
 
 
+def limits_of(kind: pa.DataType) -> str:
+    """Says what a value of a type may be, as a clause for hints; empty for types of several values.
+
+    >>> limits_of(pa.int32()), limits_of(pa.decimal128(5, 2)), limits_of(pa.list_(pa.int32()))
+    ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them behind the point', '')
+    """
+    if pa.types.is_integer(kind):
+        return f"an int has {kind.bit_width} bits" + (" and no sign" if str(kind).startswith("u") else "")
+    if pa.types.is_decimal(kind):
+        return f"a Decimal has at most {kind.precision} digits, {kind.scale} of them behind the point"
+    spelling = spelling_of(kind)
+    return "" if spelling is None else spelling.value.limits
+
+
 def as_read(kind: pa.DataType) -> pa.DataType:
-    """The type to which a column is brought before Python reads it: instants are in UTC, and times have microseconds.
+    """Returns the type in which Python reads a column: instants are in UTC, and times have microseconds.
 
     >>> as_read(pa.list_(pa.timestamp("ns", "Europe/Berlin"))), as_read(pa.duration("s")), as_read(pa.uint8())
     (ListType(list<item: timestamp[us, tz=UTC]>), DurationType(duration[us]), DataType(uint8))
@@ -125,6 +140,10 @@ class ArrowOnly(T.DataType):
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
 
+    @classmethod
+    def typeName(cls) -> str:
+        return "arrow"
+
     def simpleString(self) -> str:
         return str(self.kind)
 
@@ -154,7 +173,25 @@ _IN_SPARK: dict[str, T.DataType] = {
     values.DURATION.name: T.DayTimeIntervalType(),
     values.NOTHING.name: T.NullType(),
 }
-"""What Spark calls types of which it has only one."""
+"""The types of which Spark has only one."""
+
+
+_FLOATS = (T.FloatType(), T.DoubleType())
+
+
+def hints_in_spark() -> dict[type[T.DataType], Any]:
+    """The hint for the values of each type of single values in Spark, except decimals.
+
+    >>> hints_in_spark()[T.ShortType], hints_in_spark()[T.TimestampNTZType]
+    (<class 'int'>, LocalDatetime)
+    """
+    by_name = {each.value.name: each.value.hint for each in SPELLINGS}
+    found: dict[type[T.DataType], Any] = {type(kind): by_name[name] for name, kind in _IN_SPARK.items()}
+    found.update((type(kind), values.INTEGER.hint) for kind in _WHOLE.values())
+    found.update((type(kind), values.FLOAT.hint) for kind in _FLOATS)
+    if hasattr(T, "TimeType"):  # Spark has it since 4.1.
+        found[T.TimeType] = values.TIME.hint
+    return found
 
 
 def struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
@@ -180,10 +217,71 @@ def spark_type_of(kind: pa.DataType) -> T.DataType:
     if spelling is None:
         return UNKNOWN
     if pa.types.is_floating(kind):
-        return T.DoubleType() if kind.bit_width == 64 else T.FloatType()
+        return _FLOATS[kind.bit_width == 64]
     if pa.types.is_decimal(kind) and kind.precision <= values.DECIMAL_DIGITS:
         return T.DecimalType(kind.precision, kind.scale)
     return _WHOLE.get(kind) or _IN_SPARK.get(spelling.value.name) or ArrowOnly(as_read(kind))
+
+
+def arrow_schema_of(schema: T.StructType) -> pa.Schema:
+    """Returns the columns in which Python reads columns of these types.
+
+    >>> arrow_schema_of(T.StructType().add("a", "long").add("b", ArrowOnly(pa.uint64())))
+    a: int64
+    b: uint64
+    """
+    return pa.schema([(field.name, _arrow_type_of(field.dataType)) for field in schema])
+
+
+def _arrow_type_of(kind: T.DataType) -> pa.DataType:
+    match kind:
+        case ArrowOnly(kind=own):
+            return own
+        case T.StructType():
+            return pa.struct([(field.name, _arrow_type_of(field.dataType)) for field in kind])
+        case T.ArrayType(elementType=item):
+            return pa.list_(_arrow_type_of(item))
+        case T.MapType(keyType=key, valueType=value):
+            return pa.map_(_arrow_type_of(key), _arrow_type_of(value))
+    return to_arrow_schema(T.StructType([T.StructField("value", kind)])).field(0).type
+
+
+def without_nothing(kind: T.DataType) -> Any:
+    """A type with numbers where no file has a type, because there are only nulls; so does Spark."""
+    match kind:
+        case T.NullType():
+            return T.IntegerType()
+        case T.StructType():
+            return T.StructType([T.StructField(each.name, without_nothing(each.dataType)) for each in kind])
+        case T.ArrayType():
+            return T.ArrayType(without_nothing(kind.elementType))
+        case T.MapType():
+            return T.MapType(without_nothing(kind.keyType), without_nothing(kind.valueType))
+    return kind
+
+
+def is_arrow_only(kind: T.DataType) -> bool:
+    """True if a type holds values that Spark has no type for, at any depth."""
+    return any(isinstance(each, ArrowOnly) for each in leaves_of(kind))
+
+
+def is_unknown(kind: T.DataType) -> bool:
+    return any(isinstance(each, UnknownType) for each in leaves_of(kind))
+
+
+def leaves_of(kind: T.DataType) -> Iterator[T.DataType]:
+    """The types of the single values in a type."""
+    match kind:
+        case T.StructType():
+            for field in kind:
+                yield from leaves_of(field.dataType)
+        case T.ArrayType(elementType=item):
+            yield from leaves_of(item)
+        case T.MapType(keyType=key, valueType=value):
+            yield from leaves_of(key)
+            yield from leaves_of(value)
+        case _:
+            yield kind
 
 
 def hint_of_arrow(kind: ArrowOnly) -> Any:

@@ -1,4 +1,4 @@
-"""Converts Arrow columns to Python values: dicts or Rows, whose values are those of the table of `penstock.values`."""
+"""Converts Arrow columns to Python values: dicts or Rows with the values of `penstock.values`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def has_nanoseconds(kind: pa.DataType) -> bool:
-    """Whether times with nanoseconds are in values of a type, at any depth.
+    """True if a type holds times with nanoseconds, at any depth.
 
     >>> has_nanoseconds(pa.list_(pa.timestamp("ns"))), has_nanoseconds(pa.timestamp("us", "UTC"))
     (True, False)
@@ -73,7 +73,7 @@ def _apply(convert: Convert | None, value: Any) -> Any:
     return value if convert is None else convert(value)
 
 
-def values_of(column: pa.ChunkedArray, field: pa.Field) -> list[Any]:
+def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     """The values of a column that has a type of `as_read`; ValueError for a time that Python does not have.
 
     >>> values_of(pa.chunked_array([[0, None]], pa.timestamp("us", "UTC")), pa.field("at", pa.timestamp("us", "UTC")))
@@ -85,7 +85,7 @@ def values_of(column: pa.ChunkedArray, field: pa.Field) -> list[Any]:
         except (ValueError, OverflowError):
             raise _beyond(field) from None
     # NumPy makes Python's times in a tenth of the time; it has whole numbers for those that Python does not have.
-    values: list[Any] = column.to_numpy().tolist()
+    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
     if int in set(map(type, values)):
         raise _beyond(field)
     if not (pa.types.is_timestamp(column.type) and column.type.tz):

@@ -14,6 +14,7 @@ from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.records import column_of, plain, plain_type
+from penstock_spark.arrow.values import values_of
 from penstock_spark.batches.misfits import OfLibrary, misfit
 from penstock_spark.batches.rows import RowBatches, row_maker, row_type, without_none
 
@@ -101,7 +102,7 @@ def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any) -> pa.Array:
 
 def _to_python(column: Any, hint: Any) -> list[Any]:
     make = _maker(hint)
-    values: list[Any] = column.to_pylist()
+    values = values_of(column, pa.field("element", column.type))
     return values if make is None else list(map(make, values))
 
 
