@@ -70,6 +70,16 @@ def table_of(columns: Sequence[Column]) -> pa.Table:
     )
 
 
+COMMON: dict[str, list[pa.DataType]] = {
+    "boolean": [pa.bool_()],
+    "integer": [pa.int8(), pa.int16(), pa.int32(), pa.int64()],
+    "float": [pa.float64(), pa.float32()],
+    "decimal": [pa.decimal128(38, 18), pa.decimal128(5, 2)],
+    "wide decimal": [pa.decimal128(38, 0)],
+    "date": [pa.date32()],
+}
+"""The types that Spark and all formats have."""
+
 WITHIN = {"list": pa.list_, "record": lambda kind: pa.struct([("x", kind)])}
 
 
@@ -207,14 +217,10 @@ PLAIN_PARQUET = Border(
     "Parquet of Spark's types",
     spelled(
         {
-            "boolean": [pa.bool_()],
-            "integer": [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()],
-            "float": [pa.float64(), pa.float32()],
-            "decimal": [pa.decimal128(38, 18), pa.decimal128(5, 2)],
-            "wide decimal": [pa.decimal128(38, 0)],
+            **COMMON,
+            "integer": [*COMMON["integer"], pa.uint8(), pa.uint16(), pa.uint32()],
             "text": [pa.string(), pa.dictionary(pa.int32(), pa.string())],
             "bytes": [pa.binary(), pa.binary(2)],
-            "date": [pa.date32()],
             "instant": [pa.timestamp("us", "UTC"), pa.timestamp("ms", "Europe/Berlin")],
             "local time": [pa.timestamp("us"), pa.timestamp("ms")],
             "null": [pa.null()],

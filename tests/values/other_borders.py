@@ -10,7 +10,7 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-from arrow_borders import WITHIN, composite, fits, table_of
+from arrow_borders import COMMON, WITHIN, composite, fits, table_of
 from matrix import NUMBER, Border, Column, Step, padded, spelled
 from pyarrow import orc
 from pyspark.sql import SparkSession
@@ -76,14 +76,9 @@ ORC = Border(
     "ORC",
     spelled(
         {
-            "boolean": [pa.bool_()],
-            "integer": [pa.int8(), pa.int16(), pa.int32(), pa.int64()],
-            "float": [pa.float64(), pa.float32()],
-            "decimal": [pa.decimal128(38, 18), pa.decimal128(5, 2)],
-            "wide decimal": [pa.decimal128(38, 0)],
+            **COMMON,
             "text": [pa.string(), pa.large_string()],
             "bytes": [pa.binary(), pa.large_binary()],
-            "date": [pa.date32()],
             "instant": [pa.timestamp("ns", "UTC"), pa.timestamp("us", "Europe/Berlin")],
             "local time": [pa.timestamp("ns"), pa.timestamp("us")],
         },
@@ -302,14 +297,9 @@ SPARK = Border(
     "Spark",
     spelled(
         {
-            "boolean": [pa.bool_()],
-            "integer": [pa.int8(), pa.int16(), pa.int32(), pa.int64()],
-            "float": [pa.float64(), pa.float32()],
-            "decimal": [pa.decimal128(38, 18), pa.decimal128(5, 2)],
-            "wide decimal": [pa.decimal128(38, 0)],
+            **COMMON,
             "text": [pa.string()],
             "bytes": [pa.binary()],
-            "date": [pa.date32()],
             "instant": [pa.timestamp("us", "UTC")],
             "local time": [pa.timestamp("us")],
             "duration": [pa.duration("us")],

@@ -17,7 +17,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
 from penstock_spark.arrow.types import arrow_schema_of, is_unknown
 from penstock_spark.arrow.values import cast_column, table_as_read
-from penstock_spark.files.finding import Namer, unreadable
+from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import misfit_of, schema_of_footer, types_of_column, values_schema
@@ -160,7 +160,7 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
     try:
         with _open(group.path, reads_ahead=False) as file:
             if size_of(file) != group.file_bytes:
-                step_failed(_changed(group.path, where), where)
+                step_failed(changed_since(group.path, where), where)
             yield from records.group(opened_as_read(file), group.number, group.path)
     except pa.ArrowException:
         step_failed(damaged(group.path, where), where)
@@ -168,11 +168,6 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
         step_failed(unreadable(error, group.path, where), where)
     except ValueError as error:
         step_failed(error, where)
-
-
-def _changed(path: str, where: str) -> OSError:
-    what = f"{path} cannot be read: it has changed since the pipeline has found it"
-    return refusal(OSError, what, where=where, hint="do not change files while the pipeline reads them")
 
 
 def frame_of(spark: SparkSession, groups: Sequence[RowGroup], records: ParquetRecords) -> DataFrame:
