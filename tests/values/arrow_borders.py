@@ -121,7 +121,7 @@ def read_names(columns: Sequence[Column], place: Path) -> Iterable[Any]:
 
 
 def _tables_apart(tables: Any) -> Any:
-    return tables | beam.FlatMap(lambda table: table.to_pylist())
+    return tables | beam.FlatMap(to_dicts)
 
 
 def _files(place: Path) -> str:

@@ -27,6 +27,7 @@ from penstock_spark.batches.numpy_batches import converter as numpy_converter
 from penstock_spark.batches.pandas_batches import FrameConverter
 from penstock_spark.formats.avro.scan import AvroRecords
 from penstock_spark.formats.orc.records import OrcRecords
+from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sources.partition_values import partition_values
 
 NANOS_LEAST = datetime.datetime(1677, 9, 21, 0, 12, 43, 145_225)
@@ -277,7 +278,8 @@ NUMPY = Border(
 def _frame(columns: Sequence[Column]) -> Any:
     spark = SparkSession.getActiveSession()
     assert spark is not None
-    return spark.createDataFrame(table_of(columns))
+    table = table_of(columns)
+    return spark.createDataFrame(table, from_arrow_schema(table.schema))
 
 
 def _frame_query(columns: Sequence[Column], place: Path) -> Any:

@@ -13,6 +13,7 @@ from penstock.error import refusal
 from penstock_spark.arrow.types import as_read, is_list
 
 Convert = Callable[[Any], Any]
+_UTC = datetime.UTC
 
 
 def table_as_read(batch: pa.RecordBatch | pa.Table) -> pa.Table:
@@ -81,17 +82,39 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     """
     if not _is_time(column.type):
         try:
-            return list(column.to_pylist())
+            inner = list(column.to_pylist())
         except (ValueError, OverflowError):
             raise _beyond(field) from None
+        convert = _zone_converter(column.type)
+        return inner if convert is None else [convert(value) for value in inner]
     # NumPy makes Python's times in a tenth of the time; it has whole numbers for those that Python does not have.
     values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
     if int in set(map(type, values)):
         raise _beyond(field)
     if not (pa.types.is_timestamp(column.type) and column.type.tz):
         return values
-    utc = datetime.UTC
-    return [None if value is None else value.replace(tzinfo=utc) for value in values]
+    return [None if value is None else value.replace(tzinfo=_UTC) for value in values]
+
+
+def _zone_converter(kind: pa.DataType) -> Convert | None:
+    """Makes instants inside of values as all others are: as keys, ``datetime.UTC`` and other objects for UTC differ."""
+    if pa.types.is_timestamp(kind):
+        return (
+            None if kind.tz is None else lambda value: None if value is None else value.replace(tzinfo=_UTC)
+        )
+    if pa.types.is_struct(kind):
+        parts = [(field.name, of) for field in kind if (of := _zone_converter(field.type)) is not None]
+        if not parts:
+            return None
+        return lambda value: value and {**value, **{name: of(value[name]) for name, of in parts}}
+    if pa.types.is_map(kind):
+        of_key, of_item = _zone_converter(kind.key_type), _zone_converter(kind.item_type)
+        if of_key is None and of_item is None:
+            return None
+        return lambda pairs: pairs and [(_apply(of_key, key), _apply(of_item, item)) for key, item in pairs]
+    if is_list(kind) and (of_each := _zone_converter(kind.value_type)) is not None:
+        return lambda values: values and list(map(of_each, values))
+    return None
 
 
 def _is_time(kind: pa.DataType) -> bool:
@@ -113,7 +136,7 @@ def to_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     table = table_as_read(batch)
     times = {}
     for place, field in enumerate(table.schema):
-        if _is_time(field.type):
+        if _is_time(field.type) or _zone_converter(field.type) is not None:
             times[field.name] = values_of(table.column(place), field)
             # A cheap column that keeps the place of the field.
             table = table.set_column(place, field.name, pa.nulls(table.num_rows))

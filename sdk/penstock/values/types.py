@@ -78,7 +78,8 @@ class ValueType:
             both_nan = math.isnan(one) and math.isnan(other)
             return both_nan or (one == other and math.copysign(1, one) == math.copysign(1, other))
         if isinstance(one, datetime.datetime | datetime.time):
-            return bool(one == other) and one.utcoffset() == other.utcoffset()
+            # Keys with other zones are other keys.
+            return bool(one == other) and one.tzinfo == other.tzinfo
         return bool(one == other)
 
 
