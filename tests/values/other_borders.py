@@ -21,13 +21,13 @@ from penstock.io.sparkio import from_dataframe
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import TYPES
-from penstock_spark.arrow.values import to_dicts
+from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.batches.arrow_batches import TableConverter
 from penstock_spark.batches.numpy_batches import converter as numpy_converter
 from penstock_spark.batches.pandas_batches import FrameConverter
 from penstock_spark.formats.avro.scan import AvroRecords
 from penstock_spark.formats.orc.records import OrcRecords
-from penstock_spark.session.spark_versions import from_arrow_schema
+from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sources.partition_values import partition_values
 
 NANOS_LEAST = datetime.datetime(1677, 9, 21, 0, 12, 43, 145_225)
@@ -282,6 +282,11 @@ def _frame(columns: Sequence[Column]) -> Any:
     return spark.createDataFrame(table, from_arrow_schema(table.schema))
 
 
+def rows_in_a_task(columns: Sequence[Column], place: Path) -> Iterable[Any]:
+    table = table_of(columns)
+    return to_rows(table.cast(to_arrow_schema(from_arrow_schema(table.schema))))
+
+
 def _frame_query(columns: Sequence[Column], place: Path) -> Any:
     return composite(
         lambda begin, place: (
@@ -311,10 +316,12 @@ SPARK = Border(
         WITHIN,
     ),
     {
+        "rows in a task": rows_in_a_task,
         "DataFrame": Step(lambda columns, place: from_dataframe(_frame(columns))),
         "table": Step(_table),
         "SQL": Step(_frame_query),
     },
+    break_it=lambda patch: patch.setattr("penstock_spark.arrow.values._zone_converter", lambda kind: None),
     lacks={
         "unsigned integer": "Spark has none",
         "time of day": "Spark's columns of it are not read by Arrow",
