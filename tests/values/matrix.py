@@ -48,7 +48,7 @@ class Column:
         return [value] if self.within == "list" else {"x": value}
 
     def is_returned(self, value: Any, got: Any) -> bool:
-        """Whether the border returned a value as it should."""
+        """True if the border returned a value as the table says."""
         if value is None:
             return got is None
         if self.within:
@@ -82,7 +82,7 @@ class Border:
     write: Write | None = None  # Writes what all ways read, into a folder; None if each way has its own.
     # A deliberate break, which the ways without a pipeline must find.
     break_it: Callable[[pytest.MonkeyPatch], None] | None = None
-    # What the border does not carry: the name of a type, and why.
+    # The types that the border does not carry, by name, and why.
     lacks: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -120,7 +120,7 @@ def padded(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 
 def differences(columns: Sequence[Column], records: Records) -> list[str]:
-    """What arrived otherwise than the table says, as text."""
+    """Returns the values that arrived otherwise than the table says, as text."""
     found = {each.get(NUMBER): each for each in map(as_dict, records)}
     length = max(len(column.values) for column in columns)
     if sorted(found, key=str) != sorted(range(length), key=str):

@@ -248,9 +248,9 @@ class StreamOfFiles:
     def _elements(self, name: str) -> Iterator[list[Any]]:
         path, where = os.path.join(self.folder, name.removeprefix("file://")), self.records.where
         try:
-            # Spark's readers leave out empty files.
-            if os.path.getsize(path):
-                with open_found(path) as file:
+            with open_found(path) as file:
+                # Spark's readers leave out empty files.
+                if size_of(file):
                     yield from map(self.decode, self.records.all_of(file, name, self.later_columns))
         except OSError as error:
             step_failed(unreadable(error, name, where), where)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +132,8 @@ def _footers_of(
     if files.is_beyond_spark:
         return dict(zip(paths, looked_at(paths, lambda path: footer_of(path, where)), strict=True))
     if FileSystems.get_scheme(files.pattern) is None:
-        return read_footers(path for path in paths if os.path.getsize(path))
+        sizes = files.sizes_on_disk()
+        return read_footers(path for path in paths if sizes[path])
 
     def by_hadoop(path: str) -> pq.FileMetaData:
         return footer_of(path, where, lambda name: open_by_hadoop(spark, name))
