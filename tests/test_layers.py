@@ -18,6 +18,7 @@ LAYERS = (
     ("error", "base", "utils"),
     ("left_out", "absent"),
     ("typehints",),
+    ("values",),
     ("metrics",),
     ("options",),
     ("coders",),

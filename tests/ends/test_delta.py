@@ -389,7 +389,7 @@ def test_keys_with_windows_and_values_with_fields_fill_columns(tmp_path: Path) -
     ("upserts", "arguments", "words"),
     [
         ([Score("a", 1)], {}, "an element is a Score, not an Upsert"),
-        ([Upsert(None, 1)], {}, "a value of the field Team Name does not fit"),
+        ([Upsert(None, 1)], {}, "a value of the field Team Name is None, which its type does not allow"),
         ([Upsert(("a", "b"), 1)], {}, "has 2 parts"),
         ([Upsert("a", 1)], {"value": None}, "without named fields"),
         ([Upsert("a", {"points": 1, "more": 2})], {"value": None}, "has no column more"),

@@ -426,7 +426,7 @@ def test_keys_with_windows_and_values_with_fields_fill_columns(lake: Path) -> No
 def test_changes_that_do_not_fit_are_refused(lake: Path) -> None:
     for upserts, arguments, words in [
         ([Score("a", 1)], {}, "an element is a Score, not an Upsert"),
-        ([Upsert(None, 1)], {}, "a value of the field Team Name does not fit"),
+        ([Upsert(None, 1)], {}, "a value of the field Team Name is None, which its type does not allow"),
         ([Upsert("a", "many")], {}, "a value of the field points does not fit"),
         ([Upsert("a", 1)], {"schema": None}, "nothing says which columns it gets"),
         ([Upsert("a", 1)], {"key": "name"}, "has no column name"),

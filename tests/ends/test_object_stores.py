@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import decimal
 import gzip
 import http.server
 import io
@@ -436,6 +438,49 @@ def test_tfrecord_files_are_read_and_written(place: str) -> None:
     put(f"{place}/cut", get(names[0])[:-1])
     about = r"/cut is not a TFRecord file, or it is damaged: the record at byte \d+ is cut off"
     refused(beam.io.ReadFromTFRecord(f"{place}/*"), ValueError, about)
+
+
+@pytest.mark.parametrize("int96", [False, True])
+def test_parquet_has_the_values_that_it_has_on_a_disk(place: str, tmp_path: Path, int96: bool) -> None:
+    columns = {
+        "n": pa.array([0, 1]),
+        "unsigned": pa.array([2**64 - 1, None], pa.uint64()),
+        "length": pa.array([1_500_000, None], pa.duration("ns")),
+        "at": pa.array([1_500_000, None], pa.timestamp("ns", "UTC")),
+        "time": pa.array([7, None], pa.time64("us")),
+        "digits": pa.array([decimal.Decimal(10**50), None], pa.decimal256(60, 2)),
+        "a.b": pa.array(["x", None]),
+    }
+    table = pa.table(columns if not int96 else {name: columns[name] for name in ("n", "at", "a.b")})
+    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=int96)
+    put(f"{place}/a.parquet", (tmp_path / "a.parquet").read_bytes())
+    micros = datetime.timedelta(microseconds=1500)
+    expected = {
+        "n": 0,
+        "unsigned": 2**64 - 1,
+        "length": micros,
+        "time": datetime.time(microsecond=7),
+        "digits": decimal.Decimal(10**50),
+        "a.b": "x",
+        "at": datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + micros,
+    }
+    expected = {name: expected[name] for name in table.column_names}
+    found: list[list[Any]] = []
+    with beam.Pipeline() as pipeline:
+        for folder in (place, str(tmp_path), f"file://{tmp_path}"):
+            for as_rows in (False, True):
+                read = beam.io.ReadFromParquet(
+                    f"{folder}/*.parquet", as_rows=as_rows, columns=table.column_names
+                )
+                label = f"{len(found)}"
+                found.append([])
+                _ = pipeline | label >> read | f"Keep {label}" >> beam.io.WriteToMemory(found[-1])
+    for number, records in enumerate(found):
+        rows = [vars(each) if number % 2 else each for each in records]
+        first, second = sorted(rows, key=lambda row: row["n"])
+        assert dict(first) == expected
+        assert list(map(type, first.values())) == list(map(type, expected.values()))
+        assert second == {**dict.fromkeys(table.column_names), "n": 1}
 
 
 def test_parquet_is_read_with_the_columns_of_all_files_and_written(place: str) -> None:

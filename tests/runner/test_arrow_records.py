@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import math
 from typing import Any, NamedTuple
 
@@ -57,6 +58,33 @@ def test_named_tuples_of_one_class_become_the_columns_of_their_dicts() -> None:
     assert to_batch([], SCHEMA, WHERE).num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "told"),
+    [
+        (pa.int64(), 1 << 63, "an int has 64 bits"),
+        (pa.int32(), 1 << 31, "an int has 32 bits"),
+        (pa.uint64(), -1, "64 bits and no sign"),
+        (pa.decimal128(5, 2), decimal.Decimal("1.234"), "at most 5 digits, 2 of them"),
+        (pa.string(), 7, "a text has no halves"),
+        (pa.date32(), datetime.datetime(2026, 1, 1), "a date has no time of day"),
+        (pa.duration("us"), datetime.timedelta.max, "a timedelta has 64 bits of microseconds"),
+    ],
+    ids=str,
+)
+def test_the_hint_tells_what_a_value_of_the_type_may_be(kind: pa.DataType, value: Any, told: str) -> None:
+    with pytest.raises(TypeError, match="a value of the field x does not fit the type") as caught:
+        to_batch([{"x": value}], pa.schema([("x", kind)]), WHERE)
+    assert told in str(caught.value)
+
+
+def test_none_where_a_value_is_needed_is_told_as_none() -> None:
+    with pytest.raises(
+        TypeError, match="a value of the field x is None, which its type does not allow"
+    ) as caught:
+        to_batch([{"x": None}], pa.schema([pa.field("x", pa.int64(), nullable=False)]), WHERE)
+    assert "64 bits" not in str(caught.value)
+
+
 @pytest.mark.parametrize("form", [lambda score: score, Score._asdict])
 def test_what_does_not_fit_is_the_same_error_in_every_form(form: Any) -> None:
     required = pa.schema([pa.field("absent", pa.string(), nullable=False)])
@@ -100,7 +128,7 @@ def test_null_inside_of_a_value_is_refused_where_the_type_needs_a_value(
 ) -> None:
     schema = pa.schema([("x", kind)])
     assert to_batch([{"x": fits}, {"x": None}, {}], schema, WHERE)["x"].null_count == 2
-    with pytest.raises(TypeError, match="a value of the field x does not fit the type"):
+    with pytest.raises(TypeError, match="a value of the field x is None, which its type does not allow"):
         to_batch([{"x": fits}, {"x": misfit}], schema, WHERE)
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StringType, StructType
 
-from penstock_spark.formats.parquet.footers import read_footers
+from penstock_spark.formats.parquet.footers import certain_schema, read_footers
 
 FLAT = {
     "byte": pa.array([1], pa.int8()),
@@ -30,7 +30,9 @@ FLAT = {
 
 
 def schema_of_footers(paths):
-    footers = read_footers(paths)
+    if read_footers(paths) is None:
+        return None
+    footers = certain_schema([pq.read_metadata(path) for path in paths])
     return None if footers is None else footers.schema
 
 

@@ -147,6 +147,21 @@ SAID = {
         STEP,
         "rename the file",
     ),
+    "columns whose names differ in capital letters only": (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+        "file:/data/numbers/a.parquet. SQLSTATE: KD001\nCaused by: java.lang.RuntimeException: "
+        '[_LEGACY_ERROR_TEMP_2093] Found duplicate field(s) "a": [a, A] in case-insensitive mode',
+        "one column, here a, A",
+        STEP,
+        "ReadFromParquet",
+    ),
+    "decimals with more digits than Spark has": (
+        "org.apache.spark.SparkArithmeticException: [DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] Decimal precision 50 "
+        "exceeds max precision 38. SQLSTATE: 22003",
+        "a column has decimals of 50 digits, and Spark has at most 38",
+        STEP,
+        "ReadFromParquet",
+    ),
     "a Parquet file without an end": (
         "org.apache.spark.SparkException: [FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Encountered error while reading "
         "file file:/data/numbers/a.parquet. Could not read footer. Please ensure that the file is in either ORC or "

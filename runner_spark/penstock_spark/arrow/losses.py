@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import refusal
+from penstock_spark.arrow.types import limits_of
 
 FLOAT_LARGEST = 3.4028234663852886e38
 _LARGEST = {pa.float16(): 65504.0, pa.float32(): FLOAT_LARGEST}
@@ -34,11 +35,24 @@ class Loss:
 
 def misfit(field: pa.Field) -> Loss:
     """A value that is not of the column's type."""
-    kind = f"{field.type}{'' if field.nullable else ' not null'}"
+    limits = limits_of(field.type)
     return Loss(
         TypeError,
-        f"a value of the field {field.name} does not fit the type {kind}",
-        "correct the declared type or the schema, or convert the value first (an int has 64 bits)",
+        f"a value of the field {field.name} does not fit the type {field.type}",
+        f"correct the declared type or the schema, or convert the value first{f' ({limits})' if limits else ''}",
+    )
+
+
+def forbidden_none(name: str, whose: str = "a value of the field") -> Loss:
+    """None where the type has no None, such as in a column of a key.
+
+    >>> forbidden_none("team").what
+    'a value of the field team is None, which its type does not allow'
+    """
+    return Loss(
+        TypeError,
+        f"{whose} {name} is None, which its type does not allow",
+        "correct the declared type or the schema, or filter out such elements before the write",
     )
 
 

@@ -17,26 +17,12 @@ from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.typehints import typehints
 from penstock.typehints.annotations import annotations_of
-from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, ValueTypeConstraint
+from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.arrow.losses import loss_of, misfit, unknown_fields
+from penstock.values.types import DECIMAL_DIGITS
+from penstock_spark.arrow.losses import forbidden_none, loss_of, misfit, unknown_fields
+from penstock_spark.arrow.types import leaves_as
 
-_PLAIN: dict[Any, pa.DataType] = {
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-    bytes: pa.binary(),
-    bool: pa.bool_(),
-    Timestamp: pa.timestamp("us", "UTC"),
-    datetime.datetime: pa.timestamp("us", "UTC"),
-    datetime.date: pa.date32(),
-    datetime.time: pa.time64("us"),
-    datetime.timedelta: pa.duration("us"),
-    decimal.Decimal: pa.decimal128(38, 18),
-    LOCAL_DATETIME: pa.timestamp("us"),
-    type(None): pa.null(),
-}
-_DIGITS_MAX = 38
 _SIMPLE = frozenset(
     {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
 )
@@ -106,12 +92,12 @@ def plain_type(hint: Any) -> pa.DataType | None:
         return pa.decimal128(*hint.parameters)
     members = getattr(hint, "union_types", ())
     if set(members) == {int, float}:
-        return _PLAIN[float]
+        return leaves_as(float)
     if members and all(isinstance(each, ValueTypeConstraint) and each.parameters for each in members):
         scale = max(each.parameters[1] for each in members)
         digits = max(precision - behind for precision, behind in (each.parameters for each in members))
-        return pa.decimal128(min(digits + scale, _DIGITS_MAX), scale)
-    return _PLAIN.get(hint) if isinstance(hint, collections.abc.Hashable) else None
+        return pa.decimal128(min(digits + scale, DECIMAL_DIGITS), scale)
+    return leaves_as(hint) if isinstance(hint, collections.abc.Hashable) else None
 
 
 def _type(name: str, hint: Any, where: str) -> pa.DataType:
@@ -251,16 +237,17 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
             column = pa.array(values, field.type)
             if _inner_nulls_fit(column):
                 return column
+            lost = forbidden_none(field.name, "something in a value of the field")
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
         lost = None
-    raise (lost or misfit(field)).refused(where)
+    raise (lost or (misfit(field) if nulls_fit else forbidden_none(field.name))).refused(where)
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:
     """Whether there are nulls inside of the values only where the type allows them, which Arrow does not check."""
     kind = column.type
-    if not pa.types.is_nested(kind):
+    if not _has_required(kind):
         return True
     column = column.drop_null()
     if pa.types.is_map(kind):
@@ -270,6 +257,12 @@ def _inner_nulls_fit(column: pa.Array) -> bool:
     else:
         inner = [(kind.field(0), column.flatten())]
     return all((field.nullable or not part.null_count) and _inner_nulls_fit(part) for field, part in inner)
+
+
+def _has_required(kind: pa.DataType) -> bool:
+    """True if a field inside of a type must not be null."""
+    fields = map(kind.field, range(kind.num_fields))
+    return any(not field.nullable or _has_required(field.type) for field in fields)
 
 
 def _has_map(kind: pa.DataType) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import decimal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,19 +14,10 @@ from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.records import column_of, plain, plain_type
+from penstock_spark.arrow.values import values_of
 from penstock_spark.batches.misfits import OfLibrary, misfit
 from penstock_spark.batches.rows import RowBatches, row_maker, row_type, without_none
 
-_PLAIN: dict[Any, pa.DataType] = {
-    bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-    bytes: pa.binary(),
-    Timestamp: pa.timestamp("us", "UTC"),
-    datetime.date: pa.date32(),
-    decimal.Decimal: pa.decimal128(38, 18),
-}
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
 _Make = Callable[[Any], Any] | None
 """Converts pyarrow's value to the hinted type; None if pyarrow's value has that type."""
@@ -58,8 +48,10 @@ def _type_of(hint: Any) -> pa.DataType:
     if isinstance(hint, ValueTypeConstraint):
         return plain_type(hint)
     if isinstance(hint, type):
-        if hint in _PLAIN:
-            return _PLAIN[hint]
+        # A datetime may have a zone or none, and a column has one or the other.
+        plain_one = None if hint is datetime.datetime else plain_type(hint)
+        if plain_one is not None:
+            return plain_one
         if hint.__module__.partition(".")[0] == "numpy":
             return pa.from_numpy_dtype(hint)
     row = row_type(hint)
@@ -110,7 +102,7 @@ def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any) -> pa.Array:
 
 def _to_python(column: Any, hint: Any) -> list[Any]:
     make = _maker(hint)
-    values: list[Any] = column.to_pylist()
+    values = values_of(column, pa.field("element", column.type))
     return values if make is None else list(map(make, values))
 
 

@@ -102,6 +102,8 @@ class SeriesConverter(OfLibrary):
 class FrameConverter(RowBatches):
     """DataFrames with a column for each field; the index has no meaning.
 
+    Pandas has one missing number: NaN in a field that may be None arrives as None.
+
     >>> from penstock.pvalue import Row
     >>> from penstock.typehints import Optional
     >>> made = FrameConverter(RowTypeConstraint.from_fields([("a", int), ("b", Optional[str])]))

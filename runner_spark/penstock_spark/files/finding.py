@@ -126,6 +126,12 @@ def unreadable(error: OSError, name: str, where: str) -> OSError:
     return OSError(error.errno, three_parts(what, where=where, hint=hint))
 
 
+def changed_since(path: str, where: str) -> OSError:
+    """The error for a file whose size is another one than when it was found."""
+    what = f"{path} cannot be read: it has changed since the pipeline has found it"
+    return refusal(OSError, what, where=where, hint="do not change files while the pipeline reads them")
+
+
 @dataclass(frozen=True)
 class Namer:
     """Turns Spark's name of a file into the user's name, in the workers.

@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.error import refusal
 from penstock.functions.expressions import Arithmetic, Expression, Literal
+from penstock_spark.arrow.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, kind
@@ -135,12 +136,7 @@ def _quoted(name: str) -> str:
 
 
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:
-    error = refusal(
-        TypeError,
-        f"a value of the field {name} is None, which its type does not allow",
-        where=where,
-        hint="correct the declared type or the schema, or filter out such elements before the write",
-    )
+    error = forbidden_none(name).refused(where)
     # Spark never reaches the last value, which only tells it that the column has no nulls.
     filler: Any = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
     if kind.simpleString() in ("date", "timestamp", "timestamp_ntz"):

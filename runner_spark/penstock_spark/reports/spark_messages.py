@@ -215,6 +215,11 @@ MESSAGES = (
         "rename one of them",
     ),
     _line(
+        r"Found duplicate field\(s\) [^\n]{1,200}?: \[(?P<names>[^\n\]]{1,400})\] in case-insensitive mode",
+        "for Spark, columns whose names differ in capital letters only are one column, here {names}",
+        "read the files with ReadFromParquet, which tells them apart, or rename one of them",
+    ),
+    _line(
         r"FAILED_READ_FILE[^\n]*? file "
         + _FILE
         + r".{0,20000}?URISyntaxException|Relative path in absolute URI: (?P<file2>[^\n]+)",
@@ -279,6 +284,11 @@ MESSAGES = (
         "Spark cannot cast a value of the type {given} to {wanted}",
         "correct the value, or use try_cast in the query or the frame that the pipeline reads",
         "value",
+    ),
+    _line(
+        r"\[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION\] Decimal precision (?P<digits>\d+) exceeds",
+        "a column has decimals of {digits} digits, and Spark has at most 38",
+        "read Parquet files with ReadFromParquet, which has them all, or give the column at most 38 digits",
     ),
     _line(
         r"\[(?:ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL_PRECISION_EXCEEDS)[\w.]*\]",

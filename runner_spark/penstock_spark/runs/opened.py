@@ -14,6 +14,7 @@ from penstock_spark.files.listing import settings_of_tasks
 from penstock_spark.files.stores import hand_settings
 from penstock_spark.formats.registry import open_source, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
+from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.process.progress import tell
 from penstock_spark.reports.at_work import FAULT_HANDLER
@@ -114,5 +115,7 @@ class Opened:
             except Exception as error:
                 raise_translated(error, Surroundings(places=(step.where,)))
         scan = self.scans[step.label]
+        if not scan.has_columns:
+            raise NotInColumns(f"Spark has no types for the columns of {source.describe()}")
         bounds = UNBOUNDED if "column_bounds" in self._settings.switched_off() else scan.bounds
         return replace(table_of_schema(scan.frame.schema, records), bounds=bounds)

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from pyspark.sql import types as T
 
 from penstock.typehints import typehints
-from penstock.typehints.column_types import LOCAL_DATETIME, PairsConstraint, RecordConstraint, decimal_of
+from penstock.typehints.column_types import PairsConstraint, RecordConstraint, decimal_of
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
+from penstock_spark.arrow.types import ArrowOnly, hint_of_arrow, hints_in_spark
 
-_PLAIN: dict[type[T.DataType], Any] = {
-    T.BooleanType: bool,
-    T.ByteType: int,
-    T.ShortType: int,
-    T.IntegerType: int,
-    T.LongType: int,
-    T.FloatType: float,
-    T.DoubleType: float,
-    T.StringType: str,
-    T.CharType: str,
-    T.VarcharType: str,
-    T.BinaryType: bytes,
-    T.DateType: datetime.date,
-    T.TimestampType: datetime.datetime,
-    T.TimestampNTZType: LOCAL_DATETIME,
-    T.DayTimeIntervalType: datetime.timedelta,
-    T.NullType: type(None),
-}
-if hasattr(T, "TimeType"):  # Spark has it since 4.1.
-    _PLAIN[T.TimeType] = datetime.time
+_PLAIN: dict[type[T.DataType], Any] = {**hints_in_spark(), T.CharType: str, T.VarcharType: str}
 
 
 def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) -> Any:
@@ -59,6 +40,8 @@ def _hint_of(kind: T.DataType, records: str, is_file: bool) -> Any:
                 _nullable(_hint_of(value, records, is_file), is_file or nulls),
             )
             return PairsConstraint(typehints.Tuple[pair]) if records == "dict" else typehints.Dict[pair]
+        case ArrowOnly():
+            return hint_of_arrow(kind)
         case T.DecimalType(precision=precision, scale=scale):
             return decimal_of(precision, scale)
     return _PLAIN.get(type(kind), typehints.Any)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.io.streams import StreamSource
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.sources.decoding import ByFile, Careful
-from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.scan import Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import StreamFiles, place_columns
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
@@ -26,8 +26,13 @@ _SCHEMA = "path string, modificationTime timestamp_ltz, length long, content bin
 def scan_of_contents(files: Files, spark: SparkSession, read: ReadContent, where: str) -> Scan:
     """The elements of files that are there."""
     decode = _Decoder(read, files.namer())
-    frame = files.load(spark.read, "binaryFile").select(*_columns())
-    return Scan(frame, lambda: decode, check=files.unchanged(where))
+    frame = frame_of_contents(files, spark)
+    return Scan(frame, lambda: decode, check=files.unchanged(where), has_columns=False)
+
+
+def frame_of_contents(files: Files, spark: SparkSession) -> DataFrame:
+    """The names and the contents of files that are there, a row for each."""
+    return files.load(spark.read, "binaryFile").select(*_columns())
 
 
 def stream_of_contents(
@@ -39,6 +44,17 @@ def stream_of_contents(
     careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
     frame = files.load(spark.readStream.schema(_SCHEMA), "binaryFile")
     return StreamScan(frame.select(*_columns(), *place_columns(stream)), lambda: ByFile(careful, naming))
+
+
+def stream_of_names(
+    files: StreamFiles,
+    stream: StreamSource,
+    spark: SparkSession,
+    make_decoder: Callable[[], StreamDecoder],
+) -> StreamScan:
+    """The names of files that arrive, which tasks open on their own: Spark reads nothing of them."""
+    frame = files.load(spark.readStream.schema(_SCHEMA), "binaryFile")
+    return StreamScan(frame.select(*place_columns(stream)), make_decoder)
 
 
 def _columns() -> list[Column]:

@@ -22,24 +22,19 @@ class LaterColumns:
 
     The failed micro-batch is read again after a restart, which finds them.
 
-    >>> later_columns = LaterColumns(("a", "B"), "at step 'Read' (game.py:41)")
-    >>> later_columns.look("/in/2.parquet", lambda: ("A", "b"))
+    >>> later_columns = LaterColumns(("a", "b"), "at step 'Read' (game.py:41)")
+    >>> later_columns.look("/in/2.parquet", lambda: ("b", "a"))
     """
 
     known: Collection[str]  # The columns of the files that the stream began with.
     where: str
     _seen: set[str] = field(default_factory=set, init=False)
-    _folded: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        # Spark does not tell capital letters from small ones.
-        self._folded = frozenset(name.casefold() for name in self.known)
 
     def look(self, file: str, names_of: Callable[[], Iterable[str]]) -> None:
         """Looks at a file once; `names_of` gives its columns."""
         if file in self._seen:
             return
-        new = [name for name in names_of() if name.casefold() not in self._folded]
+        new = [name for name in names_of() if name not in self.known]
         if new:
             what = f"{file} has columns that no file had when the stream started: {', '.join(new)}"
             step_failed(refusal(ValueError, what, where=self.where, hint=_HINT), self.where)

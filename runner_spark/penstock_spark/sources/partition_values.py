@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,22 +12,13 @@ from pyspark.sql import types as T
 from penstock.error import refusal
 from penstock.io.partition_folders import texts_of_path
 from penstock.typehints.unions import column_of
+from penstock.values import types as values
 from penstock_spark.arrow.records import field_of, fields_of
+from penstock_spark.arrow.types import spark_type_of, spelling_of
 from penstock_spark.reports.failure import step_failed
 
-_HINTS: dict[pa.DataType, type] = {
-    pa.string(): str,
-    pa.int64(): int,
-    pa.bool_(): bool,
-    pa.date32(): datetime.date,
-}
-_KINDS: tuple[tuple[Callable[[pa.DataType], bool], pa.DataType, T.DataType], ...] = (
-    (pa.types.is_string, pa.string(), T.StringType()),
-    (pa.types.is_large_string, pa.string(), T.StringType()),
-    (pa.types.is_integer, pa.int64(), T.LongType()),
-    (pa.types.is_boolean, pa.bool_(), T.BooleanType()),
-    (pa.types.is_date32, pa.date32(), T.DateType()),
-)
+_IN_FOLDERS = (values.TEXT, values.INTEGER, values.BOOLEAN, values.DATE)
+"""The types whose values are in names of folders."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,8 @@ class PartitionValues:
 
     def hints(self) -> list[tuple[str, Any]]:
         """The types of the values, any of which may be None."""
-        return [(name, column_of(_HINTS[kind])) for name, kind, _ in self.fields]
+        spellings = [(name, spelling_of(kind)) for name, kind, _ in self.fields]
+        return [(name, column_of(each.value.hint)) for name, each in spellings if each is not None]
 
     def in_python(self, path: str) -> dict[str, Any]:
         """The values of a file as Python's."""
@@ -135,9 +126,9 @@ def partition_values(columns: Sequence[str], schema: Any, where: str) -> Partiti
 
 
 def _as_read(name: str, kind: pa.DataType, where: str) -> tuple[pa.DataType, T.DataType]:
-    for is_kind, as_arrow, as_spark in _KINDS:
-        if is_kind(kind):
-            return as_arrow, as_spark
+    spelling = spelling_of(pa.int64() if pa.types.is_integer(kind) else kind)
+    if spelling is not None and spelling.value in _IN_FOLDERS:
+        return spelling.leaves, spark_type_of(spelling.leaves)
     what = f"the column {name!r} of partition_by has the type {kind}, which is not read from names of folders"
     hint = "give it the type of text, whole numbers, dates or truth values, and convert the values in a Map"
     raise refusal(ValueError, what, where=where, hint=hint)

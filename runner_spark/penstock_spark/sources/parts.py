@@ -59,7 +59,8 @@ def scan_of_parts(
 ) -> Scan:
     """What a reader reads, with a task for each entry of its `parts`."""
     count = len(reader.parts)
-    return Scan(spark.range(0, count, 1, max(1, count)), lambda: reader, in_parts=True, check=check)
+    frame = spark.range(0, count, 1, max(1, count))
+    return Scan(frame, lambda: reader, in_parts=True, check=check, has_columns=False)
 
 
 def no_elements(spark: SparkSession) -> Scan:

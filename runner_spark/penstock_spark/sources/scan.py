@@ -46,6 +46,8 @@ class Scan:
     # Called when all is read; raises OSError if a file has shrunk, because Spark takes it for a file with
     # fewer lines.
     check: Callable[[], None] = nothing_to_check
+    # Whether the columns of the frame are the fields of the elements.
+    has_columns: bool = True
     # The number of rows, and the range of numbers in columns, as far as files show them.
     bounds: Bounds = UNBOUNDED
 

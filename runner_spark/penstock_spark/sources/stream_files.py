@@ -104,10 +104,11 @@ class StreamFiles:
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
             if not found and not LocalFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
-        return Files(self.pattern, _surveyed(found), where=self.where)
+        return Files(self.pattern, surveyed(found), where=self.where)
 
 
-def _surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
+def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The files that are looked at, if not each can be."""
     if len(paths) <= SURVEYED_FILES:
         return paths
     half = SURVEYED_FILES // 2

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.base.bounded_window import GlobalWindow
 from penstock.functions.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
-from penstock_spark.arrow.values import table_in_utc, to_dicts, to_rows
+from penstock_spark.arrow.values import table_as_read, to_dicts, to_rows, values_of
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.worker.group_read import ONLY_PANE
 
@@ -40,8 +40,8 @@ class ColumnReader:
         if self.records == "row":
             return to_rows(record)
         make = named_tuple("Result", self.names)._make
-        columns = table_in_utc(record).columns
-        return list(map(make, zip(*(column.to_pylist() for column in columns), strict=True)))
+        table = table_as_read(record)
+        return list(map(make, zip(*map(values_of, table.columns, table.schema), strict=True)))
 
     def _windows(self, record: pa.RecordBatch) -> tuple[Windows | list[Windows], int | list[int]]:
         if self.windowfn is None:

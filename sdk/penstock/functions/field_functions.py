@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import datetime
 import functools
-import zoneinfo
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -222,5 +221,4 @@ def _moment(window: Any, bound: str) -> datetime.datetime:
         hint = "put the elements into windows first, e.g. with WindowInto(FixedWindows(60))"
         raise refusal(TypeError, f"{noun_for(window)} has no {bound}", hint=hint)
     moment: datetime.datetime = getattr(window, bound).to_utc_datetime(has_tz=True)
-    # The same zone object as in the instants of columns.
-    return moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC"))
+    return moment

@@ -65,9 +65,8 @@ class ParquetSource(Streamable):
         return what, "use ReadFromParquet, which gives the records"
 
     def known_fields(self) -> tuple[str, ...] | None:
-        if self.columns is None:
-            return None
-        return tuple(dict.fromkeys(column.partition(".")[0] for column in self.columns))
+        # A name with a dot may be a field of a record, or a column of that name.
+        return None if self.columns is None or "." in "".join(self.columns) else self.columns
 
 
 @dataclass(frozen=True)
@@ -118,19 +117,22 @@ def _wanted(columns: Any) -> tuple[str, ...] | None:
 class ReadFromParquet(_ReadParquet):
     """The records of Parquet files (Beam's ``ReadFromParquet``).
 
-    Values are the Python values that ``pyarrow`` makes of the columns: lists and dicts for nested ones, ``Decimal``,
-    ``datetime`` (in UTC if the file says that it is an instant), None for null. Their types come from the footers of
-    the files when the transform is applied.
+    Values are Python's: ``int`` for all whole numbers, with a sign or without one, ``Decimal``, ``datetime`` in UTC if
+    the file says that it is an instant, and without a zone otherwise, ``timedelta``, None for null, lists and dicts for
+    nested columns. Times that are INT96, as Spark and Hive write them, are instants. The types come from the footers of
+    the files when the transform is applied. All transforms that read Parquet, and streams, return the same values.
 
     If a column has several types in the files, and these are on disks or object stores, all its values have the type
     that holds them without loss, such as ``int64`` for ``int32`` and ``int64``. If there is none, as for ``int64`` and
-    ``double``, the column is refused. Nanoseconds are cut to the microseconds that Python has.
+    ``double``, the column is refused. Nanoseconds, also those of durations, are cut to the microseconds that Python
+    has. Names of columns may have dots, and may differ in capital letters only.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
         min_bundle_size: Ignored; Spark decides.
         validate: Whether a pattern that matches nothing is an error.
-        columns: The columns to read; ``a`` includes ``a.b``.
+        columns: The columns to read; ``a`` includes the field ``a.b``. A name with a dot is a column of that name if
+            there is one.
         as_rows: Whether the elements are ``Row`` values, not dicts.
         partition_by: The columns whose values are in the names of folders, as `WriteToParquet` writes them. The path
             is then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
@@ -241,7 +243,7 @@ class WriteToParquet(_WriteParquet):
         row_group_buffer_size: Bytes in memory after which a row group is written.
         record_batch_size: The number of records that are collected before they become columns.
         codec: The compression, by pyarrow's name.
-        use_deprecated_int96_timestamps: Whether timestamps are written as INT96.
+        use_deprecated_int96_timestamps: Whether timestamps are written as INT96, which are read as instants.
         use_compliant_nested_type: Whether lists have the names of the Parquet specification.
         file_name_suffix: The end of every file's path.
         num_shards: The number of files; 0 leaves it to Spark.

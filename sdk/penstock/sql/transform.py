@@ -38,6 +38,9 @@ from penstock.sql.types import TIMESTAMP, from_hint, to_hint
 from penstock.transforms.pardo import Map
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import row_type
+from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.containers import ListConstraint
+from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import GlobalWindows
 
@@ -189,6 +192,12 @@ class SqlTransform(PTransform[Any, Any]):
         return rows | label >> Map(fields).with_output_types(hint_of(columns))
 
 
+def _has_unsigned(hint: Any) -> bool:
+    """True if values of a hint, or elements of lists, are whole numbers without a sign."""
+    bare = without_none(hint)
+    return bare == UNSIGNED or (isinstance(bare, ListConstraint) and _has_unsigned(bare.inner_type))
+
+
 def _source_of(name: str, pcoll: Any) -> Any:
     """What an input is read from, if the engine reads it as a table.
 
@@ -198,6 +207,12 @@ def _source_of(name: str, pcoll: Any) -> Any:
     source = _read_from(pcoll)
     if not isinstance(source, (DataFrameSource, SparkSource, ParquetSource)):
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
+    row = pcoll.element_type
+    fields = row.fields if isinstance(row, row_type.RowTypeConstraint) else ()
+    if any(_has_unsigned(hint) for _, hint in fields):
+        raise NotForSpark(f"the input {name!r} has whole numbers without a sign")
+    if len({field.lower() for field, _ in fields}) < len(fields):
+        raise NotForSpark(f"the input {name!r} has columns whose names differ in capital letters only")
     return source
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,6 +11,7 @@ from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.unions import UnionConstraint, without_none
 from penstock.utils.timestamp import Timestamp
+from penstock.values.types import TYPES
 
 
 @dataclass(frozen=True)
@@ -73,31 +72,11 @@ _NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE")
 _TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP")
 
 _CLASSES: dict[type, SqlType] = {
-    bool: BOOLEAN,
-    int: BIGINT,
-    float: DOUBLE,
-    decimal.Decimal: DECIMAL,
-    str: STRING,
-    bytes: BINARY,
-    datetime.date: DATE,
-    datetime.datetime: TIMESTAMP,
+    **{each.python: SqlType(each.sql) for each in TYPES if each.hint is each.python},
     Timestamp: TIMESTAMP,
-    datetime.timedelta: INTERVAL,
 }
-_HINTS: dict[str, typing.Any] = {
-    "NULL": type(None),
-    "BOOLEAN": bool,
-    "BIGINT": int,
-    "DOUBLE": float,
-    "DECIMAL": decimal.Decimal,
-    "STRING": str,
-    "BINARY": bytes,
-    "DATE": datetime.date,
-    "TIMESTAMP": datetime.datetime,
-    "TIMESTAMP_NTZ": LOCAL_DATETIME,
-    "INTERVAL": datetime.timedelta,
-    "ANY": typehints.Any,
-}
+# Of two types with one name in SQL, the first is the usual one.
+_HINTS: dict[str, typing.Any] = {**{each.sql: each.hint for each in TYPES[::-1]}, "ANY": typehints.Any}
 
 
 def from_hint(hint: typing.Any) -> SqlType:

@@ -71,6 +71,10 @@ LOCAL_DATETIME = ValueTypeConstraint(datetime.datetime, "LocalDatetime")
 """A datetime without a time zone, which is not an instant: ``timestamp_ntz`` in Spark."""
 
 
+UNSIGNED = ValueTypeConstraint(int, "Unsigned")
+"""A whole number of 64 bits without a sign, which may be beyond what ``bigint`` holds: ``uint64`` in Arrow."""
+
+
 class PairsConstraint(ListConstraint):
     """A map as pyarrow gives it: a list of pairs of key and value (penstock's own).
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
+from penstock.values import types as values
 from penstock_spark.arrow.records import plain, schema_of
+from penstock_spark.arrow.types import spelling_of
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.formats.avro.exact import MISFIT, check_of
 from penstock_spark.formats.packages import FASTAVRO
@@ -21,18 +23,19 @@ from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, RecordsFile
 
-_SIMPLE: dict[pa.DataType, Any] = {
-    pa.int64(): "long",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "bytes",
-    pa.bool_(): "boolean",
-    pa.null(): "null",
-    pa.date32(): {"type": "int", "logicalType": "date"},
-    pa.time64("us"): {"type": "long", "logicalType": "time-micros"},
-    pa.timestamp("us", "UTC"): {"type": "long", "logicalType": "timestamp-micros"},
-    pa.timestamp("us"): {"type": "long", "logicalType": "local-timestamp-micros"},
+_SPELLINGS: dict[str, Any] = {
+    values.INTEGER.name: "long",
+    values.FLOAT.name: "double",
+    values.TEXT.name: "string",
+    values.BINARY.name: "bytes",
+    values.BOOLEAN.name: "boolean",
+    values.NOTHING.name: "null",
+    values.DATE.name: {"type": "int", "logicalType": "date"},
+    values.TIME.name: {"type": "long", "logicalType": "time-micros"},
+    values.INSTANT.name: {"type": "long", "logicalType": "timestamp-micros"},
+    values.LOCAL_TIME.name: {"type": "long", "logicalType": "local-timestamp-micros"},
 }
+"""The types of values as Avro spells them."""
 
 
 def avro_files(sink: AvroSink, where: str) -> FileSink:
@@ -132,8 +135,9 @@ def avro_schema(fields: Any, name: str, where: str) -> dict[str, Any]:
 
 
 def _type_of(kind: pa.DataType, name: str, where: str) -> Any:
-    if kind in _SIMPLE:
-        return _SIMPLE[kind]
+    spelling = spelling_of(kind)
+    if spelling is not None and spelling.value.name in _SPELLINGS:
+        return _SPELLINGS[spelling.value.name]
     if pa.types.is_decimal(kind):
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
     if pa.types.is_struct(kind):

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from penstock.error import refusal
+from penstock_spark.arrow.values import table_as_read
 from penstock_spark.files.kept_errors import FileToRead
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import PartitionValues
@@ -63,7 +64,7 @@ class OrcRecords:
         def read() -> tuple[pa.Table, int]:
             found = file.footer.read_stripe(number, _to_read(wanted, there))
             own = found.select([each for each in wanted if each not in self.values.names])
-            return pa.Table.from_batches([own]).cast(in_micros(own.schema), safe=False), found.num_rows
+            return table_as_read(own), found.num_rows
 
         yield from self._whole(*self._tried(file.file, file.name, read), file.name)
 
@@ -109,27 +110,3 @@ def _to_read(wanted: Sequence[str], there: Sequence[str]) -> list[str] | None:
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)
-
-
-def in_micros(fields: pa.Schema) -> pa.Schema:
-    """The same columns with the unit of Python's times; pyarrow makes nanoseconds of all times in ORC.
-
-    >>> in_micros(pa.schema([("at", pa.list_(pa.timestamp("ns", "UTC")))]))
-    at: list<item: timestamp[us, tz=UTC]>
-      child 0, item: timestamp[us, tz=UTC]
-    """
-    return pa.schema([field.with_type(with_unit(field.type, "us")) for field in fields])
-
-
-def with_unit(kind: pa.DataType, unit: str) -> pa.DataType:
-    """The type with another unit of all times in it, whose zones are UTC."""
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(unit, None if kind.tz is None else "UTC")
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(with_unit(field.type, unit)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(with_unit(kind.value_type, unit)))
-    if pa.types.is_map(kind):
-        item = kind.item_field.with_type(with_unit(kind.item_type, unit))
-        return pa.map_(with_unit(kind.key_type, unit), item)
-    return kind

@@ -18,13 +18,14 @@ from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
+from penstock_spark.arrow.types import struct_of
 from penstock_spark.arrow.values import to_dicts, to_rows
-from penstock_spark.files.finding import find_files, local_paths, unreadable
+from penstock_spark.files.finding import changed_since, find_files, local_paths, unreadable
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
-from penstock_spark.formats.orc.records import OrcRecords, in_micros
-from penstock_spark.formats.parquet.footers import merged_as_they_are, struct_of
+from penstock_spark.formats.orc.records import OrcRecords
+from penstock_spark.formats.parquet.footers import merged_as_they_are
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.column_hints import hint_of_schema
@@ -122,7 +123,7 @@ def _survey(
                 size = size_of(file)
                 found = records.open(file, path).footer
                 count = found.nstripes
-                return struct_of(in_micros(found.schema)), [
+                return struct_of(found.schema), [
                     Stripe(path, number, size, size // count) for number in range(count)
                 ]
         except OSError as error:
@@ -149,7 +150,7 @@ class StripeReader(PartsReader):
         try:
             with open_found(stripe.path) as file:
                 if size_of(file) != stripe.file_bytes:
-                    step_failed(_changed(stripe.path, where), where)
+                    step_failed(changed_since(stripe.path, where), where)
                 opened = self.records.open(file, stripe.path)
                 for batch in self.records.stripe(opened, stripe.number):
                     yield elements_of(batch, self.as_rows)
@@ -172,8 +173,3 @@ class ContentReader:
 
 def elements_of(batch: pa.RecordBatch, as_rows: bool) -> list[Any]:
     return to_rows(batch) if as_rows else to_dicts(batch)
-
-
-def _changed(path: str, where: str) -> OSError:
-    what = f"{path} cannot be read: it has changed since the pipeline has found it"
-    return refusal(OSError, what, where=where, hint="do not change files while the pipeline reads them")

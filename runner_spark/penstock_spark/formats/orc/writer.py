@@ -16,7 +16,6 @@ from penstock.io.orcio import OrcSink
 from penstock_spark.arrow.records import schema_of, to_batch
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
-from penstock_spark.formats.orc.records import with_unit
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, rest_of
@@ -67,7 +66,7 @@ class _OrcRows:
     """One ORC file on a local disk."""
 
     def __init__(self, schema: pa.Schema, sink: OrcSink, where: str, path: str) -> None:
-        self._in_nanos = pa.schema([field.with_type(with_unit(field.type, "ns")) for field in schema])
+        self._in_nanos = pa.schema([field.with_type(_in_nanos(field.type)) for field in schema])
         self._where = where
         self._file = FileToWrite(open_for_writing(path, CompressionTypes.UNCOMPRESSED))
         self._writer = orc.ORCWriter(
@@ -109,3 +108,17 @@ class _OrcShard:
 
     def close(self) -> None:
         self._rows.close()
+
+
+def _in_nanos(kind: pa.DataType) -> pa.DataType:
+    """The type with nanoseconds, as pyarrow writes all times in ORC, whose zones are UTC."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("ns", None if kind.tz is None else "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_nanos(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_nanos(kind.value_type)))
+    if pa.types.is_map(kind):
+        item = kind.item_field.with_type(_in_nanos(kind.item_type))
+        return pa.map_(_in_nanos(kind.key_type), item)
+    return kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -13,17 +13,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 
 from penstock.io.parquetio import ParquetSource
+from penstock.values.types import DECIMAL_DIGITS
+from penstock_spark.arrow.types import (
+    UNKNOWN,
+    ArrowOnly,
+    UnknownType,
+    is_arrow_only,
+    is_list,
+    spark_type_of,
+    struct_of,
+)
+from penstock_spark.arrow.values import has_nanoseconds
 from penstock_spark.files.finding import local_paths
+from penstock_spark.files.found_file import looked_at
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
-from penstock_spark.session.spark_versions import from_arrow_schema
+from penstock_spark.sources.later_columns import names_at_any_depth
 from penstock_spark.sources.partition_values import partition_values
-
-
-class UnknownType(T.DataType):
-    """The type of a column that is not listed here; a plain `DataType` would equal every other one."""
-
-
-UNKNOWN = UnknownType()
 
 _FILES_MAX = 16
 """With more files, a job that reads their footers in parallel is as fast."""
@@ -33,27 +38,6 @@ _STATISTICS_MAX = 10_000
 
 _NOTED = b"org.apache.spark.sql.parquet.row.metadata"
 """Where Spark notes its own schema in a file."""
-
-_DIGITS_MAX = 38
-_SIMPLE: dict[pa.DataType, T.DataType] = {
-    pa.bool_(): T.BooleanType(),
-    pa.int8(): T.ByteType(),
-    pa.int16(): T.ShortType(),
-    pa.int32(): T.IntegerType(),
-    pa.int64(): T.LongType(),
-    pa.uint8(): T.ShortType(),
-    pa.uint16(): T.IntegerType(),
-    pa.uint32(): T.LongType(),
-    pa.uint64(): T.DecimalType(20, 0),
-    pa.float32(): T.FloatType(),
-    pa.float64(): T.DoubleType(),
-    pa.string(): T.StringType(),
-    pa.large_string(): T.StringType(),
-    pa.binary(): T.BinaryType(),
-    pa.large_binary(): T.BinaryType(),
-    pa.date32(): T.DateType(),
-    pa.date64(): T.DateType(),
-}
 
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _WIDER: dict[frozenset[type[T.DataType]], T.DataType] = {
@@ -86,54 +70,132 @@ class Footers:
     bounds: Bounds
 
 
-def read_footers(paths: Sequence[str]) -> Footers | None:
-    """What the footers of files show; None if Spark must read them."""
-    if len(paths) > _FILES_MAX:
-        return None
+def read_footers(paths: Iterable[str]) -> dict[str, pq.FileMetaData] | None:
+    """The footers of files on a local disk; None if one cannot be read, of which Spark says more."""
+    paths = list(paths)
     try:
-        footers = [pq.read_metadata(path) for path in paths]
-        first, *others = map(_certain_schema_of, footers)
+        footers = dict(zip(paths, looked_at(paths, pq.read_metadata), strict=True))
+        merged_schema(footers.values())  # The note of Spark may also be damaged.
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return None
+    return footers
+
+
+def certain_schema(footers: Sequence[pq.FileMetaData]) -> Footers | None:
+    """The common schema of a few files, if it is certain that Spark would find the same; otherwise None."""
+    if not footers or len(footers) > _FILES_MAX:
+        return None
+    first, *others = map(_certain_schema_of, footers)
     if first is None or any(other != first for other in others):
         return None
     return Footers(first, _bounds(footers, first))
 
 
-def merged_schema(paths: Sequence[str]) -> T.StructType:
+def merged_schema(footers: Iterable[pq.FileMetaData]) -> T.StructType:
     """The columns of all files; a column whose types have none in common is `UNKNOWN`."""
-    return reduce(merged, map(schema_of_footer, map(pq.read_metadata, paths)))
+    return reduce(merged, map(schema_of_footer, footers), T.StructType())
 
 
-def schema_for_spark(footers: Iterable[pq.FileMetaData]) -> T.StructType:
-    """The columns of all files with types in which Spark reads each of them; `UNKNOWN` for other columns."""
-    schema = T.StructType()
-    for footer in footers:
-        fields = footer.schema.to_arrow_schema()
-        readable = [
-            T.StructField(
-                field.name, UNKNOWN if has_nanoseconds(fields.field(field.name).type) else field.dataType
-            )
-            for field in schema_of_footer(footer)
-        ]
-        schema = merged(schema, T.StructType(readable))
-    return schema
+def values_schema(footer: pq.FileMetaData) -> pa.Schema:
+    """The columns of a file with the types of their values: INT96 is an instant, which pyarrow does not know."""
+    fields: pa.Schema = footer.schema.to_arrow_schema()
+    physical = [footer.schema.column(place).physical_type for place in range(len(footer.schema))]
+    if "INT96" not in physical:
+        return fields
+    kinds = iter(physical)
+    return pa.schema([field.with_type(_with_instants(field.type, kinds)) for field in fields])
 
 
-def has_nanoseconds(kind: pa.DataType) -> bool:
-    """Whether times with nanoseconds are in values of a type, at any depth.
+def _with_instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
+    """Replaces each single value of a type by an instant whose physical type, the next one, is INT96."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_instants(field.type, physical)) for field in kind])
+    if pa.types.is_map(kind):
+        key = _with_instants(kind.key_type, physical)
+        return pa.map_(key, kind.item_field.with_type(_with_instants(kind.item_type, physical)))
+    if is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_instants(kind.value_type, physical)))
+    return pa.timestamp("us", "UTC") if next(physical) == "INT96" else kind
 
-    >>> has_nanoseconds(pa.list_(pa.timestamp("ns"))), has_nanoseconds(pa.timestamp("us", "UTC"))
-    (True, False)
+
+def is_read_by_spark(footers: Iterable[pq.FileMetaData], schema: T.StructType, wanted: Sequence[str]) -> bool:
+    """True if Spark reads the wanted columns of all files, which have this schema, with their own values.
+
+    It takes a length of time for a number, a number without a sign for a Decimal, and columns whose names differ in
+    capital letters only for one. It refuses nanoseconds, times of day, and nulls without a type where other files have
+    one.
     """
-    return "[ns" in str(kind)
+    names = list(names_at_any_depth(schema))
+    if len({name.lower() for name in names}) < len(names):
+        return False
+    kinds = {field.name: field.dataType for field in schema}
+    return all(
+        _is_read_as(own, kinds[name])
+        for footer in footers
+        for name, own in _kinds_in(footer)
+        if name in wanted and name in kinds
+    )
+
+
+def _kinds_in(footer: pq.FileMetaData) -> list[tuple[str, T.DataType]]:
+    """The columns with their types; those that Spark does not read have one that is equal to no other."""
+    if _NOTED in (footer.metadata or {}):
+        return [(field.name, field.dataType) for field in schema_of_footer(footer)]
+    fields = values_schema(footer)
+    return [
+        (field.name, UNKNOWN if _is_foreign(field.type) else spark_type_of(field.type)) for field in fields
+    ]
+
+
+def _is_foreign(kind: pa.DataType) -> bool:
+    # Of what pyarrow has a type for and the format has not, the file has plain numbers.
+    return has_nanoseconds(kind) or "duration[" in str(kind) or "halffloat" in str(kind)
+
+
+def _is_read_as(own: T.DataType, wanted: T.DataType) -> bool:
+    match own, wanted:
+        case T.StructType(), T.StructType():
+            return all(
+                field.name in wanted.names and _is_read_as(field.dataType, wanted[field.name].dataType)
+                for field in own
+            )
+        case T.ArrayType(elementType=item), T.ArrayType(elementType=other):
+            return _is_read_as(item, other)
+        case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):
+            return _is_read_as(key, other_key) and _is_read_as(value, other_value)
+    if isinstance(own, ArrowOnly | UnknownType):
+        return False
+    return own.simpleString() == wanted.simpleString()
+
+
+def misfit_of(footer: pq.FileMetaData, schema: T.StructType) -> tuple[str, str, str] | None:
+    """The first column whose values a schema does not hold, with its type and the one of the schema; None if none."""
+    for field in schema_of_footer(footer):
+        if field.name in schema.names and not _is_held(field.dataType, schema[field.name].dataType):
+            return field.name, field.dataType.simpleString(), schema[field.name].dataType.simpleString()
+    return None
+
+
+def _is_held(own: T.DataType, wanted: T.DataType) -> bool:
+    match own, wanted:
+        case T.StructType(), T.StructType():
+            return all(
+                _is_held(field.dataType, wanted[field.name].dataType)
+                for field in own
+                if field.name in wanted.names
+            )
+        case T.ArrayType(elementType=item), T.ArrayType(elementType=other):
+            return _is_held(item, other)
+        case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):
+            return _is_held(key, other_key) and _is_held(value, other_value)
+    return _wider(own, wanted).simpleString() == wanted.simpleString()
 
 
 def types_of_column(footers: Mapping[str, pq.FileMetaData], name: str) -> list[tuple[str, str]]:
     """The types that a column has in some files, each with the first file that has it."""
     found: dict[str, str] = {}
     for path, footer in footers.items():
-        schema = footer.schema.to_arrow_schema()
+        schema = values_schema(footer)
         if name in schema.names:
             found.setdefault(str(schema.field(name).type), path)
     return list(found.items())
@@ -146,7 +208,11 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
     try:
         paths = local_paths(source.file_pattern)
         values = partition_values(source.partition_by, source.schema, "")
-        return values.with_columns(from_arrow_schema(pq.read_schema(paths[0]))) if paths else None
+        if not paths:
+            return None
+        schema = values.with_columns(schema_of_footer(pq.read_metadata(paths[0])))
+        # Only Python reads some types.
+        return None if is_arrow_only(schema) else schema
     except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):
         return None
 
@@ -193,7 +259,7 @@ def schema_of_footer(footer: pq.FileMetaData) -> T.StructType:
     """The schema of a file: the one that Spark noted in it, if Spark wrote it."""
     noted = (footer.metadata or {}).get(_NOTED)
     if noted is None:
-        return struct_of(footer.schema.to_arrow_schema())
+        return struct_of(values_schema(footer))
     parsed = T.StructType.fromJson(json.loads(noted))
     assert isinstance(parsed, T.StructType)
     return parsed
@@ -245,30 +311,5 @@ def _wider(one: T.DataType, other: T.DataType) -> T.DataType:
         case T.DecimalType(), T.DecimalType():
             scale = max(one.scale, other.scale)
             digits = max(one.precision - one.scale, other.precision - other.scale) + scale
-            return T.DecimalType(digits, scale) if digits <= _DIGITS_MAX else UNKNOWN
+            return T.DecimalType(digits, scale) if digits <= DECIMAL_DIGITS else UNKNOWN
     return one if one == other else _WIDER.get(frozenset((type(one), type(other))), UNKNOWN)
-
-
-def struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
-    return T.StructType([T.StructField(field.name, _type_of(field.type)) for field in fields])
-
-
-def _type_of(kind: pa.DataType) -> T.DataType:
-    if kind in _SIMPLE:
-        return _SIMPLE[kind]
-    if pa.types.is_dictionary(kind):
-        return _type_of(kind.value_type)
-    if pa.types.is_struct(kind):
-        return struct_of(kind)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return T.ArrayType(_type_of(kind.value_type))
-    if pa.types.is_map(kind):
-        return T.MapType(_type_of(kind.key_type), _type_of(kind.item_type))
-    if pa.types.is_decimal(kind) and kind.precision <= _DIGITS_MAX:
-        return T.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_timestamp(kind):
-        return T.TimestampNTZType() if kind.tz is None else T.TimestampType()
-    if pa.types.is_null(kind):
-        return T.NullType()
-    # The file holds a length of time as a plain number.
-    return T.LongType() if pa.types.is_duration(kind) else UNKNOWN

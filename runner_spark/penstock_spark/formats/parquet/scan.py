@@ -1,18 +1,19 @@
-"""Parquet files through Spark's readers."""
+"""Parquet files: through Spark's reader where it reads the values that they have, otherwise by pyarrow."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.file_readers import provide_reader
@@ -20,30 +21,50 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.values import to_dicts, to_rows, to_tables
+from penstock_spark.arrow.types import arrow_schema_of, is_arrow_only, without_nothing
+from penstock_spark.arrow.values import table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
 from penstock_spark.files.found_file import looked_at, open_by_hadoop
+from penstock_spark.files.packing import packed
+from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.parquet.footers import (
-    Footers,
+    certain_schema,
+    is_read_by_spark,
     merged_schema,
     read_footers,
-    schema_for_spark,
-    struct_of,
+    schema_of_footer,
 )
-from penstock_spark.formats.parquet.store import check_types, frame_of, read_stored
+from penstock_spark.formats.parquet.records import (
+    ContentReader,
+    ContentRows,
+    GroupReader,
+    ParquetRecords,
+    StreamOfFiles,
+    check_types,
+    footer_of,
+    frame_of,
+    groups_of,
+    opened_as_read,
+)
 from penstock_spark.plan.column_bounds import UNBOUNDED
+from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.session import empty_frame
+from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.column_hints import hint_of_schema
+from penstock_spark.sources.contents import (
+    frame_of_contents,
+    scan_of_contents,
+    stream_of_contents,
+    stream_of_names,
+)
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
-from penstock_spark.sources.partition_values import partition_values
+from penstock_spark.sources.partition_values import PartitionValues, partition_values
+from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan
-from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
-
-_TYPES = re.compile("CANNOT_MERGE|Failed merging schemas|PARQUET_TYPE_|UNSUPPORTED_TIME_TYPE")
-"""What Spark says of types that it does not read, or not together."""
+from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files, surveyed
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
 """What makes elements of batches, by what an element is."""
@@ -53,66 +74,147 @@ def records_of_file(
     file: BinaryIO, name: str, columns: tuple[str, ...] | None, as_tables: bool
 ) -> Iterator[Any]:
     """The records of an open file, or a table for each row group, for ``ReadAllFromParquet``."""
-    opened = pq.ParquetFile(file)
+    opened = opened_as_read(file)
+    schema = schema_of_footer(opened.metadata)
+    records = ParquetRecords(
+        schema if columns is None else pruned(schema, columns, f"in {name}"),
+        partition_values((), None, ""),
+        "",
+    )
     for number in range(opened.num_row_groups):
-        table = opened.read_row_group(number, columns)
-        yield from [table] if as_tables else table.to_pylist()
+        batches = list(records.group(opened, number, name))
+        if as_tables:
+            yield table_as_read(pa.Table.from_batches(batches, arrow_schema_of(records.schema)))
+        else:
+            for batch in batches:
+                yield from to_dicts(batch)
 
 
 provide_reader("Parquet", records_of_file)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """Files with their columns, before they are read."""
+
+    footers: Mapping[str, pq.FileMetaData]
+    schema: T.StructType  # The columns of the files, then the columns in names of folders.
+    wanted: T.StructType  # Those of the elements.
+    by_spark: bool  # Whether Spark reads the wanted columns with their own values.
+    merges: bool  # Whether Spark finds the schema itself, which a column that is not wanted may prevent.
+
+    def records(self, values: PartitionValues) -> ParquetRecords:
+        return ParquetRecords(self.wanted, values, values.where)
+
+
+def _found(footers: Mapping[str, pq.FileMetaData], source: ParquetSource, values: PartitionValues) -> _Found:
+    """Reads the columns of files out of their footers; refuses those that no reader has a type for."""
+    for path, footer in footers.items():
+        names = Counter(footer.schema.to_arrow_schema().names)
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            what = f"{path} has the columns {', '.join(twice)} twice"
+            raise refusal(ValueError, what, where=values.where, hint="write the file again with other names")
+    own = merged_schema(footers.values())
+    schema = values.with_columns(own)
+    wanted = schema if source.columns is None else pruned(schema, source.columns, values.where)
+    check_types(wanted, footers, values.where)
+    by_spark = partial(is_read_by_spark, footers.values(), own)
+    return _Found(
+        footers, schema, wanted, by_spark(values.without_columns(wanted).names), by_spark(own.names)
+    )
+
+
+def _footers_of(
+    files: Files, spark: SparkSession, where: str, paths: Sequence[str]
+) -> dict[str, pq.FileMetaData] | None:
+    """The footers of files; None if one that Spark reaches cannot be read, of which Spark says more."""
+    if files.is_beyond_spark:
+        return dict(zip(paths, looked_at(paths, lambda path: footer_of(path, where)), strict=True))
+    if FileSystems.get_scheme(files.pattern) is None:
+        sizes = files.sizes_on_disk()
+        return read_footers(path for path in paths if sizes[path])
+
+    def by_hadoop(path: str) -> pq.FileMetaData:
+        return footer_of(path, where, lambda name: open_by_hadoop(spark, name))
+
+    try:
+        return dict(zip(paths, looked_at(paths, by_hadoop), strict=True))
+    except (OSError, ValueError):
+        return None
+
+
 def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan:
-    """Dicts, Rows or tables. A column that only some files have is None in the others."""
+    """Dicts, Rows or tables. A column that only some files have is None in the others.
+
+    Spark reads the files if it reads the values that they have, otherwise tasks read them by pyarrow.
+    """
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     decoder = _DECODERS[source.elements]
     if not files.paths:
-        return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: decoder)
+        return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: decoder)
     values.check(files.paths)
-
-    def read_by_row_groups(sizes: Mapping[str, int]) -> Scan:
-        stored = read_stored(sizes, where)
-        wanted = values.with_columns(stored.schema)
-        if source.columns is not None:
-            wanted = _pruned(wanted, source.columns, where)
-        return Scan(frame_of(spark, stored, wanted, values), lambda: decoder)
-
-    if files.is_beyond_spark:
-        return read_by_row_groups(files.sizes)
     is_local = FileSystems.get_scheme(files.pattern) is None
     if is_local:
         tell_empty(files.sizes_on_disk(), where)
-    footers = read_footers(files.paths) if is_local else None
-    frame, by_file = None, dict[str, pq.FileMetaData]()
-    if footers is None:
-        try:
-            frame = files.load(spark.read.option("mergeSchema", True), "parquet")
-        except Exception as error:  # PySpark has no class for some.
-            if not _TYPES.search(str(error)):
-                raise
-            if is_local:
-                return read_by_row_groups(files.sizes_on_disk())
-            by_file = _footers_by_hadoop(files, spark)
-            footers = Footers(schema_for_spark(by_file.values()), UNBOUNDED)
-        else:
-            footers = Footers(frame.schema, UNBOUNDED)
-    whole = values.with_columns(footers.schema)
-    schema = whole if source.columns is None else _pruned(whole, source.columns, where)
-    check_types(schema, by_file, where)
+    looked_through = files.paths if files.is_open_to_tasks else surveyed(files.paths)
+    footers = _footers_of(files, spark, where, looked_through)
+    found = _found(footers, source, values) if footers else None
+    if found is None or (found.by_spark and not files.is_beyond_spark):
+        return _scan_by_spark(files, source, values, spark, found)
+    if not files.is_open_to_tasks:
+        footers = _footers_of(files, spark, where, files.paths)
+        found = _found(footers, source, values) if footers else found
+    records = found.records(values)
+    as_rows = replace(records, schema=without_nothing(found.wanted))
+    if not files.is_open_to_tasks:
+        if is_arrow_only(found.wanted):
+            return scan_of_contents(files, spark, ContentReader(records, decoder), where)
+        rows = ContentRows(as_rows, files.namer())
+        frame = map_in_arrow(frame_of_contents(files, spark), rows, as_rows.schema)
+        return Scan(frame, lambda: decoder, check=files.unchanged(where))
+    groups = groups_of(found.footers, files.sizes if files.is_beyond_spark else files.sizes_on_disk())
+    if is_arrow_only(found.wanted):
+        parts = packed(groups, lambda group: group.weight_bytes, parallelism_of(spark)) or ((),)
+        return scan_of_parts(spark, GroupReader(records, parts, decoder))
+    return Scan(frame_of(spark, groups, as_rows), lambda: decoder)
+
+
+def _scan_by_spark(
+    files: Files, source: ParquetSource, values: PartitionValues, spark: SparkSession, found: _Found | None
+) -> Scan:
+    """The files through Spark's reader, which looks for the columns itself if it is not certain what it would find."""
+    decoder = _DECODERS[source.elements]
+    is_local = FileSystems.get_scheme(files.pattern) is None
+    certain = certain_schema(list(found.footers.values())) if found is not None and is_local else None
+    frame, schema, bounds = None, T.StructType(), UNBOUNDED
+    if certain is not None:
+        schema, bounds = certain.schema, certain.bounds
+    elif found is not None and not found.merges:
+        schema = values.without_columns(found.wanted)
+    else:
+        frame = files.load(spark.read.option("mergeSchema", True), "parquet")
+        schema = frame.schema
+    whole = values.with_columns(schema)
+    wanted = whole if source.columns is None else pruned(whole, source.columns, values.where)
     if values.names:
         table = table_of_pattern(files.pattern, values.names)
         # Spark finds the columns in names of folders only if it is told of all of them.
-        frame = files.load(spark.read.schema(whole), "parquet", table).select(*map(_column, schema.names))
+        frame = files.load(spark.read.schema(whole), "parquet", table).select(*map(_column, wanted.names))
     elif frame is None or source.columns is not None:
-        frame = files.load(spark.read.schema(schema), "parquet")
-    return Scan(frame, lambda: decoder, bounds=footers.bounds)
+        frame = files.load(spark.read.schema(wanted), "parquet")
+    return Scan(frame, lambda: decoder, bounds=bounds)
 
 
 def open_parquet_stream(
     source: ParquetSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    """Dicts, Rows or tables, with the columns of the files that are there now; a file may lack some of them."""
+    """Dicts, Rows or tables, with the columns of the files that are there now; a file may lack some of them.
+
+    Tasks read files on disks by pyarrow, since a later file may have types that Spark does not read as those of the
+    first ones, such as the one of a column without values.
+    """
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
     present = files.present(spark)
@@ -121,66 +223,29 @@ def open_parquet_stream(
             "put a file there before the pipeline starts, or use ReadFromSpark('parquet', path, schema=...)"
         )
         raise no_schema("columns", files, hint)
-    with refusals(source.describe(), where):
-        found, footers = _schema_of_present(present, spark)
-    whole = values.with_columns(found)
-    wanted = whole if source.columns is None else _pruned(whole, source.columns, where)
-    check_types(wanted, footers, where)
-    in_files = values.without_columns(wanted)
-    frame = files.load(spark.readStream.schema(in_files), "parquet")
+    footers = _footers_of(present, spark, where, present.paths)
+    if footers is None:
+        with refusals(source.describe(), where):
+            present.load(spark.read.option("mergeSchema", True), "parquet")
+    found = _found(footers or {}, source, values)
     decode, naming = _DECODERS[source.elements], files.naming()
-    is_local = FileSystems.get_scheme(files.pattern) is None
-    # The path of a file by its name; a worker reaches only what is on a disk.
-    is_on_disk = is_local or FileSystems.get_scheme(files.pattern) == "file"
-    folder = working_folder() if is_on_disk and source.columns is None else None
+    known = list(names_at_any_depth(found.schema)) if source.columns is None else None
+    is_on_disk = FileSystems.get_scheme(files.pattern) in (None, "file")
+    if is_on_disk and not leaves_files_out(spark):
+        later = None if known is None else LaterColumns(known, where)
+        read = StreamOfFiles(found.records(values), decode, naming, working_folder(), later)
+        return stream_of_names(files, stream, spark, lambda: read)
+    if not found.by_spark:
+        later = None if known is None else LaterColumns(known, where)
+        return stream_of_contents(files, stream, spark, ContentReader(found.records(values), decode, later))
+    in_files = values.without_columns(found.wanted)
+    frame = files.load(spark.readStream.schema(in_files), "parquet")
 
-    def make_decoder() -> ByFile:
-        later_columns = LaterColumns(list(names_at_any_depth(whole)), where)
+    def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
+        return decode(values.added(batch, file).select(found.wanted.names) if values.names else batch)
 
-        def decode_part(batch: pa.RecordBatch, file: str) -> list[Any]:
-            if folder is not None:
-                later_columns.look(
-                    file, lambda: _columns_in(os.path.join(folder, file.removeprefix("file://")))
-                )
-            return decode(values.added(batch, file).select(wanted.names) if values.names else batch)
-
-        return ByFile(decode_part, naming)
-
-    return StreamScan(frame.select(*map(_column, in_files.names), *place_columns(stream)), make_decoder)
-
-
-def _schema_of_present(
-    present: Files, spark: SparkSession
-) -> tuple[StructType, Mapping[str, pq.FileMetaData]]:
-    """The columns of files that a stream finds at its start, and the footers if Spark does not merge them."""
-    try:
-        return present.load(spark.read.option("mergeSchema", True), "parquet").schema, {}
-    except Exception as error:  # As above.
-        if not _TYPES.search(str(error)):
-            raise
-    if FileSystems.get_scheme(present.pattern) is None:
-        footers = {path: pq.read_metadata(path) for path in present.paths}
-    else:
-        footers = _footers_by_hadoop(present, spark)
-    return schema_for_spark(footers.values()), footers
-
-
-def _footers_by_hadoop(files: Files, spark: SparkSession) -> dict[str, pq.FileMetaData]:
-    """The footers of files that only Spark reaches."""
-
-    def read(path: str) -> pq.FileMetaData:
-        with open_by_hadoop(spark, path) as file:
-            return pq.read_metadata(file)
-
-    return dict(zip(files.paths, looked_at(files.paths, read), strict=True))
-
-
-def _columns_in(path: str) -> list[str]:
-    """The columns of a file, at any depth; [] if it cannot be read any more."""
-    try:
-        return list(names_at_any_depth(struct_of(pq.read_schema(path))))
-    except (OSError, pa.ArrowException):
-        return []
+    columns = [*map(_column, in_files.names), *place_columns(stream)]
+    return StreamScan(frame.select(*columns), lambda: ByFile(decode_part, naming))
 
 
 def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:
@@ -190,22 +255,44 @@ def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: st
         paths = local_paths(source.file_pattern)
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
-            schema = values.with_columns(merged_schema(paths))
+            schema = values.with_columns(merged_schema(looked_at(paths, pq.read_metadata)))
             if source.columns is not None:
-                schema = _pruned(schema, source.columns, where)
+                schema = pruned(schema, source.columns, where)
         elif spark is not None:
-            schema = open_parquet(source, spark, where).frame.schema
+            schema = _schema_by_spark(source, spark, where)
         return None if schema is None else hint_of_schema(schema, source.elements, is_file=True)
     return None
+
+
+def _schema_by_spark(source: ParquetSource, spark: SparkSession, where: str) -> T.StructType | None:
+    """The columns of files that are not on this machine's disks."""
+    values = partition_values(source.partition_by, source.schema, where)
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    looked_through = files.paths if files.is_beyond_spark else surveyed(files.paths)
+    footers = _footers_of(files, spark, where, looked_through)
+    found = _found(footers, source, values) if footers else None
+    if found is None or (found.by_spark and not files.is_beyond_spark):
+        return open_parquet(source, spark, where).frame.schema
+    return found.wanted
 
 
 def _column(name: str) -> Column:
     return F.col(f"`{name.replace('`', '``')}`")
 
 
-def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructType:
-    """The schema with the wanted columns only, in the order of the file; a name includes everything below it."""
-    missing = [name for name in columns if not _has(schema, name.split("."))]
+def pruned(schema: T.StructType, columns: Sequence[str], where: str) -> T.StructType:
+    """The schema with the wanted columns only, in the order of the file.
+
+    A name includes everything below it. A name with a dot is a column of that name if there is one, otherwise a field
+    of a record.
+
+    >>> inner = T.StructType().add("b", "long").add("c", "long")
+    >>> both = T.StructType().add("a", inner).add("a.b", "string").add("d", inner)
+    >>> pruned(both, ["a.b", "d.c"], "").simpleString()
+    'struct<a.b:string,d:struct<c:bigint>>'
+    """
+    paths = {name: _path_of(schema, name) for name in columns}
+    missing = [name for name, path in paths.items() if path is None]
     if missing:
         raise refusal(
             ValueError,
@@ -213,21 +300,29 @@ def _pruned(schema: StructType, columns: tuple[str, ...], where: str) -> StructT
             where=where,
             hint=f"they have {', '.join(schema.names)}",
         )
-    return _keep(schema, [name.split(".") for name in columns])
+    return _keep(schema, [path for path in paths.values() if path is not None])
 
 
-def _has(kind: Any, path: list[str]) -> bool:
-    if not path:
-        return True
-    return isinstance(kind, StructType) and path[0] in kind.names and _has(kind[path[0]].dataType, path[1:])
+def _path_of(kind: Any, name: str) -> list[str] | None:
+    """The names of columns and fields that lead to a column; None if there is none."""
+    if not isinstance(kind, T.StructType):
+        return None
+    if name in kind.names:
+        return [name]
+    for field in kind:
+        if name.startswith(f"{field.name}."):
+            rest = _path_of(field.dataType, name.removeprefix(f"{field.name}."))
+            if rest is not None:
+                return [field.name, *rest]
+    return None
 
 
-def _keep(schema: StructType, paths: list[list[str]]) -> StructType:
-    kept = StructType()
+def _keep(schema: T.StructType, paths: list[list[str]]) -> T.StructType:
+    kept = T.StructType()
     for field in schema:
         rests = [path[1:] for path in paths if path[0] == field.name]
-        if rests and all(rests) and isinstance(field.dataType, StructType):
-            kept.add(StructField(field.name, _keep(field.dataType, rests), field.nullable))
+        if rests and all(rests) and isinstance(field.dataType, T.StructType):
+            kept.add(T.StructField(field.name, _keep(field.dataType, rests), field.nullable))
         elif rests:
             kept.add(field)
     return kept

@@ -14,7 +14,9 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
-from penstock_spark.arrow.records import schema_of, to_batch
+from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.unions import without_none
+from penstock_spark.arrow.records import fields_of, schema_of, to_batch
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
@@ -29,6 +31,8 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
     if schema is None and not sink.batched:
         schema = schema_of(sink.element_type, where)
     names = TemplateNames(sink.shards)
+    if sink.schema is None and schema is not None and names.is_local:
+        schema = _with_unsigned(schema, sink.element_type)
     partitions = _partitions(sink, schema, where)
 
     def columns() -> SparkFiles | None:
@@ -51,6 +55,12 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         columns,
         partitions=partitions,
     )
+
+
+def _with_unsigned(schema: pa.Schema, element_type: Any) -> pa.Schema:
+    """The schema with whole numbers without a sign, which Parquet has and most other borders do not."""
+    unsigned = {name for name, hint in fields_of(element_type) if without_none(hint) == UNSIGNED}
+    return pa.schema([field.with_type(pa.uint64()) if field.name in unsigned else field for field in schema])
 
 
 def _partitions(sink: ParquetSink, schema: pa.Schema | None, where: str) -> Partitions | None:

@@ -1,0 +1,258 @@
+"""The records of Parquet files by pyarrow, a row group at a time, where Spark reads other values, or none."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from penstock.error import UnsupportedByRunner, refusal
+from penstock.io.object_stores import ObjectStore, store_of
+from penstock_spark.arrow.types import arrow_schema_of, is_unknown
+from penstock_spark.arrow.values import cast_column, table_as_read
+from penstock_spark.files.finding import Namer, changed_since, unreadable
+from penstock_spark.files.found_file import open_found, size_of
+from penstock_spark.files.store_frames import ReadParts, read_by_tasks
+from penstock_spark.formats.parquet.footers import misfit_of, schema_of_footer, types_of_column, values_schema
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.parallelism import parallelism_of
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
+from penstock_spark.sources.partition_values import PartitionValues
+from penstock_spark.sources.parts import PartsReader
+from penstock_spark.sources.scan import Decoder, Part
+from penstock_spark.sources.stream_files import Naming
+
+BATCH_ROWS = 10_000
+_TYPES_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    path: str
+    number: int
+    file_bytes: int  # The size of the file when it was found.
+    weight_bytes: int  # What the row group has of them, more or less.
+
+
+def groups_of(footers: Mapping[str, pq.FileMetaData], sizes: Mapping[str, int]) -> tuple[RowGroup, ...]:
+    return tuple(
+        RowGroup(path, number, sizes[path], sizes[path] // footer.num_row_groups)
+        for path, footer in footers.items()
+        for number in range(footer.num_row_groups)
+    )
+
+
+def opened_as_read(file: BinaryIO) -> pq.ParquetFile:
+    """An open file; INT96 has times of all years in microseconds, not only those that have nanoseconds."""
+    return pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit="us")
+
+
+def group_as_read(opened: pq.ParquetFile, number: int, names: Sequence[str]) -> pa.Table:
+    """Some columns of a row group, in the types that Python reads."""
+    # Pyarrow takes a dot in a name for a field of a record, and so may read more.
+    found = opened.read_row_group(number, list(names))
+    kinds = values_schema(opened.metadata)
+    columns = [cast_column(found.column(name), kinds.field(name)) for name in names]
+    return table_as_read(pa.Table.from_arrays(columns, names=list(names)))
+
+
+@dataclass(frozen=True)
+class ParquetRecords:
+    """Reads the records of files."""
+
+    schema: T.StructType  # The columns of the records, in order.
+    values: PartitionValues  # The columns that are in the names of folders.
+    where: str
+
+    def all_of(
+        self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of a file that a stream found; ValueError if it is damaged, or has other types."""
+        try:
+            opened = opened_as_read(file)
+        except pa.ArrowException:
+            raise damaged(name, self.where) from None
+        if later_columns is not None:
+            later_columns.look(name, lambda: names_at_any_depth(schema_of_footer(opened.metadata)))
+        other = misfit_of(opened.metadata, self.values.without_columns(self.schema))
+        if other is not None:
+            raise self._of_other_type(name, *other)
+        for number in range(opened.num_row_groups):
+            yield from self.group(opened, number, name)
+
+    def group(self, opened: pq.ParquetFile, number: int, name: str) -> Iterator[pa.RecordBatch]:
+        """The records of a row group, many at a time; ValueError if it is damaged."""
+        there = set(opened.schema_arrow.names).difference(self.values.names)
+        wanted = [each.name for each in self.schema if each.name in there]
+        count = opened.metadata.row_group(number).num_rows
+        schema = arrow_schema_of(self.schema)
+        try:
+            found = group_as_read(opened, number, wanted)
+        except pa.ArrowException:
+            raise damaged(name, self.where) from None
+        known = self.values.of_file(name)
+        columns = [
+            cast_column(found.column(each.name), each)
+            if each.name in there
+            else pa.repeat(known.get(each.name, pa.scalar(None, each.type)), count)
+            for each in schema
+        ]
+        table = pa.Table.from_arrays(columns, schema=schema).combine_chunks()
+        yield from table.to_batches(BATCH_ROWS)
+
+    def _of_other_type(self, name: str, column: str, own: str, wanted: str) -> ValueError:
+        what = f"the column {column} of {name} has the type {own}, and the pipeline reads it as {wanted}"
+        hint = (
+            "start the pipeline again, which finds a type for all files if there is one; otherwise write the file "
+            "again with the type of the others"
+        )
+        return refusal(ValueError, what, where=self.where, hint=hint)
+
+
+def damaged(path: str, where: str) -> ValueError:
+    what = f"{path} is not a Parquet file, or it is damaged"
+    return refusal(
+        ValueError, what, where=where, hint="delete it, write it again, or give a pattern without it"
+    )
+
+
+def footer_of(path: str, where: str, opens: Callable[[str], BinaryIO] | None = None) -> pq.FileMetaData:
+    """The footer of a file; ValueError if it is not Parquet, and OSError if it cannot be read."""
+    try:
+        with (opens or _open)(path) as file:
+            return pq.read_metadata(file)
+    except pa.ArrowException:
+        raise damaged(path, where) from None
+    except OSError as error:
+        raise unreadable(error, path, where) from None
+
+
+def _open(path: str, *, reads_ahead: bool = True) -> BinaryIO:
+    return ObjectStore().open_stored(path, reads_ahead=reads_ahead) if store_of(path) else open_found(path)
+
+
+def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
+    """Refuses a column whose types have none in common, or that Python has no type for."""
+    for column in schema:
+        if is_unknown(column.dataType):
+            types = types_of_column(footers, column.name)
+            listed = ", ".join(f"{kind} in {path}" for kind, path in types[:_TYPES_SHOWN])
+            wrong = "different types in the files" if len(types) > 1 else "a type that Python lacks"
+            hint = "leave it out with columns=[...], write the files again with one type, or use ReadAllFromParquet, "
+            hint += "which reads each file alone"
+            raise UnsupportedByRunner(
+                f"the column {column.name} has {wrong}: {listed}", where=where, hint=hint
+            )
+
+
+def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordBatch]:
+    """The records of a row group, in a task."""
+    where = records.where
+    try:
+        with _open(group.path, reads_ahead=False) as file:
+            if size_of(file) != group.file_bytes:
+                step_failed(changed_since(group.path, where), where)
+            yield from records.group(opened_as_read(file), group.number, group.path)
+    except pa.ArrowException:
+        step_failed(damaged(group.path, where), where)
+    except OSError as error:
+        step_failed(unreadable(error, group.path, where), where)
+    except ValueError as error:
+        step_failed(error, where)
+
+
+def frame_of(spark: SparkSession, groups: Sequence[RowGroup], records: ParquetRecords) -> DataFrame:
+    """The rows of all row groups, a task for each as far as there are cores."""
+    count = max(1, min(len(groups), 4 * parallelism_of(spark)))
+    parts = tuple(tuple(groups[number::count]) for number in range(count))
+    return read_by_tasks(spark, _GroupRows(parts, records.where, records), records.schema)
+
+
+@dataclass(frozen=True)
+class _GroupRows(ReadParts):
+    records: ParquetRecords
+
+    def read(self, part: RowGroup) -> Iterator[pa.RecordBatch]:
+        return _read_group(self.records, part)
+
+
+@dataclass(frozen=True)
+class GroupReader(PartsReader):
+    """Makes elements in the task that reads a row group: Spark has no types for some of their values."""
+
+    records: ParquetRecords
+    parts: Sequence[Sequence[RowGroup]]
+    decode: Decoder
+
+    def read(self, group: RowGroup) -> Iterator[list[Any]]:
+        return map(self.decode, _read_group(self.records, group))
+
+
+@dataclass(frozen=True)
+class ContentReader:
+    """Makes elements of the bytes of a file, which only Spark reaches."""
+
+    records: ParquetRecords
+    decode: Decoder
+    later_columns: LaterColumns | None = None  # For a stream.
+
+    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
+        for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
+            yield from self.decode(batch)
+
+
+@dataclass(frozen=True)
+class ContentRows:
+    """Makes rows of the bytes of files that only Spark reaches, in a task."""
+
+    records: ParquetRecords
+    namer: Namer
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        for batch in promptly(batches):
+            for file, content in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                try:
+                    yield from self.records.all_of(io.BytesIO(content), self.namer(file))
+                except ValueError as error:
+                    step_failed(error, self.records.where)
+
+
+@dataclass(frozen=True)
+class StreamOfFiles:
+    """Makes elements of the names of files that a stream found on disks; a `StreamDecoder`."""
+
+    records: ParquetRecords
+    decode: Decoder
+    naming: Naming
+    folder: str  # The folder to which the program's paths relate.
+    later_columns: LaterColumns | None
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[Part]:
+        for name, start, *changed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            file = self.naming.name(name)
+            if file is not None:
+                place = (*changed, file, start)
+                yield from (Part(place, values) for values in self._elements(file) if values)
+
+    def _elements(self, name: str) -> Iterator[list[Any]]:
+        path, where = os.path.join(self.folder, name.removeprefix("file://")), self.records.where
+        try:
+            with open_found(path) as file:
+                # Spark's readers leave out empty files.
+                if size_of(file):
+                    yield from map(self.decode, self.records.all_of(file, name, self.later_columns))
+        except OSError as error:
+            step_failed(unreadable(error, name, where), where)
+        except ValueError as error:
+            step_failed(error, where)

@@ -1,0 +1,269 @@
+"""One table of the types of values: what each is in Python and in SQL, what it can hold, and the values at its edges.
+
+A border is where values leave Python or arrive: columns of Arrow, rows of Spark, files, databases, queries. Each border
+reads this table, and adds only how it spells a type.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.typehints.column_types import LOCAL_DATETIME, UNSIGNED, ValueTypeConstraint, decimal_of
+
+DECIMAL_DIGITS = 38
+"""The most digits of a decimal in a column."""
+
+DECIMAL_SCALE = 18
+"""The digits behind the point of a decimal whose type says nothing about them."""
+
+_UTC = datetime.UTC
+_MICROS_MAX = (1 << 63) - 1
+_WHOLE_SECONDS_LEAST = -(_MICROS_MAX // 1_000_000) * 1_000_000
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _in_utc(value: datetime.datetime) -> datetime.datetime:
+    return value.astimezone(_UTC)
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """A type of values.
+
+    Attributes:
+        name: What it is called in tables and messages.
+        hint: The type hint of its values.
+        sql: The name of its type in SQL (``penstock.sql.types``); ``ANY`` if SQL has none.
+        limits: What a value of it may be, as a clause for hints.
+        edges: The values that are likely to go wrong. A border that has the type carries all of them.
+        beyond: Values of the Python type that are not of this type. A border refuses them, and never changes them.
+        returned: From a value that was written to the value that is read; the values of one class are equal, but an
+            instant may come with another offset.
+    """
+
+    name: str
+    hint: Any
+    sql: str
+    limits: str
+    edges: tuple[Any, ...] = ()
+    beyond: tuple[Any, ...] = ()
+    returned: Callable[[Any], Any] = _unchanged
+
+    @property
+    def python(self) -> type:
+        """The class of the values.
+
+        >>> LOCAL_TIME.python, INTEGER.python
+        (<class 'datetime.datetime'>, <class 'int'>)
+        """
+        return self.hint.value_class if isinstance(self.hint, ValueTypeConstraint) else self.hint
+
+    def same(self, one: Any, other: Any) -> bool:
+        """True if two values are identical for a user: equal, of one class, and both NaN, or both -0.0.
+
+        >>> FLOAT.same(0.0, -0.0), FLOAT.same(math.nan, math.nan), FLOAT.same(1.0, 1)
+        (False, True, False)
+        """
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, float):
+            both_nan = math.isnan(one) and math.isnan(other)
+            return both_nan or (one == other and math.copysign(1, one) == math.copysign(1, other))
+        if isinstance(one, datetime.datetime | datetime.time):
+            # Keys with other zones are other keys.
+            return bool(one == other) and one.tzinfo == other.tzinfo
+        return bool(one == other)
+
+
+def _moments(zone: datetime.tzinfo | None) -> tuple[datetime.datetime, ...]:
+    return tuple(
+        each.replace(tzinfo=zone)
+        for each in (
+            datetime.datetime.min,
+            # Around the end of the Julian calendar, the epoch, and what 64 bits hold of nanoseconds.
+            datetime.datetime(1582, 10, 14, 23, 59, 59, 999_999),
+            datetime.datetime(1600, 1, 1),
+            datetime.datetime(1677, 9, 21, 0, 12, 43, 145_224),
+            datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
+            datetime.datetime(1970, 1, 1),
+            # In Berlin, the first is in a gap, and the second is twice.
+            datetime.datetime(2026, 3, 29, 2, 30),
+            datetime.datetime(2026, 10, 25, 2, 30, fold=0),
+            datetime.datetime(2262, 4, 11, 23, 47, 16, 854_776),
+            datetime.datetime.max,
+        )
+    )
+
+
+def _at(hours: int, minutes: int, seconds: int) -> datetime.timezone:
+    return datetime.timezone(datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds))
+
+
+_ZONED = (
+    # The offsets of Monrovia before 1972 and of Paris before 1911 had seconds.
+    datetime.datetime(1960, 5, 6, 7, 8, 9, tzinfo=_at(0, -44, -30)),
+    datetime.datetime(1900, 1, 1, tzinfo=_at(0, 9, 21)),
+    datetime.datetime(2026, 1, 1, tzinfo=_at(14, 0, 0)),
+)
+
+BOOLEAN = ValueType("boolean", bool, "BOOLEAN", "True or False", (False, True))
+INTEGER = ValueType(
+    "integer",
+    int,
+    "BIGINT",
+    "an int has 64 bits",
+    (0, 1, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)),
+    (2**63, -(2**63) - 1),
+)
+UNSIGNED_INTEGER = ValueType(
+    "unsigned integer",
+    UNSIGNED,
+    "BIGINT",
+    "an int without a sign is from 0 to 2**64 - 1",
+    (0, 1, 2**63 - 1, 2**63, 2**64 - 1),
+    (-1, 2**64),
+)
+FLOAT = ValueType(
+    "float",
+    float,
+    "DOUBLE",
+    "a float has 64 bits",
+    (0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 2.0**53),
+)
+DECIMAL = ValueType(
+    "decimal",
+    decimal.Decimal,
+    "DECIMAL",
+    f"a Decimal has at most {DECIMAL_DIGITS} digits, and no more behind the point than its type says",
+    tuple(
+        map(
+            decimal.Decimal,
+            (
+                "0",
+                "1.50",
+                "-0.000000000000000001",
+                "9" * 20 + "." + "9" * 18,
+                "-" + "9" * 20 + "." + "9" * 18,
+            ),
+        )
+    ),
+    (decimal.Decimal(10**20), decimal.Decimal("1E-19"), decimal.Decimal("NaN"), decimal.Decimal("Infinity")),
+)
+WIDE_DECIMAL = ValueType(
+    "wide decimal",
+    decimal_of(DECIMAL_DIGITS, 0),
+    "DECIMAL",
+    DECIMAL.limits,
+    (decimal.Decimal(0), decimal.Decimal("9" * 38), decimal.Decimal("-" + "9" * 38)),
+    (decimal.Decimal(10**38), decimal.Decimal("0.5")),
+)
+TEXT = ValueType(
+    "text",
+    str,
+    "STRING",
+    "a text has no halves of characters (lone surrogates)",
+    (
+        "",
+        " ",
+        "a",
+        "é",
+        "\U0001f600",
+        "a\r\nb\tc",
+        "\x00",
+        '"',
+        "'",
+        "\\",
+        ",",
+        "null",
+        "NaN",
+        "7",
+        "1e5",
+        "#",
+    ),
+    ("\ud800",),
+)
+BINARY = ValueType(
+    "bytes", bytes, "BINARY", "bytes are bytes, and no text", (b"", b"\x00\xff", b"text"), ("text",)
+)
+DATE = ValueType(
+    "date",
+    datetime.date,
+    "DATE",
+    "a date has no time of day",
+    (
+        datetime.date.min,
+        datetime.date(1582, 10, 4),
+        datetime.date(1582, 10, 10),
+        datetime.date(1600, 1, 1),
+        datetime.date(1969, 12, 31),
+        datetime.date(1970, 1, 1),
+        datetime.date(2024, 2, 29),
+        datetime.date.max,
+    ),
+    (datetime.datetime(2026, 1, 2, 3),),
+)
+TIME = ValueType(
+    "time of day",
+    datetime.time,
+    "ANY",
+    "a time of day has microseconds and no zone",
+    (datetime.time.min, datetime.time(0, 0, 0, 1), datetime.time(12, 30), datetime.time.max),
+    (datetime.time(1, tzinfo=_UTC),),
+)
+INSTANT = ValueType(
+    "instant",
+    datetime.datetime,
+    "TIMESTAMP",
+    "an instant is a datetime with a zone",
+    (*_moments(_UTC), *_ZONED),
+    (datetime.datetime(2026, 1, 1),),
+    _in_utc,
+)
+LOCAL_TIME = ValueType(
+    "local time",
+    LOCAL_DATETIME,
+    "TIMESTAMP_NTZ",
+    "a local time is a datetime without a zone",
+    _moments(None),
+    (datetime.datetime(2026, 1, 1, tzinfo=_UTC),),
+)
+DURATION = ValueType(
+    "duration",
+    datetime.timedelta,
+    "INTERVAL",
+    "a timedelta has 64 bits of microseconds",
+    tuple(
+        datetime.timedelta(microseconds=each)
+        # Below, pyarrow accepts no timedelta with a fraction of a second.
+        for each in (
+            0,
+            1,
+            -1,
+            999,
+            1000,
+            -86_400_000_000,
+            2_678_400_000_000,
+            _MICROS_MAX,
+            -_MICROS_MAX // 10**6 * 10**6 + 10**6,
+        )
+    ),
+    (datetime.timedelta.max, datetime.timedelta.min),
+)
+NOTHING = ValueType("null", type(None), "NULL", "None", ())
+
+TYPES = (
+    *(BOOLEAN, INTEGER, UNSIGNED_INTEGER, FLOAT, DECIMAL, WIDE_DECIMAL, TEXT, BINARY),
+    *(DATE, TIME, INSTANT, LOCAL_TIME, DURATION, NOTHING),
+)
+"""All types."""
+
+NAMES = ("plain", "a.b", "a b", "Capital", "select", "`", "é", "0")
+"""Names of columns that are likely to go wrong."""

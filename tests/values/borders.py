@@ -1,0 +1,15 @@
+"""All borders of the matrix; ``python tests/values/borders.py`` prints the pairs that are covered."""
+
+from __future__ import annotations
+
+from arrow_borders import ARROW, INT96, PARQUET, PLAIN_PARQUET
+from matrix import pairs_covered
+from other_borders import ARROW_BATCHES, AVRO, NUMPY, ORC, PANDAS_BATCHES, SPARK
+
+BORDERS = (
+    *(ARROW, PARQUET, PLAIN_PARQUET, INT96, ORC, AVRO),
+    *(ARROW_BATCHES, PANDAS_BATCHES, NUMPY, SPARK),
+)
+
+if __name__ == "__main__":
+    print(pairs_covered(BORDERS))
