@@ -348,8 +348,10 @@ def _cells_of(call: AggregateCall) -> tuple[str, ...]:
 
 def _list_total(result: Callable[[int, Any], Any], values: list[Any]) -> Any:
     """The sum or the mean of values that stay one by one."""
-    of_decimals = bool(values) and isinstance(values[0], Decimal)
-    return result(len(values), reduce(digits.added if of_decimals else operator.add, values, 0))
+    add: Callable[[Any, Any], Any] = (
+        digits.added if values and isinstance(values[0], Decimal) else operator.add
+    )
+    return result(len(values), reduce(add, values, 0))
 
 
 class SqlAggregates(CombineFn):

@@ -359,7 +359,10 @@ def _arithmetic(function: Function, arguments: Arguments) -> Scalar:
     if found is None or not found.is_number or (function.name == "DIV" and found.name == "DOUBLE"):
         raise _do_not_fit(function, arguments, "" if "STRING" in names else "two numbers")
     if found.name == "DECIMAL":
-        return _arithmetic_of_decimals(function, arguments)
+        if function.name == "/" and arguments[0].type.name == "NULL":
+            found = DOUBLE
+        else:
+            return _arithmetic_of_decimals(function, arguments)
     found = found.or_null(_nullable(arguments))
     if function.name == "/" and found.name == "BIGINT":
         found = DOUBLE.or_null(found.nullable)
@@ -457,6 +460,8 @@ def _arithmetic_of_times(function: Function, arguments: Arguments) -> Scalar:
     if name in ("+", "-"):
         if left.type.is_time and right.type.name in ("BIGINT", "INT") and left.type.name == "DATE":
             return call("DATE_ADD" if name == "+" else "DATE_SUB", (left, right))
+        if name == "-" and kinds == ("TIMESTAMP_NTZ", "NULL"):
+            return Call("-", (left, cast(right, left.type)), INTERVAL)
         if left.type.is_time and right.type.name in ("INTERVAL", "NULL"):
             right = cast(right, INTERVAL)
             if left.type.name == "DATE" and not _has_whole_days(right):

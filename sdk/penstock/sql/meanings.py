@@ -515,6 +515,8 @@ def _timestamp_seconds(seconds: float | int | Decimal) -> datetime.datetime | No
     if not math.isfinite(seconds):
         return None
     micros = DECIMALS.scaleb(seconds, 6) if isinstance(seconds, Decimal) else seconds * 1_000_000
+    if isinstance(micros, Decimal) and micros % 1:
+        refuse("TIMESTAMP_SECONDS has a part of a microsecond", "write ROUND(seconds, 6)")
     return moment_of_micros(math.trunc(micros))
 
 

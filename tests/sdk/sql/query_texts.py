@@ -371,7 +371,6 @@ class Queries:
         exists = f"EXISTS (SELECT 1 FROM customers{self._where('customers')})"
         return self._pick(
             f"SELECT id, Customer FROM orders WHERE Customer {word} ({inner})",
-            f"SELECT id, team {word} ({inner}) AS c FROM plain",
             f"SELECT id FROM orders WHERE {self._pick('', 'NOT ')}{exists}",
         )
 

@@ -187,7 +187,7 @@ def read(text: str) -> Scalar:
 
 
 FAMILIES: dict[str, list[str]] = {
-    "BIGINT": ["i", "Total", "2", "0", "-1", "3L", "1"],
+    "BIGINT": ["i", "Total", "2", "0", "-1", "3", "1"],
     "DOUBLE": ["x", "`The rate`", "1.5D", "2e0", "-0.0D"],
     "DECIMAL": ["amount", "fine", "wide", "1.5", "-0.25", "3.0BD"],
     "STRING": ["s", "`order`"],
