@@ -93,6 +93,12 @@ class SparkRunner(PipelineRunner):
         given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
         return element_type_of(source, existing_session() if given is None else given, where)
 
+    def start_engine(self, options: PipelineOptions) -> None:
+        """Starts the session that a run with these options takes."""
+        from penstock_spark.runs.opened import Opened
+
+        _ = Opened(self._settings(options), self.local_only).spark
+
     def state_of(self, location: str) -> Any:
         """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""
         from penstock_spark.checkpoints.state_table import read_state

@@ -201,5 +201,56 @@ SUBJECT = Subject(
                   hint: make rows with Select(...), or declare their class with .with_output_types(...)
                 """,
         ),
+        Row(
+            "a unit of time as other databases write it",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                goals = p | beam.Create([beam.Row(team="red", points=3)])
+                {"goals": goals} | SqlTransform("SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: DATEADD with a unit of time is not supported
+                  line 1, column 8 of the query
+                    SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals
+                           ^
+                  at step "SqlTransform(SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals)" (game.py:4)
+                  hint: write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)
+                """,
+        ),
+        Row(
+            "a COUNT of several columns",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                goals = p | beam.Create([beam.Row(team="red", points=3)])
+                {"goals": goals} | SqlTransform("SELECT COUNT(DISTINCT team, points) AS n FROM goals")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: COUNT takes one argument, not 2
+                  line 1, column 8 of the query
+                    SELECT COUNT(DISTINCT team, points) AS n FROM goals
+                           ^
+                  at step 'SqlTransform(SELECT COUNT(DISTINCT team, points) AS n FROM goals)' (game.py:4)
+                  hint: write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL
+                """,
+        ),
+        Row(
+            "a length of time in months",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                goals = p | beam.Create([beam.Row(team="red", points=3)])
+                {"goals": goals} | SqlTransform("SELECT INTERVAL '1 month 2 days' AS i FROM goals")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: a length of time belongs here
+                  line 1, column 17 of the query
+                    SELECT INTERVAL '1 month 2 days' AS i FROM goals
+                                    ^
+                  at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:4)
+                  hint: write INTERVAL '10' MINUTES; months have no fixed length
+                """,
+        ),
     ),
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 # Tests import the program that they kill, and workers what that has defined; and expressions of SQL by chance.
-sys.path[:0] = [str(_HERE), str(_HERE.parent / "sdk" / "sql")]
+sys.path[:0] = [str(_HERE), str(_HERE.parent / "sdk" / "sql"), str(_HERE.parent / "runner")]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

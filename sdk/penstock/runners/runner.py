@@ -132,6 +132,9 @@ class PipelineRunner:
         """
         return None
 
+    def start_engine(self, options: PipelineOptions) -> None:
+        """Starts what computes, so that `element_type_of` may ask it; by default nothing is there to start."""
+
     def elements_of(self, pcoll: PCollection[Any], first: int | None) -> list[Any]:
         """The elements of a bounded PCollection, or the `first` ones found; runs the steps that lead to it."""
         raise NotImplementedError(f"{type(self).__name__} does not define elements_of")

@@ -6,18 +6,19 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable
-from decimal import Context, localcontext
-from functools import cmp_to_key, partial
+from decimal import Decimal
+from functools import cmp_to_key, partial, reduce
 from typing import Any, NoReturn
 
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import CombineExpressions
-from penstock.sql.casting import DECIMALS, whole
+from penstock.sql import digits
+from penstock.sql.casting import DECIMALS, whole, with_digits
 from penstock.sql.equality import CanonicalRow, Copies, canonical
 from penstock.sql.meanings import order
 from penstock.sql.relations import AggregateCall
-from penstock.sql.types import BIGINT
+from penstock.sql.types import BIGINT, SqlType
 
 
 class _Total:
@@ -25,13 +26,13 @@ class _Total:
 
     Args:
         result: What becomes of the number and the sum.
-        context: How decimals are added; None for other numbers.
+        of_decimals: Whether the values are decimals, whose sum has more digits than Python keeps by itself.
     """
 
-    def __init__(self, result: Callable[[int, Any], Any], context: Context | None = None) -> None:
+    def __init__(self, result: Callable[[int, Any], Any], of_decimals: bool = False) -> None:
         self._result = result
-        self._add = operator.add if context is None else context.add
-        self._subtract = operator.sub if context is None else context.subtract
+        self._add = digits.added if of_decimals else operator.add
+        self._subtract = digits.subtracted if of_decimals else operator.sub
 
     def empty(self) -> list[Any]:
         return [0, 0]
@@ -141,8 +142,18 @@ def _mean(count: int, total: Any) -> Any:
     return total / count if count else None
 
 
-def _decimal_mean(count: int, total: Any) -> Any:
-    return DECIMALS.divide(total, count) if count else None
+def _decimal_sum(kind: SqlType, count: int, total: Any) -> Any:
+    if not count:
+        return None
+    return DECIMALS.plus(total) if kind.precision is None else with_digits(total, kind)
+
+
+def _decimal_mean(kind: SqlType, count: int, total: Any) -> Any:
+    if not count:
+        return None
+    if kind.precision is None or kind.scale is None:
+        return DECIMALS.divide(total, count)
+    return with_digits(digits.quotient(total, count, kind.scale), kind)
 
 
 def _count(count: int, total: Any) -> int:
@@ -204,7 +215,6 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
     """How the values of one aggregate are held."""
     argument = BIGINT if call.argument is None else call.argument.type
     kind = argument.name
-    context = DECIMALS if kind == "DECIMAL" else None
     if call.fn is not None:
         own = partial(_users_result, CombineFn.maybe_from_callable(call.fn))
         return _Bag(own, Copies(canonical(argument)), call.distinct)
@@ -212,10 +222,13 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
         return _Single(Copies(canonical(argument)), retracts)
     if call.name == FORM:
         return _Extreme(_first)
+    total, mean = _whole_sum if kind == "BIGINT" else _any_sum, _mean
+    if kind == "DECIMAL":
+        total, mean = partial(_decimal_sum, call.type), partial(_decimal_mean, call.type)
     bags: dict[str, Callable[[list[Any]], Any]] = {
         "count": len,
-        "sum": _float_sum if kind == "DOUBLE" else _bag_sum,
-        "avg": _float_mean if kind == "DOUBLE" else _bag_mean,
+        "sum": _float_sum if kind == "DOUBLE" else partial(_list_total, total),
+        "avg": _float_mean if kind == "DOUBLE" else partial(_list_total, mean),
         "min": _least_of,
         "max": _greatest_of,
         "array_agg": list,
@@ -225,9 +238,9 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
             case "count":
                 return _Counting(_count)
             case "sum" if kind != "DOUBLE":
-                return _Total(_whole_sum if kind == "BIGINT" else _any_sum, context)
+                return _Total(total, kind == "DECIMAL")
             case "avg" if kind != "DOUBLE":
-                return _Total(_mean if context is None else _decimal_mean, context)
+                return _Total(mean, kind == "DECIMAL")
             case "min" | "max" if not retracts:
                 return _Extreme(_least if call.name == "min" else _greatest)
             case "sum" | "avg" if not retracts:
@@ -333,14 +346,12 @@ def _cells_of(call: AggregateCall) -> tuple[str, ...]:
     return ()
 
 
-def _bag_sum(values: list[Any]) -> Any:
-    with localcontext(DECIMALS):
-        return sum(values) if values else None
-
-
-def _bag_mean(values: list[Any]) -> Any:
-    with localcontext(DECIMALS):
-        return sum(values) / len(values) if values else None
+def _list_total(result: Callable[[int, Any], Any], values: list[Any]) -> Any:
+    """The sum or the mean of values that stay one by one."""
+    add: Callable[[Any, Any], Any] = (
+        digits.added if values and isinstance(values[0], Decimal) else operator.add
+    )
+    return result(len(values), reduce(add, values, 0))
 
 
 class SqlAggregates(CombineFn):

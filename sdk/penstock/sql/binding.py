@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from penstock.sql import functions, types
+from penstock.sql import functions
 from penstock.sql.casting import whole_micros
 from penstock.sql.dialect import EmitClause, outermost_select, parsed, rendering_of
 from penstock.sql.errors import SqlError
@@ -84,6 +84,7 @@ def bound(query: str, tables: Tables) -> Query:
     Raises:
         SqlError: The query breaks the grammar, names what is not there, or mixes types that do not fit.
 
+    >>> from penstock.sql import types
     >>> columns = (Named("team", types.STRING), Named("points", types.BIGINT))
     >>> plan = bound("SELECT team, SUM(points) AS total FROM goals GROUP BY team", Tables({"goals": columns}, {}, {}))
     >>> plan.shown
@@ -244,8 +245,9 @@ class _Binder(Expressions):
                 tree, "the rows of VALUES have different numbers of columns", "give each row the same columns"
             )
         columns = []
-        for at, kinds in enumerate(zip(*[[each.type for each in row] for row in rows], strict=True)):
-            kind = types.common(kinds)
+        for at, values in enumerate(zip(*rows, strict=True)):
+            kinds = [each.type for each in values]
+            kind = functions.common_type(values)
             if kind is None:
                 what = f"column {at + 1} of VALUES has values of types that do not fit: {_list(kinds)}"
                 self.refuse(tree, what, "CAST them to one type")
@@ -264,7 +266,7 @@ class _Binder(Expressions):
             self.refuse(tree, what, "select the same number of columns on both sides")
         columns = []
         for mine, other in zip(left.star(None), right.star(None), strict=True):
-            common = types.common([mine.scalar.type, other.scalar.type])
+            common = functions.common_type([mine.scalar, other.scalar])
             if common is None:
                 mine_type, other_type = mine.scalar.type, other.scalar.type
                 what = f"the column {mine.name!r} is {mine_type} on the left and {other_type} on the right"

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from penstock.base.time_zones import time_zone_named
 from penstock.error import three_parts
-from penstock.sql.types import SqlType
+from penstock.sql.types import DIGITS_MAX, SqlType
 
 Meaning = Callable[..., Any]
 
@@ -53,6 +53,38 @@ def _refuse_cast(source: str, target: str) -> NoReturn:
     refuse(
         f"an SQL expression casts a {source} to {target}, and the value is not one",
         "TRY_CAST gives NULL instead",
+    )
+
+
+def divide_by_zero() -> NoReturn:
+    """Refuses a division by zero."""
+    refuse("an SQL expression divides by zero", "write NULLIF(divisor, 0) to get NULL instead")
+
+
+def with_digits(value: Decimal, target: SqlType) -> Decimal:
+    """A decimal with the digits that its type has behind the point, rounded half up; it is refused if it has too many.
+
+    >>> with_digits(Decimal("1.005"), SqlType("DECIMAL", precision=4, scale=2))
+    Decimal('1.01')
+    """
+    if target.precision is None or target.scale is None:
+        return value
+    if value.adjusted() > DIGITS_MAX:
+        _too_many(target)
+    found = value.quantize(Decimal(1).scaleb(-target.scale), decimal.ROUND_HALF_UP, _ANY_DIGITS)
+    if not found:
+        # Spark's zero has no sign.
+        return found.copy_abs()
+    return found if found.adjusted() < target.precision - target.scale else _too_many(target)
+
+
+_ANY_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+
+
+def _too_many(target: SqlType) -> NoReturn:
+    kind = target.or_null()
+    refuse(
+        f"a number of an SQL expression has more digits than {kind}", "CAST to a wider DECIMAL or to DOUBLE"
     )
 
 
@@ -138,8 +170,15 @@ def text_of(value: Any) -> str:
             )
             return f"INTERVAL '{sign}{seconds // 86_400} {clock}' DAY TO SECOND"
         case bytes():
-            return value.decode("utf-8", "replace")
+            return _text_of_bytes(value)
     return str(value)
+
+
+def _text_of_bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        refuse("an SQL expression casts bytes to STRING that are not text in UTF-8", "keep them as BINARY")
 
 
 def _fraction(micros: int) -> str:
@@ -210,6 +249,15 @@ def _decimal_of_text(text: str) -> Decimal:
     if not _FLOAT.fullmatch(text):
         _refuse_cast("text", "DECIMAL")
     return _decimal(Decimal(text))
+
+
+def _exact_decimal_of_text(text: str) -> Decimal:
+    text = text.strip(_SPACES)
+    return Decimal(text) if _FLOAT.fullmatch(text) else _refuse_cast("text", "DECIMAL")
+
+
+def _exact_decimal_of_float(value: float) -> Decimal | None:
+    return Decimal(repr(value)) if math.isfinite(value) else None
 
 
 def _decimal(value: Any) -> Decimal:
@@ -284,10 +332,8 @@ def _whole_of_float(value: float) -> int:
     return min(int(value), (1 << 63) - 1)
 
 
-def _decimal_of_float(value: float) -> Decimal:
-    if not math.isfinite(value):
-        _refuse_cast("DOUBLE", "DECIMAL")
-    return _decimal(repr(value))
+def _decimal_of_float(value: float) -> Decimal | None:
+    return _decimal(repr(value)) if math.isfinite(value) else None
 
 
 def _moment_of_float(value: float) -> datetime.datetime:
@@ -345,7 +391,7 @@ _CASTS: dict[tuple[str, str], Meaning] = {
         (name, "STRING"): text_of
         for name in (
             *("BOOLEAN", "BIGINT", "DOUBLE", "DECIMAL", "BINARY"),
-            *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"),
+            *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
         )
     },
 }
@@ -392,7 +438,23 @@ def cast_meaning(source: SqlType, target: SqlType, exact: bool = False) -> Meani
     if source.name == "ARRAY" and target.name == "ARRAY" and source.element and target.element:
         of_element = cast_meaning(source.element, target.element)
         return lambda array: [None if element is None else of_element(element) for element in array]
-    return _CASTS.get((source.name, target.name), _as_it_is)
+    found = _CASTS.get((source.name, target.name), _as_it_is)
+    if target.name == "DECIMAL" and target.precision is not None:
+        return _to_digits(_EXACT_DECIMALS.get(source.name, found), target)
+    return found
+
+
+_EXACT_DECIMALS: dict[str, Meaning] = {"STRING": _exact_decimal_of_text, "DOUBLE": _exact_decimal_of_float}
+
+
+def _to_digits(cast: Meaning, target: SqlType) -> Meaning:
+    """A cast to decimals whose digits are known."""
+
+    def compute(value: Any) -> Decimal | None:
+        exact: Decimal | None = cast(value)
+        return None if exact is None else with_digits(exact, target)
+
+    return compute
 
 
 def try_meaning(cast: Meaning) -> Meaning:

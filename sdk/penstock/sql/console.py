@@ -145,6 +145,9 @@ class Console:
         streams = any(table.event_time is not None for table in tables.values())
         mode = "streaming" if streams else "batch"
         pipeline = Pipeline(mode=mode, **self._options)
+        if any(table.schema is None for table in tables.values()):
+            # Only the engine finds the columns of a table in its files.
+            pipeline.runner.start_engine(pipeline.options)
         inputs = {name: pipeline | f"Table {name}" >> table.read() for name, table in tables.items()}
         query = SqlTransform(statement, self._catalog)
         result = inputs | "Query" >> query

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -33,6 +34,9 @@ _PERIODS = {
     "DAY": 86_400_000_000,
     "WEEK": 7 * 86_400_000_000,
 }
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_SPANNED = ("DAY", "HOUR", "MINUTE", "SECOND")
+_SPANNED_MAX = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
 # Tokens that no clause of Spark's SQL begins with.
 _EMIT, _AS_OF = TokenType.PRAGMA, TokenType.KILL
 _RENDERING_MARK = " RENDERING"
@@ -47,6 +51,7 @@ _PLAIN_FUNCTIONS = frozenset(
 )
 SPARK_FUNCTIONS = frozenset(SparkParser.FUNCTIONS) | _PLAIN_FUNCTIONS
 """Names that nobody writes by mistake, whether penstock has them or not."""
+_COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
 _NO_OPERAND = frozenset(
     [TokenType.COMMA, TokenType.FROM, TokenType.DOT, TokenType.ALIAS, TokenType.R_PAREN, TokenType.SEMICOLON]
 )
@@ -90,13 +95,59 @@ class EmitClause(exp.Expression):
     arg_types = {"clause": True}
 
 
+def _trim(position: str) -> Callable[[list[Any]], exp.Expression]:
+    """Returns the reader of LTRIM, RTRIM or BTRIM: in the first two, the characters stand before the text."""
+    name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(position, "BTRIM")
+
+    def read(arguments: list[Any]) -> exp.Expression:
+        if len(arguments) not in (1, 2):
+            return exp.Anonymous(this=name, expressions=arguments)
+        text, *characters = arguments if position == "BOTH" else arguments[::-1]
+        return exp.Trim(this=text, expression=characters[0] if characters else None, position=position)
+
+    return read
+
+
+def _typed_literal(parser: Any, this: Any, kind: Any) -> Any:
+    """A literal such as ``DATE '2026-01-01'``, which is one value: a cast behind it is a cast of the date."""
+    text = this
+    while not isinstance(text, exp.Literal):
+        text = text.this
+    literal = exp.Cast(this=text.copy(), to=kind)
+    if text is this:
+        return literal
+    text.replace(literal)
+    return this
+
+
 class _Parser(SparkParser):
     # A function keeps the name and the arguments that the query gives it, instead of becoming a class of its own.
-    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTIONS: ClassVar[dict[str, Any]] = {
+        "LTRIM": _trim("LEADING"),
+        "RTRIM": _trim("TRAILING"),
+        "BTRIM": _trim("BOTH"),
+    }
+    # Brackets after a call of ARRAY are an index, as after any other value.
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+    UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **SparkParser.UNARY_PARSERS,
+        TokenType.PLUS: lambda self: exp.Anonymous(this="POSITIVE", expressions=[self._parse_unary()]),
+    }
+    TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
     # So does one that only other dialects write with words of its own; a catalog may have a STRING_AGG, too.
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name not in _PLAIN_FUNCTIONS
     }
+    TYPE_LITERAL_PARSERS: ClassVar[dict[Any, Any]] = dict.fromkeys(
+        (
+            exp.DType.DATE,
+            exp.DType.TIMESTAMP,
+            exp.DType.TIMESTAMPTZ,
+            exp.DType.TIMESTAMPLTZ,
+            exp.DType.TIMESTAMPNTZ,
+        ),
+        _typed_literal,
+    )
     STRICT_CAST = True
     OPERATION_MODIFIERS = {f"{name}{_RENDERING_MARK}" for name in RENDERINGS}
     TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS - {_EMIT, _AS_OF}
@@ -109,6 +160,13 @@ class _Parser(SparkParser):
         _AS_OF: lambda self: ("as_of", self._parse_as_of()),
     }
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
+
+    def _parse_equality(self, parse_is: bool = True) -> Any:
+        """Comparisons, which have one precedence in Spark, and a predicate such as BETWEEN of all that is before it."""
+        this = self._parse_bitwise()
+        while this is not None and self._match_set(_COMPARISONS):
+            this = self._build_predicate(_COMPARISONS[self._prev.token_type], this, self._parse_bitwise())
+        return self._parse_range(this, parse_is=True) if parse_is and this is not None else this
 
     def _parse_emit(self) -> EmitClause:
         self._advance()
@@ -182,17 +240,50 @@ class PenstockDialect(Spark):
 
 
 def micros_of(words: list[str]) -> int | None:
-    """The microseconds of a number and a unit; None if it is neither.
+    """The microseconds of numbers and units; None if they are none.
 
-    >>> micros_of(["10", "minutes"]), micros_of(["1.5", "SECOND"]), micros_of(["1", "month"])
-    (600000000, 1500000, None)
+    >>> micros_of(["10", "minutes"]), micros_of(["1", "day", "2.5", "SECONDS"]), micros_of(["1", "month"])
+    (600000000, 86402500000, None)
     """
-    try:
-        number, unit = words
-        micros = float(number) * _PERIODS[unit.upper().removesuffix("S")]
-        return round(micros)
-    except (ValueError, KeyError, OverflowError):
+    micros = 0
+    for number, unit in zip(words[::2], words[1::2], strict=False):
+        length = _PERIODS.get(unit.upper().removesuffix("S"))
+        if length is None or not _NUMBER.fullmatch(number):
+            return None
+        micros += round(Fraction(number) * length)
+    return micros if words and len(words) % 2 == 0 else None
+
+
+def micros_of_span(text: str, first: str, last: str) -> int | None:
+    """The microseconds of a text such as ``1 02:03:04.5``, from one unit to another; None if it is none.
+
+    >>> micros_of_span("1 02:03:04.5", "DAY", "SECOND"), micros_of_span("-2:30", "HOUR", "MINUTE")
+    (93784500000, -9000000000)
+    >>> micros_of_span("1 24:00", "DAY", "MINUTE") is None
+    True
+    """
+    if first not in _SPANNED or last not in _SPANNED:
         return None
+    units = _SPANNED[_SPANNED.index(first) : _SPANNED.index(last) + 1]
+    shape = (
+        "".join(f"([0-9]+){' ' if unit == 'DAY' else ':'}" for unit in units[:-1])
+        + r"([0-9]+(?:\.[0-9]{1,6})?)"
+    )
+    found = re.fullmatch(rf"\s*([+-]?)\s*{shape}\s*", text)
+    if found is None or len(units) < 2:
+        return None
+    sign, *numbers = found.groups()
+    # Only the first unit may have more than the next larger one has.
+    if any(
+        Fraction(number) >= _SPANNED_MAX[unit] for number, unit in zip(numbers[1:], units[1:], strict=True)
+    ):
+        return None
+    if "." in numbers[-1] and last != "SECOND":
+        return None
+    micros = sum(
+        round(Fraction(number) * _PERIODS[unit]) for number, unit in zip(numbers, units, strict=True)
+    )
+    return -micros if sign == "-" else micros
 
 
 def parsed(query: str) -> Any:

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from penstock.sql import functions, types
-from penstock.sql.dialect import SPARK_FUNCTIONS, micros_of, position_of
+from penstock.sql import digits, functions, types
+from penstock.sql.dialect import SPARK_FUNCTIONS, micros_of, micros_of_span, position_of
 from penstock.sql.errors import sql_error
 from penstock.sql.functions import SqlTypeError
 from penstock.sql.origins import bound_of, period, window_bounds
@@ -112,11 +112,10 @@ SPELLINGS = {
 }
 _TYPES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
-    **dict.fromkeys(("DOUBLE", "FLOAT"), DOUBLE),
+    "DOUBLE": DOUBLE,
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR"), types.STRING),
     **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMPLTZ"), TIMESTAMP),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ"), types.TIMESTAMP_NTZ),
-    "DECIMAL": types.DECIMAL,
     "BOOLEAN": BOOLEAN,
     "DATE": types.DATE,
     "BINARY": types.BINARY,
@@ -124,6 +123,14 @@ _TYPES = {
 }
 
 
+_WITH_UNIT = {
+    **dict.fromkeys(
+        ("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)"
+    ),
+    **dict.fromkeys(
+        ("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "write DATEDIFF(end, start) for days, or end - start"
+    ),
+}
 _BOUNDS = ("WINDOW_START", "WINDOW_END")
 
 
@@ -170,7 +177,7 @@ class Expressions(ABC):
             raise sql_error(error.what, self._query, position_of(node), error.hint) from None
 
     def _fitting(self, node: Any, left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
-        common = types.common([left.type, right.type])
+        common = functions.common_type([left, right])
         if common is None:
             self.refuse(node, f"{left} is {left.type}, and the query gives {right.type}", "CAST one of them")
         return functions.cast(left, common), functions.cast(right, common)
@@ -213,8 +220,13 @@ class Expressions(ABC):
     def _interval(self, node: Any) -> int:
         """The microseconds of a length of time."""
         if isinstance(node, exp.Interval):
-            words = [*(text_of(node.this).split()), *([node.unit.name] if node.unit else [])]
-            micros = micros_of(words)
+            unit = node.args.get("unit")
+            if isinstance(unit, exp.IntervalSpan):
+                micros = micros_of_span(
+                    text_of(node.this), unit.this.name.upper(), unit.expression.name.upper()
+                )
+            else:
+                micros = micros_of([*text_of(node.this).split(), *([unit.name] if unit else [])])
             if micros is not None:
                 return micros
         return self.refuse(
@@ -242,6 +254,8 @@ class Expressions(ABC):
         if isinstance(node, exp.Column):
             return self._column(node, env, ctes, aliases)
         if (literal := _literal(node)) is not None:
+            if (literal.type.precision or 0) > types.DIGITS_MAX:
+                self.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
             return literal
         if isinstance(node, exp.Interval):
             return Literal(
@@ -362,7 +376,10 @@ class Expressions(ABC):
                 self.refuse(node, "COUNT(DISTINCT *) is not supported", "count the rows of SELECT DISTINCT *")
             return env.call(AggregateCall("count", None, BIGINT.or_null(False), False, condition))
         if len(arguments) != 1:
-            self.refuse(node, f"{name} takes one argument, not {len(arguments)}", f"write {name}(points)")
+            hint = f"write {name}(points)"
+            if name == "COUNT":
+                hint = "write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL"
+            self.refuse(node, f"{name} takes one argument, not {len(arguments)}", hint)
         value = self.scalar(arguments[0], env.inner, ctes)
         if own is not None:
             return env.call(AggregateCall(name.lower(), value, own.type, distinct, condition, own.fn))
@@ -379,7 +396,7 @@ class Expressions(ABC):
                 call = AggregateCall(
                     "avg",
                     value,
-                    kind.or_null() if kind.name == "DECIMAL" else DOUBLE.or_null(),
+                    digits.mean_type(kind) if kind.name == "DECIMAL" else DOUBLE.or_null(),
                     distinct,
                     condition,
                 )
@@ -388,7 +405,8 @@ class Expressions(ABC):
                     "array_agg", value, SqlType("ARRAY", False, kind.or_null(False)), distinct, condition
                 )
             case "SUM":
-                call = AggregateCall("sum", value, kind.or_null(), distinct, condition)
+                total = digits.sum_type(kind) if kind.name == "DECIMAL" else kind.or_null()
+                call = AggregateCall("sum", value, total, distinct, condition)
             case _:
                 call = AggregateCall(
                     "max" if name == "MAX" else "min", value, kind.or_null(), False, condition
@@ -407,11 +425,11 @@ class Expressions(ABC):
                 if isinstance(negated, Call) and negated.name == "IS NULL":
                     return self.call(node, "IS NOT NULL", negated.arguments)
                 return self.call(node, "NOT", [negated])
+            case exp.Neg(this=exp.Literal(is_string=False) as number):
+                _ = part(number)
+                return _number(f"-{number.this}")
             case exp.Neg(this=inner):
-                operand = part(inner)
-                if isinstance(operand, Literal) and isinstance(operand.value, (int, float, decimal.Decimal)):
-                    return Literal(-operand.value, operand.type)
-                return self.call(node, "NEGATIVE", [operand])
+                return self.call(node, "NEGATIVE", [part(inner)])
             case exp.Is():
                 return self._is(node, part)
             case exp.Between():
@@ -434,26 +452,28 @@ class Expressions(ABC):
             case exp.StrToDate() | exp.StrToTime():
                 self.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
             case exp.Extract():
-                return self.call(node, node.this.name.upper(), [part(node.expression)])
+                return self.call(node, "EXTRACT", [_text_literal(node.this.name), part(node.expression)])
             case exp.Trim():
                 name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(node.args.get("position") or "", "TRIM")
                 extra = [part(node.expression)] if node.expression else []
                 return self.call(node, name, [part(node.this), *extra])
+            case exp.RawString():
+                return _text_literal(node.this)
             case exp.Substring():
                 parts = [node.this, node.args.get("start"), node.args.get("length")]
                 return self.call(node, "SUBSTRING", [part(each) for each in parts if each is not None])
             case exp.StrPosition():
-                return self.call(node, "INSTR", [part(node.this), part(node.args["substr"])])
+                parts = [node.args["substr"], node.this, node.args.get("position")]
+                return self.call(node, "LOCATE", [part(each) for each in parts if each is not None])
             case exp.Floor(this=exp.Div(expression=exp.Interval() as length) as division):
                 return self.call(node, "DATE_BIN", [part(length), part(division.this)])
             case exp.Bracket(expressions=[index]):
-                return self.call(
-                    node,
-                    "ELEMENT_AT",
-                    [part(node.this), self.call(node, "+", [part(index), Literal(1, BIGINT.or_null(False))])],
-                )
+                return self.call(node, "ITEM", [part(node.this), part(index)])
             case exp.Anonymous():
                 self._check_known(node)
+                if node.name.upper() in _WITH_UNIT and len(node.expressions) == 3:
+                    what = f"{node.name.upper()} with a unit of time is not supported"
+                    self.refuse(node, what, _WITH_UNIT[node.name.upper()])
                 return self._function(node, [part(each) for each in node.expressions])
             case exp.Func():
                 arguments = [each for key in node.arg_types for each in _listed(node.args.get(key))]
@@ -463,7 +483,11 @@ class Expressions(ABC):
     def _check_known(self, node: Any) -> None:
         """Refuses an unknown function before its arguments, which may be right in an aggregate only."""
         name = node.name.upper()
-        if name not in self._tables.functions and name not in (*WINDOWS, *_BOUNDS, *functions.FUNCTIONS):
+        if (
+            name not in self._tables.functions
+            and name not in _WITH_UNIT
+            and name not in (*WINDOWS, *_BOUNDS, *functions.FUNCTIONS)
+        ):
             unknown = functions.unknown(name)
             self.refuse(node, unknown.what, functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint)
 
@@ -502,34 +526,45 @@ class Expressions(ABC):
         return self.call(node, "CASE", arguments)
 
     def _cast(self, node: Any, operand: Scalar) -> Scalar:
-        target = _TYPES.get(node.to.this.name)
-        sizes = [each.name for each in node.to.expressions]
-        if target == types.DECIMAL and sizes and sizes != ["38"]:
-            what = f"CAST to DECIMAL({', '.join(sizes)}) is not supported: all decimals have 38 digits"
-            self.refuse(node, what, "write ROUND(CAST(… AS DECIMAL), digits)")
+        kind = node.to.this.name
+        is_try = isinstance(node, exp.TryCast)
+        target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
+        if kind == "FLOAT":
+            self.refuse(node, "CAST to FLOAT is not supported: numbers have 64 bits", "write DOUBLE")
         if target is None:
             self.refuse(
                 node,
                 f"CAST to {node.to.sql()} is not supported",
-                f"there are {', '.join(sorted({each.name for each in _TYPES.values()}))}",
+                f"there are {', '.join(sorted({'DECIMAL', *(each.name for each in _TYPES.values())}))}",
             )
-        if (
-            isinstance(operand, Literal)
-            and isinstance(operand.value, str)
-            and target.name != "STRING"
-            and not isinstance(node, exp.TryCast)
-        ):
-            cast = functions.cast(operand, target)
-            try:
-                [value] = Projection((cast,))(())
-            except (ValueError, ArithmeticError):
-                self.refuse(node, f"{operand} is not a {target.name}", "correct the literal")
-            return Literal(value, target.or_null(False))
-        cast_to = functions.try_cast if isinstance(node, exp.TryCast) else functions.cast
         try:
-            return cast_to(operand, target)
+            found = (functions.try_cast if is_try else functions.cast)(operand, target)
+            found = functions.narrowed(found, kind, is_try)
+            if isinstance(operand, Literal) and isinstance(operand.value, str) and not is_try:
+                return self._read(node, operand, found)
         except SqlTypeError as error:
             raise sql_error(error.what, self._query, position_of(node), error.hint) from None
+        return found
+
+    def _read(self, node: Any, text: Literal, cast: Scalar) -> Scalar:
+        """A text of the query that is cast, as the value that it reads as."""
+        try:
+            [value] = Projection((cast,))(())
+        except ArithmeticError:
+            self.refuse(node, f"{text} is not a {cast.type.or_null()}", "correct the literal")
+        # A whole number stays a call, which knows how many bits it has.
+        return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
+
+    def _decimal_type(self, node: Any) -> SqlType:
+        """The type DECIMAL with the digits that a query names; ten without any."""
+        precision, scale = (
+            *(int(each.name) for each in node.to.expressions),
+            *(10, 0)[len(node.to.expressions) :],
+        )
+        if not 1 <= precision <= types.DIGITS_MAX or not 0 <= scale <= precision:
+            what = f"DECIMAL({precision}, {scale}) has other digits than a DECIMAL may have"
+            self.refuse(node, what, "write at most 38 digits, and not more of them behind the point")
+        return types.decimal_type(precision, scale)
 
     def _subquery(self, tree: Any, env: Scope | Grouping, ctes: Mapping[str, Scope]) -> Scope:
         """The query in an expression of another query."""
@@ -686,7 +721,7 @@ def _literal(node: Any) -> Literal | None:
         case exp.Boolean():
             return Literal(bool(node.this), BOOLEAN.or_null(False))
         case exp.Literal() if node.is_string:
-            return Literal(node.this, types.STRING.or_null(False))
+            return _text_literal(node.this)
         case exp.Literal():
             return _number(node.this)
         case exp.HexString():
@@ -694,15 +729,27 @@ def _literal(node: Any) -> Literal | None:
     return None
 
 
+def _text_literal(text: str) -> Literal:
+    return Literal(text, types.STRING.or_null(False))
+
+
 def _number(text: str) -> Literal:
-    if text.isdigit():
+    if text.lstrip("-").isdigit():
         value = int(text)
-        if value < 1 << 63:
-            return Literal(value, BIGINT.or_null(False))
-        return Literal(decimal.Decimal(text), types.DECIMAL.or_null(False))
+        is_whole = -(1 << 63) <= value < 1 << 63
+        return Literal(value, BIGINT.or_null(False)) if is_whole else _decimal(decimal.Decimal(value))
     if "e" in text.lower():
         return Literal(float(text), DOUBLE.or_null(False))
-    return Literal(decimal.Decimal(text), types.DECIMAL.or_null(False))
+    return _decimal(decimal.Decimal(text))
+
+
+def _decimal(value: decimal.Decimal) -> Literal:
+    """A decimal with the digits that its text has."""
+    _, figures, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    # Spark's zero has no sign.
+    value = value if value else value.copy_abs()
+    return Literal(value, types.decimal_type(max(len(figures), scale), scale, nullable=False))
 
 
 def _both(one: Scalar | None, other: Scalar) -> Scalar:

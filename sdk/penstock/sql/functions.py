@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.error import split_hint, three_parts
-from penstock.sql import casting, meanings, regexes
-from penstock.sql.scalars import Call, Literal, Scalar
+from penstock.sql import casting, digits, meanings, regexes
+from penstock.sql.scalars import Call, Literal, Scalar, walk
 from penstock.sql.types import (
     ANY,
     BIGINT,
     BINARY,
     BOOLEAN,
     DATE,
+    DECIMAL,
     DOUBLE,
     INTERVAL,
     NULL,
@@ -24,6 +25,7 @@ from penstock.sql.types import (
     TIMESTAMP_NTZ,
     SqlType,
     common,
+    decimal_type,
 )
 
 IN_PYTHON = "write it in Python, with Catalog.create_function"
@@ -113,10 +115,10 @@ def cast(scalar: Scalar, target: SqlType) -> Scalar:
     if source.or_null() == target.or_null() or target.name == "ANY":
         return scalar
     if not casting.can_cast(source, target):
-        raise SqlTypeError(
-            f"no CAST from {source.or_null()} to {target.or_null()}",
-            "cast to STRING or another type in between",
-        )
+        hint = "cast to STRING or another type in between"
+        if source.name == "INTERVAL":
+            hint = "its text depends on its units in Spark: format it in Python, with Catalog.create_function"
+        raise SqlTypeError(f"no CAST from {source.or_null()} to {target.or_null()}", hint)
     if isinstance(scalar, Literal):
         if scalar.value is None:
             return Literal(None, target.or_null())
@@ -126,7 +128,9 @@ def cast(scalar: Scalar, target: SqlType) -> Scalar:
             except ArithmeticError:
                 # It is an error of the run, and only where the expression is computed.
                 pass
-    return Call("CAST", (scalar,), target.or_null(source.nullable))
+    # NaN becomes NULL, as in Spark.
+    nullable = source.nullable or (source.name, target.name) == ("DOUBLE", "DECIMAL")
+    return Call("CAST", (scalar,), target.or_null(nullable))
 
 
 def try_cast(scalar: Scalar, target: SqlType) -> Scalar:
@@ -142,6 +146,24 @@ def try_cast(scalar: Scalar, target: SqlType) -> Scalar:
     if not isinstance(plain, Call) or plain.name != "CAST" or plain is scalar:
         return plain
     return Call("TRY_CAST", (scalar,), target.or_null())
+
+
+_BITS = {"INT": 32, "SMALLINT": 16, "TINYINT": 8}
+
+
+def narrowed(scalar: Scalar, kind: str, is_try: bool) -> Scalar:
+    """A whole number that was cast to a type of fewer than 64 bits: one with more is an error, or NULL.
+
+    >>> print(narrowed(Literal(1, BIGINT), "INT", False), narrowed(Literal(1, BIGINT), "BIGINT", False))
+    CAST(1 AS INT) 1
+    """
+    if kind not in _BITS:
+        return scalar
+    if is_try:
+        most = (1 << _BITS[kind] - 1) - 1
+        low, high = (Literal(each, BIGINT.or_null(False)) for each in (-most - 1, most))
+        scalar = call("CASE", (call("BETWEEN", (scalar, low, high)), scalar))
+    return Call(f"AS {kind}", (scalar,), scalar.type)
 
 
 # Types that fit
@@ -289,11 +311,34 @@ def _by_signature(*texts: str) -> Callable[[Function, Arguments], Scalar]:
             results = {each.result for each, _ in fitting}
             return Call(function.name, (arguments[0], *rest), results.pop() if len(results) == 1 else ANY)
         coerced = tuple(_coerced(argument, each) for argument, each in zip(arguments, wanted, strict=True))
-        return Call(
-            function.name, coerced, signature.result.or_null(signature.null_too or _nullable(coerced))
-        )
+        result = _with_result_digits(function.name, signature.result, coerced)
+        return Call(function.name, coerced, result.or_null(signature.null_too or _nullable(coerced)))
 
     return resolve
+
+
+def _with_result_digits(name: str, result: SqlType, arguments: Arguments) -> SqlType:
+    """The type of a result, with the digits that it has if it is a decimal."""
+    if result.name != "DECIMAL":
+        return result
+    match name:
+        case "FLOOR" | "CEIL":
+            return digits.rounded_type(arguments[0].type) if arguments[0].type.scale else arguments[0].type
+        case "ROUND":
+            return digits.rounded_type(arguments[0].type, _places(arguments))
+        case "NEGATIVE" | "POSITIVE" | "ABS":
+            return arguments[0].type
+        case "EXTRACT SECOND":
+            return decimal_type(8, 6)
+    return result
+
+
+def _places(arguments: Arguments) -> int:
+    """The number of digits that ROUND keeps."""
+    for each in walk(arguments[-1]) if len(arguments) > 1 else ():
+        if isinstance(each, Literal):
+            return each.value or 0
+    return 0
 
 
 # Operators
@@ -309,14 +354,95 @@ def _arithmetic(function: Function, arguments: Arguments) -> Scalar:
         return Call(function.name, arguments, ANY)
     if names & {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"}:
         return _arithmetic_of_times(function, arguments)
-    found = BIGINT if names == {"NULL"} else common(each.type for each in arguments)
+    nothing = BIGINT if function.name == "DIV" else DOUBLE
+    found = nothing if names == {"NULL"} else common(each.type for each in arguments)
     if found is None or not found.is_number or (function.name == "DIV" and found.name == "DOUBLE"):
         raise _do_not_fit(function, arguments, "" if "STRING" in names else "two numbers")
+    if found.name == "DECIMAL":
+        if function.name == "/" and arguments[0].type.name == "NULL":
+            found = DOUBLE
+        else:
+            return _arithmetic_of_decimals(function, arguments)
     found = found.or_null(_nullable(arguments))
     if function.name == "/" and found.name == "BIGINT":
         found = DOUBLE.or_null(found.nullable)
     result = BIGINT.or_null(found.nullable) if function.name == "DIV" else found
     return Call(function.name, tuple(cast(each, found) for each in arguments), result)
+
+
+def _positive_remainder(function: Function, arguments: Arguments) -> Scalar:
+    if any(each.type.name == "ANY" for each in arguments):
+        typed = _by_signature(
+            "BIGINT BIGINT -> BIGINT", "DOUBLE DOUBLE -> DOUBLE", "DECIMAL DECIMAL -> DECIMAL"
+        )
+        return typed(function, arguments)
+    return _arithmetic(function, arguments)
+
+
+def _arithmetic_of_decimals(function: Function, arguments: Arguments) -> Scalar:
+    types = [_of_decimals(each) for each in arguments]
+    types = [types[1 - at].or_null() if each.name == "NULL" else each for at, each in enumerate(types)]
+    if any(each.precision is None for each in types):
+        types = [DECIMAL.or_null(each.nullable) for each in types]
+    parts = tuple(cast(each, to) for each, to in zip(arguments, types, strict=True))
+    result = BIGINT if function.name == "DIV" else digits.result_type(function.name, *types)
+    return Call(function.name, parts, result.or_null(_nullable(arguments)))
+
+
+def _of_decimals(operand: Scalar) -> SqlType:
+    """The type that an operand of decimals has: a whole number that the query names has its own digits only."""
+    kind = operand.type
+    if kind.name == "BIGINT" and isinstance(operand, Literal) and operand.value is not None:
+        return decimal_type(len(str(abs(operand.value))), 0, kind.nullable)
+    return _decimals_of_whole(operand)
+
+
+def _decimals_of_whole(operand: Scalar) -> SqlType:
+    """The type of an operand, where a whole number is a decimal with as many digits as Spark's type for it."""
+    if operand.type.name != "BIGINT":
+        return operand.type
+    return decimal_type(_whole_digits(operand), 0, operand.type.nullable)
+
+
+def _whole_digits(operand: Scalar) -> int:
+    """The number of digits of a whole number as a decimal: an INT of Spark has fewer than a BIGINT."""
+    if isinstance(operand, Literal):
+        is_int = type(operand.value) is not int or -(1 << 31) <= operand.value < 1 << 31
+        return _DIGITS["INT"] if is_int else _DIGITS["BIGINT"]
+    if not isinstance(operand, Call):
+        return _DIGITS["BIGINT"]
+    if operand.name.startswith("AS "):
+        return _DIGITS[operand.name.removeprefix("AS ")]
+    if operand.name in _OF_OPERANDS:
+        arguments = operand.arguments[:1] if operand.name in ("ITEM", "ELEMENT_AT") else operand.arguments
+        wholes = [each for each in arguments if each.type.name in ("BIGINT", "ARRAY")]
+        return max(map(_whole_digits, wholes), default=_DIGITS["INT"])
+    function = FUNCTIONS.get(operand.name)
+    is_int = operand.name == "INT" or (function is not None and function.spark.startswith("CAST("))
+    return _DIGITS["INT"] if is_int else _DIGITS["BIGINT"]
+
+
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
+_OF_OPERANDS = frozenset(
+    [
+        *("+", "-", "*", "%", "PMOD", "NEGATIVE", "POSITIVE", "ABS", "ROUND", "CASE", "COALESCE"),
+        *("NULLIF", "GREATEST", "LEAST", "ARRAY", "ELEMENT_AT", "ITEM"),
+    ]
+)
+"""The functions whose whole numbers have the digits of their operands."""
+
+
+def common_type(scalars: Iterable[Scalar]) -> SqlType | None:
+    """The type that the values of all these expressions can have; None if there is none.
+
+    >>> from penstock.sql.scalars import Column
+    >>> print(common_type([Literal(1, BIGINT), Column(0, "price", decimal_type(10, 2))]))
+    DECIMAL(12, 2)
+    """
+    given = list(scalars)
+    if any(each.type.name == "DECIMAL" for each in given):
+        return common(map(_decimals_of_whole, given))
+    return common(each.type for each in given)
 
 
 def _arithmetic_of_times(function: Function, arguments: Arguments) -> Scalar:
@@ -334,6 +460,8 @@ def _arithmetic_of_times(function: Function, arguments: Arguments) -> Scalar:
     if name in ("+", "-"):
         if left.type.is_time and right.type.name in ("BIGINT", "INT") and left.type.name == "DATE":
             return call("DATE_ADD" if name == "+" else "DATE_SUB", (left, right))
+        if name == "-" and kinds == ("TIMESTAMP_NTZ", "NULL"):
+            return Call("-", (left, cast(right, left.type)), INTERVAL)
         if left.type.is_time and right.type.name in ("INTERVAL", "NULL"):
             right = cast(right, INTERVAL)
             if left.type.name == "DATE" and not _has_whole_days(right):
@@ -361,10 +489,11 @@ def _has_whole_days(scalar: Scalar) -> bool:
 def _of_one_type(function: Function, arguments: Arguments) -> tuple[Arguments, SqlType]:
     """Arguments that are compared or from which one is taken, as values of one type."""
     texts = [isinstance(each, Literal) and each.type.name == "STRING" for each in arguments]
-    others = [each.type for each, is_text in zip(arguments, texts, strict=True) if not is_text]
-    found = common(others)
+    found = common_type(each for each, is_text in zip(arguments, texts, strict=True) if not is_text)
     if found is None or (any(texts) and found.name in ("NULL", "STRING", "BINARY", "ARRAY")):
-        found = common(each.type for each in arguments)
+        found = common_type(arguments)
+    if any(texts) and found is not None and found.name == "DECIMAL":
+        found = DOUBLE.or_null(found.nullable)
     if found is None:
         raise _do_not_fit(function, arguments)
     parts = tuple(
@@ -443,9 +572,10 @@ def _if(function: Function, arguments: Arguments) -> Scalar:
 def _concat(function: Function, arguments: Arguments) -> Scalar:
     if not arguments:
         return Literal("", STRING.or_null(False))
-    if all(each.type.name in ("BINARY", "NULL") for each in arguments):
-        parts = tuple(cast(each, BINARY) for each in arguments)
-        return Call("CONCAT", parts, BINARY.or_null(_nullable(parts)))
+    if all(each.type.name == "BINARY" for each in arguments):
+        return Call("CONCAT", arguments, BINARY.or_null(_nullable(arguments)))
+    if any(each.type.name == "NULL" for each in arguments):
+        arguments = tuple(Literal(None, STRING) if each.type.name == "BINARY" else each for each in arguments)
     parts = tuple(_as_text(function, each, arguments) for each in arguments)
     return Call("CONCAT", parts, STRING.or_null(_nullable(parts)))
 
@@ -571,7 +701,7 @@ def _to(target: SqlType) -> Callable[[Function, Arguments], Scalar]:
 def _round(function: Function, arguments: Arguments) -> Scalar:
     if len(arguments) > 1 and not isinstance(arguments[1], Literal):
         raise SqlTypeError("the number of digits of ROUND is not a number of the query", "write a number")
-    typed = _by_signature("BIGINT [INT] -> BIGINT", "DOUBLE [INT] -> DOUBLE", "DECIMAL [INT] -> DECIMAL")
+    typed = _by_signature("DOUBLE [INT] -> DOUBLE", "BIGINT [INT] -> BIGINT", "DECIMAL [INT] -> DECIMAL")
     return typed(function, arguments)
 
 
@@ -587,7 +717,7 @@ def _element_at(function: Function, arguments: Arguments) -> Scalar:
         raise _do_not_fit(function, arguments, "(ARRAY, BIGINT)")
     array, index = arguments
     return Call(
-        "ELEMENT_AT", (array, _coerced_or_refused(function, index)), (array.type.element or ANY).or_null()
+        function.name, (array, _coerced_or_refused(function, index)), (array.type.element or ANY).or_null()
     )
 
 
@@ -614,7 +744,7 @@ _LAST_BIT = "Java's and Python's results differ in the last bit"
 _LETTERS = "Java and Python have letters of different versions of Unicode"
 _OF_DAY = ("DATE -> BIGINT", "TIMESTAMP -> BIGINT", "TIMESTAMP_NTZ -> BIGINT")
 _OF_CLOCK = ("TIMESTAMP -> BIGINT", "TIMESTAMP_NTZ -> BIGINT")
-_NUMBER = ("BIGINT -> BIGINT", "DOUBLE -> DOUBLE", "DECIMAL -> DECIMAL")
+_NUMBER = ("DOUBLE -> DOUBLE", "BIGINT -> BIGINT", "DECIMAL -> DECIMAL")
 _BIG = "CAST({} AS BIGINT)"
 
 
@@ -652,12 +782,16 @@ def _all() -> Iterator[Function]:
     yield from _of_times()
     yield Function("ARRAY", _array, "array({all})")
     yield Function("ELEMENT_AT", _element_at, "element_at({0}, {1})")
+    yield Function("ITEM", _element_at, "{0}[{1}]")
     yield _typed("SIZE", "ARRAY -> BIGINT", spark=_BIG.format("size({0})"))
     yield Function("ARRAY_CONTAINS", _array_contains, "array_contains({0}, {1})")
 
 
 def _of_numbers() -> Iterator[Function]:
+    for kind in _BITS:
+        yield _typed(f"AS {kind}", "BIGINT -> BIGINT", spark=_BIG.format(f"CAST({{0}} AS {kind})"))
     yield _typed("NEGATIVE", *_NUMBER, "INTERVAL -> INTERVAL", spark="(- {0})")
+    yield _typed("POSITIVE", *_NUMBER, "INTERVAL -> INTERVAL", spark="(+ {0})")
     yield _typed("ABS", *_NUMBER, "INTERVAL -> INTERVAL")
     yield _typed("SIGN", "DOUBLE -> DOUBLE")
     yield Function("ROUND", _round, "round({all})")
@@ -668,7 +802,7 @@ def _of_numbers() -> Iterator[Function]:
     yield _typed("EXP", "DOUBLE -> DOUBLE", reason=_LAST_BIT)
     yield _typed("LN", "DOUBLE -> DOUBLE?", reason=_LAST_BIT)
     yield _typed("LOG10", "DOUBLE -> DOUBLE?", reason=_LAST_BIT)
-    yield _typed("PMOD", "BIGINT BIGINT -> BIGINT", "DOUBLE DOUBLE -> DOUBLE", "DECIMAL DECIMAL -> DECIMAL")
+    yield Function("PMOD", _positive_remainder, "pmod({0}, {1})")
 
 
 def _of_texts() -> Iterator[Function]:
@@ -762,6 +896,7 @@ _ALIASES = {
     "DATEADD": "DATE_ADD",
     "TO_UNIX_TIMESTAMP": "UNIX_TIMESTAMP",
     "CARDINALITY": "SIZE",
+    "BTRIM": "TRIM",
 }
 
 

@@ -14,12 +14,13 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from penstock.error import three_parts
-from penstock.sql import regexes
+from penstock.sql import digits, regexes
 from penstock.sql.casting import (
     DECIMALS,
     Meaning,
     cast_meaning,
     date_of_days,
+    divide_by_zero,
     moment_of_micros,
     overflow,
     refuse,
@@ -27,17 +28,14 @@ from penstock.sql.casting import (
     type_of_value,
     whole,
     whole_micros,
+    with_digits,
 )
 from penstock.sql.types import SqlType
 
 _DAY = datetime.timedelta(days=1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_INTERVAL_MAX = datetime.timedelta(microseconds=(1 << 63) - 1)
 _INT_MAX = (1 << 31) - 1
-
-
-def divided_by_zero() -> NoReturn:
-    """Refuses a division by zero."""
-    refuse("an SQL expression divides by zero", "write NULLIF(divisor, 0) to get NULL instead")
 
 
 # Arithmetic
@@ -56,26 +54,26 @@ def _decimal(operation: Callable[..., Decimal]) -> Meaning:
 
 
 def _divide(left: float, right: float) -> float:
-    return left / right if right else divided_by_zero()
+    return left / right if right else divide_by_zero()
 
 
 def _divide_decimals(left: Decimal, right: Decimal) -> Decimal:
-    return DECIMALS.divide(left, right) if right else divided_by_zero()
+    return DECIMALS.divide(left, right) if right else divide_by_zero()
 
 
 def _remainder(left: int, right: int) -> int:
-    rest = abs(left) % abs(right) if right else divided_by_zero()
+    rest = abs(left) % abs(right) if right else divide_by_zero()
     return -rest if left < 0 else rest
 
 
 def _remainder_of_floats(left: float, right: float) -> float:
     if not right:
-        divided_by_zero()
+        divide_by_zero()
     return math.fmod(left, right) if math.isfinite(left) else math.nan
 
 
 def _remainder_of_decimals(left: Decimal, right: Decimal) -> Decimal:
-    return DECIMALS.remainder(left, right) if right else divided_by_zero()
+    return DECIMALS.remainder(left, right) if right else divide_by_zero()
 
 
 def _positive(remainder: Callable[[Any, Any], Any]) -> Meaning:
@@ -99,14 +97,14 @@ def _positive_remainder(left: int, right: int) -> int:
 
 def _whole_quotient(left: int, right: int) -> int:
     if not right:
-        divided_by_zero()
+        divide_by_zero()
     quotient = abs(left) // abs(right)
     return whole(quotient if (left < 0) == (right < 0) else -quotient)
 
 
 def _whole_quotient_of_decimals(left: Decimal, right: Decimal) -> int:
     if not right:
-        divided_by_zero()
+        divide_by_zero()
     return whole(math.trunc(Fraction(left) / Fraction(right)))
 
 
@@ -176,11 +174,16 @@ def _square_root(value: float) -> float:
     return math.nan if value < 0 else math.sqrt(value)
 
 
-def _int(value: int) -> int:
-    """A number that Spark's functions take, of 32 bits."""
-    if not -_INT_MAX - 1 <= value <= _INT_MAX:
-        refuse("an argument of an SQL function has more than 32 bits", "use a smaller number")
-    return value
+def _of_bits(bits: int) -> Meaning:
+    """The check that a whole number, such as an argument that is an INT in Spark, has no more bits."""
+    most = (1 << bits - 1) - 1
+
+    def check(value: int) -> int:
+        if not -most - 1 <= value <= most:
+            refuse(f"a whole number of an SQL expression has more than {bits} bits", "use a smaller number")
+        return value
+
+    return check
 
 
 # Comparison
@@ -375,12 +378,12 @@ def _rlike(text: str, pattern: str) -> bool:
 
 def _regexp_extract(text: str, pattern: str, group: int = 1) -> str:
     expression = regexes.compiled(pattern)
-    if not 0 <= group <= expression.groups:
+    found = expression.search(text)
+    if found and not 0 <= group <= expression.groups:
         refuse(
             f"the regular expression of REGEXP_EXTRACT has {expression.groups} groups, and another is asked for",
             "count the groups from 1; 0 means the whole match",
         )
-    found = expression.search(text)
     return (found.group(group) or "") if found else ""
 
 
@@ -415,11 +418,14 @@ def _checked(compute: Meaning) -> Meaning:
     @functools.wraps(compute)
     def checked(*values: Any) -> Any:
         try:
-            return compute(*values)
+            found = compute(*values)
         except OverflowError:
             refuse(
                 "a time of an SQL expression is outside of the years 1 to 9999", "use earlier or later times"
             )
+        if isinstance(found, datetime.timedelta) and not -_INTERVAL_MAX <= found <= _INTERVAL_MAX:
+            refuse("an interval of an SQL expression has more than 64 bits", "use shorter intervals")
+        return found
 
     return checked
 
@@ -509,6 +515,8 @@ def _timestamp_seconds(seconds: float | int | Decimal) -> datetime.datetime | No
     if not math.isfinite(seconds):
         return None
     micros = DECIMALS.scaleb(seconds, 6) if isinstance(seconds, Decimal) else seconds * 1_000_000
+    if isinstance(micros, Decimal) and micros % 1:
+        refuse("TIMESTAMP_SECONDS has a part of a microsecond", "write ROUND(seconds, 6)")
     return moment_of_micros(math.trunc(micros))
 
 
@@ -520,7 +528,7 @@ def _interval_times(interval: Any, factor: Any) -> datetime.timedelta:
 
 def _interval_divided(interval: datetime.timedelta, divisor: int) -> datetime.timedelta:
     if not divisor:
-        divided_by_zero()
+        divide_by_zero()
     micros = interval // _MICROSECOND
     quotient = (2 * abs(micros) + abs(divisor)) // (2 * abs(divisor))
     return datetime.timedelta(microseconds=quotient if (micros < 0) == (divisor < 0) else -quotient)
@@ -538,6 +546,15 @@ def _element_at(array: Sequence[Any], index: int) -> Any:
     return array[index - 1 if index > 0 else index]
 
 
+def _item(array: Sequence[Any], index: int) -> Any:
+    if not 0 <= index < len(array):
+        refuse(
+            "an index asks for an element that the array does not have",
+            "test SIZE(array) first; 0 is the first",
+        )
+    return array[index]
+
+
 def _array_contains(array: Iterable[Any], value: Any) -> bool | None:
     unknown = False
     for element in array:
@@ -548,6 +565,7 @@ def _array_contains(array: Iterable[Any], value: Any) -> bool | None:
     return None if unknown else False
 
 
+_ROUNDINGS = frozenset(["ROUND", "FLOOR", "CEIL"])
 _TAKES_ANY = frozenset(["+", "-", "*", "/", "%", "DIV", "=", "<>", "<", "<=", ">", ">=", "ARRAY"])
 SEES_NULL: frozenset[str] = frozenset(["ARRAY", "CONCAT_WS", "GREATEST", "LEAST", "LOCATE"])
 """The functions whose meaning gets None for NULL; the result of any other is NULL where an argument is."""
@@ -598,11 +616,12 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
         "DECIMAL": _positive(_remainder_of_decimals),
     },
     "NEGATIVE": {
-        "DECIMAL": lambda value: value.copy_negate(),
+        "DECIMAL": lambda value: value.copy_negate() if value else value,
         "INTERVAL": _checked(lambda value: -value),
         "BIGINT": lambda value: whole(-value),
         "DOUBLE": lambda value: -value,
     },
+    "POSITIVE": lambda value: value,
     "=": _comparing(lambda found: found == 0),
     "<>": _comparing(lambda found: found != 0),
     "<": _comparing(lambda found: found < 0),
@@ -611,7 +630,10 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
     ">=": _comparing(lambda found: found >= 0),
     "GREATEST": _extreme(1),
     "LEAST": _extreme(-1),
-    "INT": _int,
+    "INT": _of_bits(32),
+    "AS INT": _of_bits(32),
+    "AS SMALLINT": _of_bits(16),
+    "AS TINYINT": _of_bits(8),
     "ABS": {
         "BIGINT": lambda value: whole(abs(value)),
         "DOUBLE": abs,
@@ -678,6 +700,7 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
     "TIMESTAMP_MICROS": lambda micros: moment_of_micros(micros),
     "ARRAY": lambda *elements: list(elements),
     "ELEMENT_AT": _element_at,
+    "ITEM": _item,
     "SIZE": len,
     "ARRAY_CONTAINS": _array_contains,
 }
@@ -696,9 +719,13 @@ def meaning_of(name: str, result: SqlType, arguments: Sequence[SqlType]) -> Mean
         return cast_meaning(arguments[0], result, exact=name == "EXPECT")
     if name == "TRY_CAST":
         return try_meaning(cast_meaning(arguments[0], result))
+    if name in digits.OPERATORS and result.name == "DECIMAL" and result.precision is not None:
+        return digits.arithmetic(name, result)
     found = MEANINGS[name]
     if arguments and arguments[0].name == "ANY" and name not in _TAKES_ANY:
         return _choosing(found)
     if not isinstance(found, dict):
         return found
+    if name in _ROUNDINGS and result.name == "DECIMAL" and result.precision is not None:
+        return lambda *values: with_digits(found["DECIMAL"](*values), result)
     return found["ANY" if any(each.name == "ANY" for each in arguments) else arguments[0].name]

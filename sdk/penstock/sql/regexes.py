@@ -169,6 +169,20 @@ def replacement(template: str, groups: int) -> str | Callable[[re.Match[str]], s
         template: The replacement as Java reads it.
         groups: The number of groups of the regular expression.
     """
+    try:
+        parts = _replacement_parts(template, groups)
+    except ArithmeticError:
+        # Java reads a replacement at the first match.
+        return lambda found: _refuse_replacement()
+
+    def replace(found: re.Match[str]) -> str:
+        return "".join(part if isinstance(part, str) else found.group(part) or "" for part in parts)
+
+    return replace
+
+
+def _replacement_parts(template: str, groups: int) -> list[str | int]:
+    """The strings and the numbers of groups that a replacement consists of."""
     parts: list[str | int] = []
     place = 0
     while place < len(template):
@@ -192,11 +206,7 @@ def replacement(template: str, groups: int) -> str | Callable[[re.Match[str]], s
             parts.append(number)
         else:
             parts.append(character)
-
-    def replace(found: re.Match[str]) -> str:
-        return "".join(part if isinstance(part, str) else found.group(part) or "" for part in parts)
-
-    return replace
+    return parts
 
 
 def _refuse_replacement() -> NoReturn:

@@ -54,7 +54,9 @@ class Literal:
                 return "'" + self.value.replace("'", "''") + "'"
             case bytes():
                 return f"X'{self.value.hex().upper()}'"
-            case datetime.date() | datetime.timedelta():
+            case datetime.timedelta():
+                return casting.text_of(self.value)
+            case datetime.date():
                 return f"{self.type.name} '{casting.text_of(self.value)}'"
             case int() | float() | decimal.Decimal():
                 return casting.text_of(self.value)
@@ -76,6 +78,10 @@ class Call:
         shown = list(map(str, self.arguments))
         if self.name in ("INT", "EXPECT"):
             return shown[0]
+        if self.name.startswith("AS "):
+            return f"CAST({shown[0]} {self.name})"
+        if self.name == "ITEM":
+            return f"{shown[0]}[{shown[1]}]"
         if self.name in ("CAST", "TRY_CAST"):
             return f"{self.name}({shown[0]} AS {self.type.or_null()})"
         if self.name == "CASE":

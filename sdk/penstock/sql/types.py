@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from penstock.typehints import typehints
-from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint
+from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint, decimal_of
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.unions import UnionConstraint, without_none
 from penstock.utils.timestamp import Timestamp
@@ -23,17 +23,23 @@ class SqlType:
             TIMESTAMP_NTZ (a naive one), INTERVAL (a timedelta), ARRAY or ANY.
         nullable: Whether a value may be NULL.
         element: The type of an ARRAY's elements.
+        precision: How many digits a DECIMAL has at most; None if its column does not say.
+        scale: How many of them are behind the point.
 
-    >>> print(SqlType("ARRAY", False, BIGINT))
-    ARRAY<BIGINT> NOT NULL
+    >>> print(SqlType("ARRAY", False, BIGINT), decimal_type(10, 2))
+    ARRAY<BIGINT> NOT NULL DECIMAL(10, 2)
     """
 
     name: str
     nullable: bool = True
     element: SqlType | None = None
+    precision: int | None = None
+    scale: int | None = None
 
     def __str__(self) -> str:
         name = f"{self.name}<{self.element}>" if self.element else self.name
+        if self.precision is not None:
+            name = f"{name}({self.precision}, {self.scale})"
         return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
 
     def or_null(self, nullable: bool = True) -> SqlType:
@@ -67,6 +73,45 @@ TIMESTAMP = SqlType("TIMESTAMP")
 TIMESTAMP_NTZ = SqlType("TIMESTAMP_NTZ")
 INTERVAL = SqlType("INTERVAL")
 ANY = SqlType("ANY")
+OF_BIGINT = SqlType("DECIMAL", True, None, 20, 0)
+"""The type of decimals that holds each BIGINT."""
+
+DIGITS_MAX = 38
+"""The greatest number of digits of a DECIMAL."""
+_FRACTION_KEPT = 6
+"""The digits behind the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
+
+
+def decimal_type(precision: int, scale: int, nullable: bool = True) -> SqlType:
+    """The type of decimals with a number of digits, of which some are behind the point.
+
+    >>> print(decimal_type(5, 2, nullable=False))
+    DECIMAL(5, 2) NOT NULL
+    """
+    return SqlType("DECIMAL", nullable, None, precision, scale)
+
+
+def digits_kept(precision: int, scale: int) -> SqlType:
+    """The type of a result that needs a number of digits: the last ones go if a DECIMAL cannot have them all.
+
+    >>> print(digits_kept(21, 4), digits_kept(49, 12))
+    DECIMAL(21, 4) DECIMAL(38, 6)
+    """
+    if precision <= DIGITS_MAX:
+        return decimal_type(precision, scale)
+    before = precision - scale
+    return decimal_type(DIGITS_MAX, max(DIGITS_MAX - before, min(scale, _FRACTION_KEPT)))
+
+
+def _wider(left: SqlType, right: SqlType, nullable: bool) -> SqlType:
+    """The type of decimals that holds those of two types; digits before the point come first."""
+    if left.precision is None or right.precision is None or left.scale is None or right.scale is None:
+        return DECIMAL.or_null(nullable)
+    scale = max(left.scale, right.scale)
+    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+    surplus = max(0, precision - DIGITS_MAX)
+    return decimal_type(precision - surplus, max(0, scale - surplus), nullable)
+
 
 _NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE")
 _TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP")
@@ -99,6 +144,8 @@ def _not_null_from_hint(hint: typing.Any) -> SqlType:
     if isinstance(hint, ValueTypeConstraint):
         if hint == LOCAL_DATETIME:
             return TIMESTAMP_NTZ
+        if hint.value_class is decimal.Decimal and len(hint.parameters) == 2:
+            return decimal_type(*hint.parameters)
         hint = hint.value_class
     if isinstance(hint, typehints.ListConstraint):
         return SqlType("ARRAY", element=from_hint(hint.inner_type))
@@ -115,8 +162,11 @@ def to_hint(sql_type: SqlType) -> typing.Any:
     >>> to_hint(BIGINT), to_hint(STRING.or_null(False))
     (Union[<class 'NoneType'>, <class 'int'>], <class 'str'>)
     """
-    is_array = sql_type.name == "ARRAY"
-    hint = typehints.List[to_hint(sql_type.element or ANY)] if is_array else _HINTS[sql_type.name]
+    hint = _HINTS.get(sql_type.name)
+    if sql_type.name == "ARRAY":
+        hint = typehints.List[to_hint(sql_type.element or ANY)]
+    elif sql_type.precision is not None and sql_type.scale is not None:
+        hint = decimal_of(sql_type.precision, sql_type.scale)
     plain = not sql_type.nullable or sql_type.name in ("NULL", "ANY")
     return hint if plain else typehints.Optional[hint]
 
@@ -143,11 +193,16 @@ def _common(left: SqlType | None, right: SqlType) -> SqlType | None:
         return right.or_null(nullable)
     if right.name == "NULL":
         return left.or_null(nullable)
+    if left.name == right.name == "DECIMAL":
+        return _wider(left, right, nullable)
     if left.name == right.name:
         if left.name != "ARRAY":
             return left.or_null(nullable)
         element = _common(left.element, right.element or ANY)
         return None if element is None else SqlType("ARRAY", nullable, element)
+    if {left.name, right.name} == {"BIGINT", "DECIMAL"}:
+        left, right = (OF_BIGINT if each.name == "BIGINT" else each for each in (left, right))
+        return _wider(left, right, nullable)
     for ladder in (_NUMBERS, _TIMES):
         if left.name in ladder and right.name in ladder:
             return SqlType(ladder[max(ladder.index(left.name), ladder.index(right.name))], nullable)
