@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
