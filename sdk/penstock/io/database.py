@@ -123,8 +123,8 @@ class ReadFromDatabase(SourceTransform[Any]):
     between parts meanwhile may be missing or come twice, so leave both arguments out to read one moment.
 
     The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a text, JSON is what Python makes of it. An
-    interval of PostgreSQL is a timedelta; one with months, and times that Python lacks, such as ``infinity``, are refused.
-    Types are known from the columns of a table, and on PostgreSQL from a query, too.
+    interval of PostgreSQL is a timedelta; one with months, and times that Python lacks, such as ``infinity``, are
+    refused. Types are known from the columns of a table, and on PostgreSQL from a query, too.
 
     Args:
         url: The URL of the database; see `WriteToDatabase`.
