@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -17,8 +18,9 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
-from penstock_spark.formats.csv import store
-from penstock_spark.formats.csv.quotes import check_quotes_of_files, ends_in_quote
+from penstock_spark.formats.csv import records
+from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote
+from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.stream_files import FILE
@@ -71,10 +73,8 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where)
     values.check(files.paths)
     check = files.unchanged(where)
-    if not is_multi_line(source, options):
-        _check_quotes(spark, files, options, where)
-    elif files.is_open_to_tasks and not files.is_beyond_spark:
-        check_quotes_of_files(spark, files, options, where)
+    if not records.is_multi_line(source, options):
+        _check_quotes(spark, files, source, options, where)
     names = names_of(spark, files, source, options)
     check_names(names, options, source, where)
     texts = _texts(spark, files, source, options, names)
@@ -103,9 +103,9 @@ def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict
     names: list[str] | None = options.get("names")
     if names is not None:
         return list(names)
-    if files.is_beyond_spark:
-        return store.names_of(files, options, has_header(options))
-    reader = spark.read.options(**parser_options(options, is_multi_line(source, options)))
+    if records.are_cut_by_tasks(files, source, options):
+        return records.names_of(spark, files, options, has_header(options))
+    reader = spark.read.options(**parser_options(options, False))
     names = files.load(reader.option("header", has_header(options)), "csv").columns
     return names if has_header(options) else [str(number) for number in range(len(names))]
 
@@ -134,11 +134,6 @@ def has_header(options: dict[str, Any]) -> bool:
     return header == 0 or (header == "infer" and options.get("names") is None)
 
 
-def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
-    """Whether a file is parsed as a whole: records may have line ends, or bytes that look like ends of lines."""
-    return not source.splittable or not store.has_plain_lines(options)
-
-
 def text_schema(names: list[str]) -> StructType:
     return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
 
@@ -154,22 +149,21 @@ def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
 def _texts(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> DataFrame:
-    if files.is_beyond_spark:
-        found = store.records_of(spark, files, source, options, has_header=has_header(options))
-        return store.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
-    reader = spark.read.options(**reader_options(options, is_multi_line(source, options)))
+    if records.are_cut_by_tasks(files, source, options):
+        found = records.records_of(spark, files, source, options, has_header=has_header(options))
+        return records.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
+    reader = spark.read.options(**reader_options(options, False))
     return files.load(reader.schema(text_schema(names)), "csv")
 
 
 def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
-    """The options of Spark's parser that mean what the user's mean in pandas."""
+    """The options of Spark's parser that mean what the user's mean in pandas; comments are gone before it reads."""
     quote = options.get("quotechar", '"')
     chosen = {
         "sep": options.get("sep") or options.get("delimiter") or ",",
         "quote": quote,
         # Within quotes a quote is written twice, unless there is an escape.
         "escape": options.get("escapechar") or quote,
-        "comment": options.get("comment"),
         "encoding": java_charset(options.get("encoding")),
         "ignoreLeadingWhiteSpace": options.get("skipinitialspace", False),
         "multiLine": multi_line,
@@ -207,16 +201,20 @@ def malformed_lines(count: int, file: str, where: str) -> ValueError:
     )
 
 
-def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], where: str) -> None:
+def _check_quotes(
+    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], where: str
+) -> None:
     """Raises ValueError for a quote that is still open at the end of its line; Spark's parser would close it."""
     if not shows_quotes(options):
         return
-    lines = (
-        files.load(spark.read, "text")
-        .select("value", F.col("_metadata.file_path").alias("file"))
-        .where(leaves_quote_open(options))
+    if records.are_cut_by_tasks(files, source, options):
+        texts = records.records_of(spark, files, source, options, has_header=False)
+    else:
+        texts = files.load(spark.read, "text")
+    lines = texts.select("value", F.col("_metadata.file_path").alias("file")).where(
+        leaves_quote_open(options)
     )
-    count, file = lines.agg(F.count("*"), F.min("file")).collect()[0]
+    [(count, file)] = _collected(lines.agg(F.count("*"), F.min("file")))
     if count:
         raise malformed_lines(count, files.namer()(file), where)
 
@@ -228,10 +226,16 @@ def shows_quotes(options: dict[str, Any]) -> bool:
 
 def leaves_quote_open(options: dict[str, Any]) -> Column:
     """Whether the line in the column `value` ends within a quote."""
-    is_open = F.col("value").rlike(f"^{ends_in_quote(options)}$")
-    if options.get("comment"):
-        is_open = is_open & ~F.col("value").startswith(options["comment"])
-    return is_open
+    return F.col("value").rlike(f"^{ends_in_quote(options)}$")
+
+
+def without_comment(text: Column, options: dict[str, Any]) -> Column:
+    """A line without its comment."""
+    comment = options.get("comment")
+    if not comment:
+        return text
+    cut = F.regexp_replace(text, F.lit(f"^{ends_in_comment(options)}$"), F.lit("$1"))
+    return F.when(F.contains(text, F.lit(comment)), cut).otherwise(text)
 
 
 def column(name: str) -> Column:
@@ -301,7 +305,7 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Su
     fields = F.array(*(missing_as_null(name, options) for name in names), column(MALFORMED))
     path = F.col("_metadata.file_path").alias("file")
     text, file = F.col("text"), F.col("file")
-    found = (
+    found = _collected(
         texts.select(F.posexplode(fields).alias("place", "text"), path)
         .groupBy("place")
         .agg(
@@ -310,7 +314,6 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Su
             F.min(F.when(text.isNotNull(), file)),
             F.min(F.when(F.contains(text, F.lit(REPLACEMENT)), file)),
         )
-        .collect()
     )
     kinds = dict.fromkeys(names, "empty")
     malformed, with_malformed, with_replacements = 0, "", []
@@ -321,6 +324,17 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Su
             malformed, with_malformed = count, first
         with_replacements.append(replaced)
     return Survey(kinds, malformed, with_malformed, min(filter(None, with_replacements), default=None))
+
+
+def _collected(frame: DataFrame) -> list[Any]:
+    """The rows of a frame; what a task has raised is raised as itself."""
+    try:
+        return frame.collect()
+    except PySparkException as error:
+        failure = find_failure(str(error))
+        if failure is None or failure.exception is None:
+            raise
+        raise to_exception(failure) from None
 
 
 def _check_encoding(

@@ -94,11 +94,11 @@ def _lines(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
     """The columns as text, parsed line by line, so that an open quote is visible."""
-    lines = files.load(spark.readStream, "text")
-    # What Spark's reader of CSV leaves out: lines of nothing but blanks, and comments.
+    lines = files.load(spark.readStream, "text").withColumn(
+        "value", scan.without_comment(F.col("value"), options)
+    )
+    # Spark's reader of CSV leaves out lines of nothing but blanks.
     lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
-    if options.get("comment"):
-        lines = lines.where(~F.col("value").startswith(options["comment"]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     parsed = lines.select(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
