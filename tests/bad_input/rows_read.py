@@ -143,7 +143,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: 1 malformed line of CSV, the first file with one being scores.csv
+                ValueError: 1 malformed line of CSV, the first file with one being scores.csv, where line 2 has 3 fields instead of 2
                   at step 'Read' (game.py:1)
                   hint: each line needs as many fields as the header; splittable=False allows line ends in quotes
                 """,

@@ -52,6 +52,9 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 
 _RECORDS_AT_ONCE = 5_000
+_LINES_LOOKED_AT = 2_000_000
+"""The driver looks at so many lines for the number of a malformed one."""
+
 _RECORDS = "value string, _metadata struct<file_path: string>"
 
 
@@ -220,6 +223,21 @@ def cut_by_lines(lines: Iterable[str], options: dict[str, Any]) -> Iterator[Reco
         if record.strip():
             is_open = quote in record and ends_within(record) is not None
             yield Record(record.rstrip("\r\n"), number, is_open)
+
+
+def first_malformed(
+    spark: SparkSession, path: str, files: Files, source: CsvSource, options: dict[str, Any], fields: int
+) -> str:
+    """What is wrong with the first malformed record of a file; an empty text if it is not found soon."""
+    split = cut if is_multi_line(source, options) else cut_by_lines
+    with opened(spark, path, files, options, "replace") as lines:
+        for record in split(islice(lines, _LINES_LOOKED_AT), options):
+            found = len(fields_of(record.text, options))
+            if record.is_open:
+                return f", where line {record.line} leaves a quote open"
+            if found != fields:
+                return f", where line {record.line} has {found} field{'s' * (found != 1)} instead of {fields}"
+    return ""
 
 
 @dataclass(frozen=True)

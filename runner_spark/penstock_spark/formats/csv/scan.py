@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,15 +74,23 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where)
     values.check(files.paths)
     check = files.unchanged(where)
-    if not records.is_multi_line(source, options):
-        _check_quotes(spark, files, source, options, where)
     names = names_of(spark, files, source, options)
+
+    def malformed(count: int, file: str) -> ValueError:
+        path = files.namer()(file)
+        which = records.first_malformed(spark, path, files, source, options, len(names))
+        return malformed_lines(count, path, where, which)
+
+    if not records.is_multi_line(source, options):
+        _check_quotes(spark, files, source, options, malformed)
     check_names(names, options, source, where)
     texts = _texts(spark, files, source, options, names)
     survey = _surveyed(texts, names, options)
     if survey.file_with_replacements or any(REPLACEMENT in name for name in names):
         _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
-    kinds = _kinds(survey, names, options, where, files.namer())
+    if survey.malformed:
+        raise malformed(survey.malformed, survey.file_with_malformed)
+    kinds = _kinds(survey, names, options, where)
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
     wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
     columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
@@ -191,18 +200,27 @@ def java_charset(encoding: str | None) -> str | None:
         return encoding
 
 
-def malformed_lines(count: int, file: str, where: str) -> ValueError:
-    """The error for lines that are not CSV; `file` is the first file with such a line."""
-    return refusal(
-        ValueError,
-        f"{count} malformed line{'s' if count > 1 else ''} of CSV, the first file with one being {file}",
-        where=where,
-        hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
-    )
+def malformed_lines(count: int, file: str, where: str, which: str = "", more: str = "") -> ValueError:
+    """The error for lines that are not CSV.
+
+    Args:
+        count: How many there are.
+        file: The first file with such a line.
+        where: The step.
+        which: The first such line.
+        more: The end of the hint.
+    """
+    what = f"{count} malformed line{'s' * (count > 1)} of CSV, the first file with one being {file}{which}"
+    hint = f"each line needs as many fields as the header; splittable=False allows line ends in quotes{more}"
+    return refusal(ValueError, what, where=where, hint=hint)
 
 
 def _check_quotes(
-    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], where: str
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    malformed: Callable[[int, str], ValueError],
 ) -> None:
     """Raises ValueError for a quote that is still open at the end of its line; Spark's parser would close it."""
     if not shows_quotes(options):
@@ -216,7 +234,7 @@ def _check_quotes(
     )
     [(count, file)] = _collected(lines.agg(F.count("*"), F.min("file")))
     if count:
-        raise malformed_lines(count, files.namer()(file), where)
+        raise malformed(count, file)
 
 
 def shows_quotes(options: dict[str, Any]) -> bool:
@@ -259,14 +277,10 @@ def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
     return (_MISSING if options.get("keep_default_na", True) else []) + added
 
 
-def _kinds(
-    survey: Survey, names: list[str], options: dict[str, Any], where: str, namer: Namer
-) -> dict[str, str]:
+def _kinds(survey: Survey, names: list[str], options: dict[str, Any], where: str) -> dict[str, str]:
     """The kind of each column: the user's choice, if the data agrees, else what the data shows."""
     asked = asked_kinds(names, options, where)
     found = survey.kinds
-    if survey.malformed:
-        raise malformed_lines(survey.malformed, namer(survey.file_with_malformed), where)
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
             raise refusal(

@@ -200,7 +200,8 @@ class _Records:
             if scan.REPLACEMENT in raw.decode("utf-8", "replace"):
                 encoding = self._options.get("encoding") or "utf-8"
                 return scan.not_decoded(encoding, file, self._where)
-            return scan.malformed_lines(1, file, self._where)
+            more = "; rejects=True puts such lines aside"
+            return scan.malformed_lines(1, file, self._where, more=more)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"
