@@ -59,7 +59,6 @@ SUBJECT = Subject(
             "a folder as a file",
             write="""
                 p | "Read" >> beam.io.ReadFromText("scores") | beam.Map(print)
-                p.run()
                 """,
             see="""
                 IsADirectoryError: ./scores is a folder, not a file
@@ -67,7 +66,6 @@ SUBJECT = Subject(
                   hint: write ./scores/*
                 """,
             files={"scores/a.txt": "a\n"},
-            on_spark=True,
         ),
         Row(
             "a file system that does not exist",
