@@ -103,9 +103,17 @@ def has_plain_lines(options: dict[str, Any]) -> bool:
 
 
 def names_of(spark: SparkSession, files: Files, options: dict[str, Any], has_header: bool) -> list[str]:
-    """The names of the columns, by the first record of the first file that has one."""
-    found = (header_of(spark, path, files, options) for path in files.paths)
-    return names_in(next((each for each in found if each is not None), []), has_header)
+    """The names of the columns, by the first record of the first file that has one; each name is there once."""
+    for path in files.paths:
+        found = header_of(spark, path, files, options)
+        if found is None:
+            continue
+        if has_header and (not all(found) or len({name.lower() for name in found}) < len(found)):
+            what = f"the header of {path} has a name twice or an empty one"
+            hint = "name the columns with names= and header=0, or correct the header"
+            raise refusal(ValueError, what, where=files.where, hint=hint)
+        return names_in(found, has_header)
+    return []
 
 
 def names_in(first: list[str], has_header: bool) -> list[str]:
