@@ -515,7 +515,7 @@ def some_interval(chance: random.Random) -> tuple[str, bool]:
 
 
 def test_an_interval_comes_back_as_an_equal_one_or_is_refused(server: Server) -> None:
-    """Those that PostgreSQL's subtraction makes have the same text again, too."""
+    """An interval that PostgreSQL's subtraction makes also has the same text again."""
     chance = random.Random(1)
     address = Address(server.url, "scores", "", WHERE)
     with connect(address) as connection:

@@ -81,7 +81,7 @@ class JsonText:
             return replace(self, are_finite=False).of(names, rows)
 
     def _are_plain(self, values: Iterable[Any]) -> bool:
-        """True if the encoder writes the values as they are."""
+        """True if the encoder writes the values without a change of their form."""
         return self._plain.issuperset(map(type, values))
 
     @cached_property

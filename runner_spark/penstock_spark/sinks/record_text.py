@@ -25,7 +25,7 @@ from penstock_spark.sinks.text_blocks import blocks_apart, spark_text, text_rows
 
 @dataclass(frozen=True)
 class RecordText:
-    # From the names of columns, rows, and whether they are the first of a file, to text that ends with a line end.
+    # Takes names, rows, and whether the rows are the first ones of a file; returns text that ends with a line end.
     write: Callable[[Sequence[str], Sequence[Sequence[Any]], bool], bytes]
     columns: tuple[str, ...] | None  # The columns, if they are known before the first record.
     where: str

@@ -113,7 +113,7 @@ def comment_remover(options: dict[str, Any]) -> Callable[[str], str]:
 
 
 def is_left_open(lines: Iterable[str], options: dict[str, Any]) -> bool:
-    r"""Whether lines, with their ends, leave a quote open.
+    r"""True if lines, with their ends, leave a quote open.
 
     >>> is_left_open(["a,b\n", '1,"x\n', "2,y\n"], {}), is_left_open(["a,b\n", '1,"x\n', 'y"\n'], {})
     (True, False)

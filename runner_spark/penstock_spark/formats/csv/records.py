@@ -53,18 +53,18 @@ from penstock_spark.session.workers_python import map_in_arrow
 
 _RECORDS_AT_ONCE = 5_000
 _LINES_LOOKED_AT = 2_000_000
-"""The driver looks at so many lines for the number of a malformed one."""
+"""The most lines that the driver looks at to find the number of a malformed one."""
 
 _RECORDS = "value string, _metadata struct<file_path: string>"
 
 
 def are_cut_by_tasks(files: Files, source: CsvSource, options: dict[str, Any]) -> bool:
-    """Whether tasks cut the files: Spark's parser changes line ends within quotes, and knows few comments."""
+    """True if tasks cut the files: Spark's parser changes line ends within quotes, and knows few comments."""
     return files.is_beyond_spark or bool(options.get("comment")) or is_multi_line(source, options)
 
 
 def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
-    """Whether a file is parsed as a whole: records may have line ends, or bytes that look like ends of lines."""
+    """True if a file is parsed as a whole: records may have line ends, or bytes that look like ends of lines."""
     return not source.splittable or not has_plain_lines(options)
 
 
@@ -236,7 +236,7 @@ def cut_by_lines(lines: Iterable[str], options: dict[str, Any]) -> Iterator[Reco
 def first_malformed(
     spark: SparkSession, path: str, files: Files, source: CsvSource, options: dict[str, Any], fields: int
 ) -> str:
-    """What is wrong with the first malformed record of a file; an empty text if it is not found soon."""
+    """Says what is wrong with the first malformed record of a file; an empty text if it is not found soon."""
     split = cut if is_multi_line(source, options) else cut_by_lines
     with opened(spark, path, files, options, "replace") as lines:
         for record in split(islice(lines, _LINES_LOOKED_AT), options):

@@ -69,7 +69,7 @@ def settle(connection: psycopg.Connection[Any]) -> None:
 
 
 def interval_text(micros: int) -> str:
-    """An interval of so many microseconds, in days and the rest of a day.
+    """Returns a number of microseconds as the text of an interval, in days and the rest of a day.
 
     >>> interval_text(93_600_000_000), interval_text(-1)
     ('1 days 7200000000 microseconds', '0 days -1 microseconds')

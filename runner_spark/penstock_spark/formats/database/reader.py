@@ -237,7 +237,7 @@ def _type_name(oid: int) -> str:
     info = adapters.types.get(oid)
     if info is None:
         return ""
-    # psycopg finds the type of the elements by the number of an array, too.
+    # psycopg also finds the type of the elements by the number of an array.
     return info.name if info.oid == oid else f"{info.name}[]"
 
 
