@@ -45,9 +45,9 @@ def ReadFromCsv(
     ``null`` ...) is None in columns of every type; unlike pandas, this does not turn such integers into floats. A line
     with more or fewer fields than the header is an error that names the file and the first such line, and so is text in
     another encoding. With `splittable=False`, or in another encoding than UTF-8, a stream takes the character U+FFFD
-    for such text. A `comment` begins anywhere but within quotes and right behind a quote that closes, as in pandas. Within
-    quotes, an `escapechar` takes the meaning from a quote and from itself; before any other character, and outside of
-    quotes, it is a character of its own, which pandas would drop.
+    for such text. A `comment` begins anywhere but within quotes and right behind a quote that closes, as in pandas.
+    Within quotes, an `escapechar` takes the meaning from a quote and from itself; before any other character, and
+    outside of quotes, it is a character of its own, which pandas would drop.
 
     The element type has these types too, from `dtype` and the first 4 MB of the files when the transform is applied. A
     column whose type turns out to be different is an error when the files are opened.
