@@ -210,7 +210,9 @@ LATE_IMPORTS = {
     "penstock_spark": {
         "penstock_spark",
         "penstock_spark.batches",
+        "penstock_spark.formats.database.address",
         "penstock_spark.formats.database.changes",
+        "penstock_spark.formats.database.reader",
         "penstock_spark.formats.database.writer",
         "penstock_spark.formats.ranges.stream",
         "penstock_spark.runner",
@@ -222,7 +224,7 @@ LATE_IMPORTS = {
 """Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for
 it, and a clock that looks for files reads a source of the package that is being imported. In the runner: workers import
 the package and the modules that Spark unpickles in each task, and need little of them; a library of batches is loaded
-when a hint names it, one of databases when a run writes one, and a batch run loads nothing of streams."""
+when a hint names it, one of databases when a run reads or writes one, and a batch run loads nothing of streams."""
 
 
 def late(texts: Mapping[str, str]) -> set[str]:

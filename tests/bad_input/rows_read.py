@@ -59,7 +59,6 @@ SUBJECT = Subject(
             "a folder as a file",
             write="""
                 p | "Read" >> beam.io.ReadFromText("scores") | beam.Map(print)
-                p.run()
                 """,
             see="""
                 IsADirectoryError: ./scores is a folder, not a file
@@ -67,7 +66,6 @@ SUBJECT = Subject(
                   hint: write ./scores/*
                 """,
             files={"scores/a.txt": "a\n"},
-            on_spark=True,
         ),
         Row(
             "a file system that does not exist",
@@ -143,7 +141,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: 1 malformed line of CSV, the first file with one being scores.csv
+                ValueError: 1 malformed line of CSV, the first file with one being scores.csv, where line 2 has 3 fields instead of 2
                   at step 'Read' (game.py:1)
                   hint: each line needs as many fields as the header; splittable=False allows line ends in quotes
                 """,

@@ -133,6 +133,28 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a form of times that JSON files do not have",
+            write="""
+                p | beam.Create([beam.Row(team="red")]) | beam.io.WriteToJson("out", date_format="rfc")
+                """,
+            see="""
+                ValueError: date_format must be 'epoch' or 'iso', but is 'rfc'
+                  at game.py:1
+                  hint: write date_format='epoch', for example
+                """,
+        ),
+        Row(
+            "an argument with which pandas would make a file itself",
+            write="""
+                p | beam.Create([beam.Row(team="red")]) | beam.io.WriteToJson("out", compression="gzip")
+                """,
+            see="""
+                TypeError: WriteToJson does not support the arguments compression
+                  at game.py:1
+                  hint: use only these: date_format, date_unit, default_handler, double_precision, force_ascii, indent, lines, orient
+                """,
+        ),
+        Row(
             "a codec of Avro that does not exist",
             write="""
                 from penstock.io.avroio import WriteToAvro

@@ -24,6 +24,33 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a value that JSON has no form for",
+            write="""
+                p | beam.Create([beam.Row(key=b"red")]) | "Write" >> beam.io.WriteToJson("out")
+                p.run()
+                """,
+            see="""
+                TypeError: a value of the field key has the type bytes, for which JSON has no form
+                  at step 'Write' (game.py:1)
+                  hint: convert it in a Map before the write, or pass default_handler=str, for example
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a name of a file that leads out of its folder",
+            write="""
+                naming = lambda *about: "../scores.csv"
+                p | beam.Create([beam.Row(team="red")]) | "Write" >> beam.io.WriteToCsv("out", file_naming=naming)
+                p.run()
+                """,
+            see="""
+                ValueError: a file name leads out of the folder that is written to
+                  at step 'Write' (game.py:2)
+                  hint: correct file_naming
+                """,
+            on_spark=True,
+        ),
+        Row(
             "output that is there already",
             write="""
                 import os

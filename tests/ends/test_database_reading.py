@@ -164,6 +164,57 @@ def test_values_of_postgres(spark, server):
     check(spark, ReadFromDatabase(server.url, query=query), [(*expected, at)], tuple)
 
 
+def test_the_settings_of_the_role_change_no_value(spark, server):
+    settings = {
+        "datestyle": "'German'",
+        "intervalstyle": "'sql_standard'",
+        "timezone": "'Asia/Tokyo'",
+        "extra_float_digits": "-9",
+    }
+    query = (
+        "select interval '1 day -02:00' as span, date '2026-02-03' as day, timestamptz '2026-02-03 04:05Z' as at, "
+        "timestamp '2026-02-03 04:05' as local, 0.1::float8 + 0.2::float8 as ratio"
+    )
+    expected = (
+        *(datetime.timedelta(hours=22), datetime.date(2026, 2, 3)),
+        *(datetime.datetime(2026, 2, 3, 4, 5, tzinfo=UTC), datetime.datetime(2026, 2, 3, 4, 5), 0.1 + 0.2),
+    )
+    for name, value in settings.items():
+        server.ask(f"alter role postgres set {name} = {value}")
+    try:
+        with beam.Pipeline(spark=spark) as pipeline:
+            rows = pipeline | "Read" >> ReadFromDatabase(server.url, query=query)
+            assert_that(rows | beam.Map(tuple), equal_to([expected]))
+            made = rows | beam.Select("span", "at")
+            _ = made | WriteToDatabase(server.url, "spans", create=True)
+        assert server.ask("select span = interval '22 hours', at = '2026-02-03 04:05Z' from spans") == [
+            (True, True)
+        ]
+    finally:
+        server.ask("alter role postgres reset all")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (
+            "interval '14 mons' as age",
+            "the column age of a query has an interval with months, which have no fixed length",
+        ),
+        (
+            "timestamptz 'infinity' as until, now() as at",
+            "one of the columns until, at of a query has the value infinity",
+        ),
+        (
+            "1 as n, date '0044-03-15 BC' as day",
+            "the column day of a query has a time outside of the years 1 to 9999",
+        ),
+    ],
+)
+def test_a_value_that_would_change_is_refused_by_the_name_of_its_column(spark, server, columns, words):
+    refused(spark, ReadFromDatabase(server.url, query=f"select {columns}"), words, "::text")
+
+
 def test_what_cannot_be_read_is_refused_before_the_start(spark, server, lite):
     refused(spark, ReadFromDatabase(server.url, "absent"), "there is no table absent")
     refused(spark, ReadFromDatabase(lite, "absent"), "there is no table absent")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +29,8 @@ from penstock_spark.formats.database import changed_rows, changes
 from penstock_spark.formats.database.address import Address
 from penstock_spark.formats.database.changed_rows import ChangedRows
 from penstock_spark.formats.database.pgoutput import lsn_of, message_of
+from penstock_spark.formats.database.postgres import connect
+from penstock_spark.formats.database.postgres_values import Unholdable, interval_text
 from penstock_spark.formats.ranges.positions import Positions
 
 if postgres_server.binaries() is None:
@@ -456,15 +459,91 @@ def test_a_value_that_python_lacks_is_an_error_or_a_reject(server: Server) -> No
     assert good == (INSERT, Row(n=2, at=None))
     assert isinstance(bad, UnreadableElement)
     assert bad.raw.startswith(b"I")
-    with pytest.raises(ValueError, match="cannot be read") as error:
+    with pytest.raises(ValueError, match="the column at") as error:
         raise bad.error
-    refused(error, "a value of the table scores cannot be read (DataError)", "columns=[...]")
+    refused(error, "the column at of the table scores has the value infinity", "columns=[...]")
     rows.close()
     server.ask("select pg_drop_replication_slot('penstock')")
     rows = follow(server.url, initial_rows=True)
-    with pytest.raises(ValueError, match="cannot be read") as error:
+    with pytest.raises(ValueError, match="the column at") as error:
         take(rows, rows.first_position())
-    refused(error, "a value of the table scores cannot be read (DataError)")
+    refused(error, "the column at of the table scores has the value infinity", "at::text")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("interval", "1 mon", "has an interval with months, which have no fixed length"),
+        ("interval", "1 year 2 mons 3 days", "has an interval with months"),
+        ("interval", "infinity", "has an interval that is infinite"),
+        ("interval", "1000000000 days", "more than 999999999 days"),
+        ("interval[]", "{1 mon}", "a column of the table scores has an interval with months"),
+        ("date", "-infinity", "has the value infinity or -infinity"),
+        ("date", "0044-03-15 BC", "has a time outside of the years 1 to 9999"),
+        ("timestamp", "10000-01-01", "has a time outside of the years 1 to 9999"),
+        ("time", "24:00:00", "has a value that Python cannot read as time"),
+    ],
+)
+def test_a_value_that_would_change_is_refused_in_first_rows_and_in_changes(
+    server: Server, kind: str, value: str, words: str
+) -> None:
+    publish(server, f"scores (n int, value {kind})")
+    server.ask(f"insert into scores values (1, '{value}')")
+    rows = follow(server.url, initial_rows=True)
+    start = rows.first_position()
+    with pytest.raises(ValueError, match="scores") as error:
+        take(rows, start)
+    refused(error, words, "::text")
+    server.ask("delete from scores")
+    end = rows.last_position(start, None)
+    server.ask(f"insert into scores values (2, '{value}')")
+    *_, bad = take(rows, end)[0]
+    with pytest.raises(ValueError, match="scores") as error:
+        raise bad.error
+    refused(error, words, "::text")
+    rows.close()
+
+
+def some_interval(chance: random.Random) -> tuple[str, bool]:
+    """The text of an interval, and whether it has months."""
+    months = chance.choice([0, 0, 0, 1, -1, 12, 14, -25])
+    days, micros = (
+        chance.choice([0, 1, -1, 40_000]),
+        chance.choice([0, 1, -1, 10**6, -(10**11), 93_600_000_000, 7]),
+    )
+    return f"{months} mons {days} days {micros} microseconds", months != 0
+
+
+def test_an_interval_comes_back_as_an_equal_one_or_is_refused(server: Server) -> None:
+    """An interval that PostgreSQL's subtraction makes also has the same text again."""
+    chance = random.Random(1)
+    address = Address(server.url, "scores", "", WHERE)
+    with connect(address) as connection:
+        for _ in range(300):
+            text, has_months = some_interval(chance)
+            [[seen]] = connection.execute("select %s::interval::text", [text]).fetchall()
+            try:
+                [[value]] = connection.execute("select %s::interval", [text]).fetchall()
+            except Unholdable:
+                assert has_months, seen
+                continue
+            assert not has_months, seen
+            assert isinstance(value, datetime.timedelta)
+            again = interval_text(round(value / datetime.timedelta(microseconds=1)))
+            [[is_equal, shown]] = connection.execute(
+                "select %s::interval = %s::interval, %s::interval::text", [text, again, again]
+            ).fetchall()
+            assert is_equal, (seen, shown)
+            if not {"-", "+"} & set(seen) and abs(value) < datetime.timedelta(1):
+                assert shown == seen
+        [[made]] = connection.execute(
+            "select (timestamp '2026-01-03 02:00' - timestamp '2026-01-02')::text"
+        ).fetchall()
+        [[value]] = connection.execute(f"select interval '{made}'").fetchall()
+        assert (
+            interval_text(round(value / datetime.timedelta(microseconds=1)))
+            == "1 days 7200000000 microseconds"
+        )
 
 
 # What may not be missed

@@ -65,6 +65,17 @@ def test_csv_columns_get_the_types_of_their_values(tmp_path: Path, read: Any) ->
         ('a,b\n1,"x"y\n2,x"y\n', {}, [Row(a=1, b="xy"), Row(a=2, b='x"y')]),
         ('a,b\n"x,y","1""2"\n', {}, [Row(a="x,y", b='1"2')]),
         ("a,b\n#no\n1,é\n", {"comment": "#"}, [Row(a=1, b="é")]),
+        (
+            'a,b # note\n1,2# note\n3,"4#"\n',
+            {"comment": "#"},
+            [Row(a=1, **{"b ": "2"}), Row(a=3, **{"b ": "4#"})],
+        ),
+        ('#no "\na,b\n1,"x\n#y" # "\n', {"comment": "#", "splittable": False}, [Row(a=1, b="x\n#y")]),
+        (
+            'a,b\r\n1,"x\r\ny"\r\n2,"\r\nz\n"\r\n',
+            {"splittable": False},
+            [Row(a=1, b="x\r\ny"), Row(a=2, b="\r\nz\n")],
+        ),
     ],
 )
 def test_csv_arguments_mean_what_they_mean_in_pandas(
@@ -87,15 +98,24 @@ def test_csv_headers_are_left_out_of_every_file_and_the_file_can_be_a_column(
     assert sorted(rows, key=lambda row: (row.b, row.a)) == expected
 
 
-@pytest.mark.parametrize("line", ["1", "1,2,3", '1,"x'])
-def test_malformed_lines_of_csv_are_an_error_that_names_the_file(
-    tmp_path: Path, spark: SparkSession, line: str
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("1", "has 1 field instead of 2"),
+        ("1,2,3", "has 3 fields instead of 2"),
+        ('1,"x', "leaves a quote open"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [{}, {"comment": "#"}])
+def test_malformed_lines_of_csv_are_an_error_that_names_the_file_and_the_line(
+    tmp_path: Path, spark: SparkSession, line: str, problem: str, arguments: dict[str, Any]
 ) -> None:
     (tmp_path / "good.csv").write_text("a,b\n1,x\n")
     (tmp_path / "zbad.csv").write_text(f"a,b\n1,x\n{line}\n2,y\n")
     with pytest.raises(ValueError, match=r"1 malformed line of CSV.*zbad\.csv") as caught:
-        open_source(ReadFromCsv(f"{tmp_path}/*.csv").source, spark, WHERE)
+        open_source(ReadFromCsv(f"{tmp_path}/*.csv", **arguments).source, spark, WHERE)
     assert WHERE in str(caught.value)
+    assert f"where line 3 {problem}" in str(caught.value)
 
 
 @pytest.mark.parametrize("arguments", [{"splittable": False}, {"encoding": "utf-16"}])

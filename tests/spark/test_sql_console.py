@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock_conformance.command import main
 
 GOALS = """team,points,at,arrived
@@ -77,3 +79,19 @@ def test_a_wrong_statement_ends_the_console_with_its_place(capsys: Any) -> None:
     assert "CREATE TABLE t has no format and no path" in capsys.readouterr().err
     assert main(["sql", "SELECT 'x"]) == 2
     assert "does not end" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["blue,4,9", "blue", "blue,x"])
+def test_a_record_that_does_not_fit_its_columns_is_an_error_and_is_not_cut_or_filled(
+    spark: Any, tmp_path: Path, capsys: Any, line: str
+) -> None:
+    (tmp_path / "goals.csv").write_text(f"team,points\nred,3\n{line}\n")
+    statements = f"""
+    CREATE TABLE goals (team STRING, points BIGINT)
+    WITH (format = 'csv', path = '{tmp_path}/goals.csv', header = 'true');
+    SELECT SUM(points) AS total FROM goals;
+    """
+    assert main(["sql", statements]) != 0
+    shown = capsys.readouterr().err
+    assert f"{tmp_path}/goals.csv has a record that does not fit the columns" in shown
+    assert "blue" not in shown

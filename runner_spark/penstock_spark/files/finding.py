@@ -17,7 +17,7 @@ from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock.io.object_stores import check_url, placed, store_of
-from penstock.io.paths import check_is_file, known_path
+from penstock.io.paths import check_is_file, check_is_no_folder, known_path
 from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found
@@ -222,13 +222,7 @@ def local_paths(path: Any) -> tuple[str, ...]:
 
 
 def _on_disk(pattern: str, where: str) -> list[str]:
-    if os.path.isdir(pattern):
-        raise refusal(
-            IsADirectoryError,
-            f"{pattern} is a folder, not a file",
-            where=where,
-            hint=f"write {pattern.rstrip('/')}/*",
-        )
+    check_is_no_folder(pattern, where)
     paths = [found.path for found in FileSystems.match([pattern])[0].metadata_list]
     for path in paths:
         check_is_file(path, where)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,28 +15,25 @@ from penstock.base.row import Row, row_class
 from penstock.error import refusal
 from penstock.io.columnar import JsonSink, JsonSource
 from penstock.io.compression import CompressionTypes
-from penstock.io.naming_errors import encoded, unencodable
+from penstock.io.naming_errors import encoded
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.arrow.losses import MICROS_OF_UNIT, Loss, wrong_zone
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
+from penstock_spark.formats.json_text import JsonText, Unwritable
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, check_arguments, record_files
+from penstock_spark.sinks.record_text import RecordText, record_files
 from penstock_spark.sources.beginnings import all_content, told_by_files
 from penstock_spark.sources.decoding import ByFile, Careful, runs_of
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
@@ -271,128 +264,15 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
 
 def json_files(sink: JsonSink, where: str) -> FileSink:
     """An object in each line, or one list in each file."""
-    check_arguments("to_json", sink, where)
-    options = dict(sink.options)
-    is_list = not options.pop("lines", True)
-    # Of ten digits, which is the default of pandas, small numbers keep none.
-    chosen = {"orient": "records", "lines": not is_list, "double_precision": 15, **options}
-    times = _TimesInText(options.get("date_format") == "iso", options.get("date_unit") or "ms")
+    text = JsonText.of_sink(sink)
 
-    def write(table: pd.DataFrame, first: bool) -> bytes:
-        for place, name in enumerate(table.columns):
-            lost = times.lost(table.iloc[:, place].tolist(), name)
-            if lost is not None:
-                raise lost.refused(where)
+    def write(names: Sequence[str], rows: Sequence[Sequence[Any]], first: bool) -> bytes:
         try:
-            text: str = table.to_json(**chosen) if options else _text_of_records(table, is_list)
-        except UnicodeEncodeError as error:
-            raise unencodable(error) from None
-        return encoded(text if text.endswith("\n") or is_list else text + "\n")
+            return encoded(text.of(names, rows))
+        except Unwritable as found:
+            raise found.lost.refused(where) from None
 
-    return record_files(sink, RecordText(write, sink.columns, where, is_list=is_list), 0, where)
-
-
-@dataclass(frozen=True)
-class _TimesInText:
-    """How pandas writes what JSON has no type for, and which values it would cut."""
-
-    is_iso: bool  # Times are numbers otherwise, which count from 1970 in UTC.
-    unit: str
-
-    def lost(self, values: Iterable[Any], name: str) -> Loss | None:
-        """What a column would lose.
-
-        >>> _TimesInText(False, "ms").lost([decimal.Decimal("1.5"), datetime.datetime(2026, 1, 1)], "at").what
-        'a time of the field at has no zone, so that nobody knows which instant it is'
-        """
-        for kind, some in _by_type(values).items():
-            lost = None
-            if issubclass(kind, dict):
-                lost = self.lost(chain.from_iterable(each.values() for each in some), name)
-            elif issubclass(kind, list | tuple):
-                lost = self.lost(chain.from_iterable(some), name)
-            elif issubclass(kind, datetime.datetime):
-                lost = self._lost_times(some, name)
-            elif issubclass(kind, decimal.Decimal) and any(_has_more_digits(each) for each in some):
-                what = f"a Decimal of the field {name} has more digits than a number of JSON keeps"
-                lost = Loss(ValueError, what, "write it as text, with str, or as a float")
-            if lost is not None:
-                return lost
-        return None
-
-    def _lost_times(self, times: Sequence[datetime.datetime], name: str) -> Loss | None:
-        micros = MICROS_OF_UNIT.get(self.unit, 1)
-        if any(time.microsecond % micros for time in times):
-            what = f"a time of the field {name} has microseconds, and times are written in the unit {self.unit!r}"
-            return Loss(ValueError, what, "pass date_unit='us', or cut the times before")
-        lost = None if self.is_iso else wrong_zone(times, True, name)
-        hint = "add tzinfo=datetime.timezone.utc if it is in UTC, or pass date_format='iso', which leaves it as it is"
-        return lost and replace(lost, hint=hint)
-
-
-def _by_type(values: Iterable[Any]) -> dict[type, list[Any]]:
-    """The values of types of which JSON has none, apart by their types."""
-    found: dict[type, list[Any]] = {}
-    for value in values:
-        if type(value) not in _OF_JSON:
-            found.setdefault(type(value), []).append(value)
-    return found
-
-
-def _has_more_digits(value: decimal.Decimal) -> bool:
-    return value.is_finite() and decimal.Decimal(f"{float(value):.15g}") != value
-
-
-_OF_JSON = frozenset({str, int, float, bool, type(None)})
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-
-
-def _text_of_records(table: pd.DataFrame, is_list: bool) -> str:
-    """The records as pandas writes them without options, but with all digits of floats.
-
-    >>> import pandas as pd
-    >>> _text_of_records(pd.DataFrame([[1e-12, float("nan")], [0.1, 2.0]], columns=["a", "b"], dtype=object), True)
-    '[{"a":1e-12,"b":null},{"a":0.1,"b":2.0}]'
-    """
-    names = list(table.columns)
-    columns: list[Sequence[Any]] = [table.iloc[:, place].tolist() for place in range(len(names))]
-    try:
-        texts = _texts_of_rows(names, columns)
-    except (TypeError, ValueError):
-        # Some values are of a type that JSON lacks, or not finite.
-        columns = [_values_for_json(table.iloc[:, [place]], each) for place, each in enumerate(columns)]
-        texts = _texts_of_rows(names, columns)
-    return f"[{','.join(texts)}]" if is_list else "\n".join(texts)
-
-
-def _texts_of_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:
-    return [_encode(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
-
-
-def _values_for_json(table: pd.DataFrame, values: Sequence[Any]) -> Sequence[Any]:
-    """The values of a column, in forms of JSON; pandas knows those of times, decimals and numbers of NumPy."""
-    finite = [_finite(value) for value in values]
-    try:
-        _encode(finite)
-    except (TypeError, ValueError):
-        return [value for (value,) in json.loads(table.to_json(orient="values", double_precision=15))]
-    return finite
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have, as pandas writes them.
-
-    >>> _finite({"a": [1.5, float("inf")]})
-    {'a': [1.5, None]}
-    """
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case dict():
-            return {name: _finite(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [_finite(inner) for inner in value]
-    return value
+    return record_files(sink, RecordText(write, sink.columns, where, is_list=text.is_list), 0, where)
 
 
 JSON = Format(open_json, open_json_stream, told_by_files(type_of_json), files=json_files)

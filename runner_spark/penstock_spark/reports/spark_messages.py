@@ -176,6 +176,12 @@ MESSAGES = (
         "use one that it knows: utf-8, iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le or utf-32",
     ),
     _line(
+        r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)",
+        "{file} has a record that does not fit the columns: a field is missing or too many, or is not of its type",
+        "correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them",
+        "file",
+    ),
+    _line(
         r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?(?:Permission denied|AccessControlException)",
         "the workers have no permission to read {file}",
         "give the user that Spark runs as the permission to read the file",

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.base.bounded_window import GlobalWindow
 from penstock.error import UnsupportedByRunner
 from penstock.io.columnar import ColumnSink
-from penstock.io.file_naming import default_file_naming
+from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystems import FileSystems
 from penstock.io.partition_folders import in_folders
 from penstock.io.text_sink import Shards
@@ -79,6 +79,7 @@ class FunctionNames:
     folder: str
     prefix: str  # The beginning of names, unless there is a naming.
     file_naming: Any  # The user's function; None for Beam's own.
+    where: str
 
     @property
     def is_local(self) -> bool:
@@ -106,20 +107,26 @@ class FunctionNames:
         ]
 
     def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
-        naming = self.file_naming or default_file_naming(self.prefix)
-        name = str(naming(window, pane, shard, count, "", None))
+        name = self._named(self.prefix, window, pane, shard, count)
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
 
     def inside(self, result: Any, folders: str) -> Any:
         return result._replace(file_name=in_folders(result.file_name, folders))
 
     def _name(self, batch: str, shard: int, count: int) -> str:
+        prefix = f"{self.prefix}-{batch}" if batch else self.prefix
+        name = self._named(prefix, _WINDOW, None, shard, count)
         if self.file_naming is None:
-            naming = default_file_naming(f"{self.prefix}-{batch}" if batch else self.prefix)
-            return str(naming(_WINDOW, None, shard, count, "", None))
-        name = str(self.file_naming(_WINDOW, None, shard, count, "", None))
+            return name
         inside, slash, last = name.rpartition("/")
         return f"{inside}{slash}{batch}-{last}" if batch else name
+
+    def _named(self, prefix: str, window: Any, pane: Any, shard: int, count: int) -> str:
+        """The name of a file; ValueError if the user's function leads out of the folder."""
+        naming = self.file_naming or default_file_naming(prefix)
+        name = str(naming(window, pane, shard, count, "", None))
+        check_file_name(name, self.where)
+        return name
 
 
 Names = TemplateNames | FunctionNames
@@ -129,6 +136,6 @@ def names_of(sink: ColumnSink, where: str) -> FunctionNames:
     """The names of a sink of CSV or JSON files; ValueError if its path has no value yet."""
     path = pattern_of(sink.path, where)
     if sink.file_naming:
-        return FunctionNames(path, "", sink.file_naming)
+        return FunctionNames(path, "", sink.file_naming, where)
     folder, _, prefix = path.rpartition("/")
-    return FunctionNames(folder, prefix, None)
+    return FunctionNames(folder, prefix, None, where)

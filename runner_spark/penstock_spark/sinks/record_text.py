@@ -1,13 +1,11 @@
-"""Records in files of text, as pandas writes them: what CSV and JSON files have in common."""
+"""Records in files of text: what CSV and JSON files have in common."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,14 +22,11 @@ from penstock_spark.sinks.partitions import Partitions, RecordsFile, records_in
 from penstock_spark.sinks.plan import Encoder
 from penstock_spark.sinks.text_blocks import blocks_apart, spark_text, text_rows
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
 class RecordText:
-    # From a table, and whether it is the first of a file, to text that ends with a line end.
-    write: Callable[[pd.DataFrame, bool], bytes]
+    # Takes names, rows, and whether the rows are the first ones of a file; returns text that ends with a line end.
+    write: Callable[[Sequence[str], Sequence[Sequence[Any]], bool], bytes]
     columns: tuple[str, ...] | None  # The columns, if they are known before the first record.
     where: str
     has_header: bool = False  # Whether a file without records contains the names of the columns.
@@ -60,16 +55,10 @@ class TextOfFile:
                 where=self.text.where,
                 hint="make it a Row, e.g. with beam.Select, or a NamedTuple",
             )
-        # Every program imports this module, and few write such files: pandas takes a fifth of a second.
-        import pandas as pd
-
         columns = self._columns(records)
-        # Columns of Python objects keep whole numbers whole where some are missing.
-        table = pd.DataFrame(
-            [[record.get(name) for name in columns] for record in records], columns=columns, dtype=object
-        )
+        rows = [[record.get(name) for name in columns] for record in records]
         is_first, self.is_first = self.is_first, False
-        return self.text.write(table, is_first)
+        return self.text.write(columns, rows, is_first)
 
     def _columns(self, records: list[dict[str, Any]]) -> list[str]:
         if self.text.columns is None and not self.text.has_header:
@@ -86,20 +75,6 @@ class TextOfFile:
         if lost is not None:
             raise lost.refused(self.text.where)
         return list(self.columns)
-
-
-def check_arguments(method: str, sink: ColumnSink, where: str) -> None:
-    """Refuses arguments that the method of pandas, which writes the records, does not have."""
-    if not sink.options:
-        return
-    import pandas as pd
-
-    known = list(inspect.signature(getattr(pd.DataFrame, method)).parameters)[1:]
-    for name, _ in sink.options:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-            hint = f"did you mean {near[0]}?" if near else f"see the arguments of pandas.DataFrame.{method}"
-            raise refusal(TypeError, f"{method} of pandas has no argument {name!r}", where=where, hint=hint)
 
 
 def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:

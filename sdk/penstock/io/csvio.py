@@ -43,18 +43,20 @@ def ReadFromCsv(
     A first pass over all data finds the types of columns: integers become int, other numbers float, ``true`` and
     ``false`` (in any case) bool, everything else str. What pandas takes for a missing value (an empty field, ``NA``,
     ``null`` ...) is None in columns of every type; unlike pandas, this does not turn such integers into floats. A line
-    with more or fewer fields than the header is an error that names the file, and so is text in another encoding. With
-    `splittable=False`, or in another encoding than UTF-8, a stream takes the character U+FFFD for such text. Within
-    quotes, an `escapechar` takes the meaning from a quote and from itself; before any other character, and outside of
-    quotes, it is a character of its own, which pandas would drop.
+    with more or fewer fields than the header is an error that names the file and the first such line, and so is text in
+    another encoding. With `splittable=False`, or in another encoding than UTF-8, a stream takes the character U+FFFD
+    for such text. A `comment` begins anywhere but within quotes and right behind a quote that closes, as in pandas.
+    Within quotes, an `escapechar` takes the meaning from a quote and from itself; before any other character, and
+    outside of quotes, it is a character of its own, which pandas would drop.
 
     The element type has these types too, from `dtype` and the first 4 MB of the files when the transform is applied. A
     column whose type turns out to be different is an error when the files are opened.
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
-        splittable: Whether every record is one line; False allows line ends within quotes, where Windows' line
-            ends become line feeds. A quote that is never closed is an error, except in files that only Hadoop reaches.
+        splittable: Whether every record is one line; False allows line ends within quotes, which stay as they are. (In
+            a stream, Windows' line ends within quotes become line feeds if the lines of the file end with them.) A
+            quote that is never closed is an error, except in streams of files that only Hadoop reaches.
         filename_column: A column to add, with the name of the file.
         partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
@@ -62,7 +64,8 @@ def ReadFromCsv(
             text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
-            keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
+            keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace. A stream takes `comment` only
+            if each record is a line of UTF-8, and without `escapechar`.
 
     Raises:
         OSError: If no file matches.

@@ -122,8 +122,9 @@ class ReadFromDatabase(SourceTransform[Any]):
     of them see one state of the database. On others, each part is read at its own time: a row that moves
     between parts meanwhile may be missing or come twice, so leave both arguments out to read one moment.
 
-    The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a text, JSON is what Python makes of it.
-    Types are known from the columns of a table, and on PostgreSQL from a query, too.
+    The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a text, JSON is what Python makes of it. An
+    interval of PostgreSQL is a timedelta; one with months, and times that Python lacks, such as ``infinity``, are
+    refused. Types are known from the columns of a table, and on PostgreSQL from a query, too.
 
     Args:
         url: The URL of the database; see `WriteToDatabase`.

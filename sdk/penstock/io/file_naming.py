@@ -72,8 +72,13 @@ def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bo
     return naming
 
 
-def check_file_name(name: str) -> None:
+def check_file_name(name: str, where: str | None = None, more: str = "") -> None:
     """Raises a ValueError for a name that leads out of its folder.
+
+    Args:
+        name: The name that `file_naming` has returned.
+        where: The step; None for the line that is being executed.
+        more: The rest of the hint.
 
     >>> check_file_name("eu/fr-00000-of-00001")
     >>> check_file_name("../eu")
@@ -81,13 +86,13 @@ def check_file_name(name: str) -> None:
     ...
     ValueError: a file name leads out of the folder that is written to
       at ...
-      hint: correct file_naming or destination, or pass allow_outside_path=True
+      hint: correct file_naming
     """
     parts = re.split(r"[/\\]", name)
     # An absolute name begins with an empty part; a drive or a scheme ends with a colon.
     if parts[0] == "" or parts[0].endswith(":") or ".." in parts:
-        hint = "correct file_naming or destination, or pass allow_outside_path=True"
-        raise refusal(ValueError, "a file name leads out of the folder that is written to", hint=hint)
+        what = "a file name leads out of the folder that is written to"
+        raise refusal(ValueError, what, where=where, hint=f"correct file_naming{more}")
 
 
 def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.error import refusal
@@ -68,9 +69,23 @@ def WriteToJson(
     orient: str = "records",
     lines: bool | None = None,
     partition_by: Any = (),
+    date_format: str | None = None,
+    date_unit: str | None = None,
+    double_precision: int | None = None,
+    force_ascii: bool = True,
+    default_handler: Callable[[Any], Any] | None = None,
+    indent: int | None = None,
     **kwargs: Any,
 ) -> WriteColumns:
     """A transform that writes rows as JSON files (Beam's ``WriteToJson``).
+
+    Values keep all that they say, or are refused by name. Floats and whole numbers have all their digits; NaN and the
+    infinities, which JSON lacks, become null, and so do the missing values of pandas. A Decimal is a number if Python
+    reads the same number again. What JSON has no type for, bytes for example, is refused unless `default_handler` takes
+    it. Times, dates and lengths of time are numbers that count since 1970 in UTC, in the unit `date_unit`; one that has
+    more than this unit keeps is refused, and so is a time without a zone. With ``date_format="iso"`` they are text,
+    which times without a zone have, too, and ``date_unit="us"`` keeps all that Python's times have. A
+    ``datetime.time`` is always text.
 
     Args:
         path: The beginning of the files' paths.
@@ -81,13 +96,20 @@ def WriteToJson(
         partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements need
             a type of rows. A ``FileResult`` then has the file's name with its folders, and counts the files of its
             folder.
-        kwargs: More arguments of ``pandas.DataFrame.to_json``, e.g. ``date_format``. Without any, floats keep all their
-            digits; with some, pandas keeps 15 behind the point, or as many as ``double_precision`` says. Times are
-            milliseconds since 1970 unless ``date_unit`` or ``date_format`` says otherwise; a time that this would cut
-            is refused, and with ``date_format="iso", date_unit="us"`` all times stay as they are.
+        date_format: ``"epoch"`` (the default) for numbers, or ``"iso"`` for text of ISO 8601: instants in UTC, such as
+            ``2026-07-01T12:00:00.000Z``, and lengths of time such as ``P1DT2H0M0.500S``.
+        date_unit: ``"s"``, ``"ms"`` (the default), ``"us"`` or ``"ns"``.
+        double_precision: The number of digits behind the point to which floats and Decimals are rounded, at most 15;
+            None keeps all of them (that of pandas is 10).
+        force_ascii: Whether characters beyond ASCII are escaped.
+        default_handler: Called for a value of a type without a form in JSON; it returns what is written instead.
+        indent: The number of blanks before each level of a list, with `lines=False`.
+        kwargs: Refused: the other arguments of ``pandas.DataFrame.to_json`` say where and how pandas makes a file.
 
     Raises:
-        ValueError: If `orient` is another one; and for columns of `partition_by`, as in `WriteToCsv`.
+        TypeError: For another argument, or a value that no argument can have.
+        ValueError: If `orient` is another one, or an argument has a value that it cannot have; and for columns of
+            `partition_by`, as in `WriteToCsv`. When it runs: for a value that would not be written as it is.
 
     >>> WriteToJson("/out/a").sink.describe()
     'json /out/a'
@@ -97,6 +119,41 @@ def WriteToJson(
     if orient != "records":
         what = f"WriteToJson takes only orient='records', not {orient!r}"
         raise refusal(ValueError, what, hint="make the text in a Map and write it with WriteToText")
-    options = tuple(sorted({**kwargs, "lines": lines is not False}.items()))
+    given = {
+        "date_format": date_format,
+        "date_unit": date_unit,
+        "double_precision": double_precision,
+        "force_ascii": force_ascii,
+        "default_handler": default_handler,
+        "indent": indent,
+        "lines": lines is not False,
+    }
+    check_options("WriteToJson", kwargs, frozenset({*given, "orient"}))
+    _check_values(given)
+    options = tuple(sorted((name, value) for name, value in given.items() if value is not None))
     sink = JsonSink(path, num_shards, file_naming, options, partition_by=partition_columns(partition_by))
     return WriteColumns(sink, label="WriteToJson")
+
+
+def _check_values(given: Mapping[str, Any]) -> None:
+    """Raises ValueError for a value that an argument of `WriteToJson` cannot have."""
+    choices = {
+        "date_format": ("epoch", "iso"),
+        "date_unit": ("s", "ms", "us", "ns"),
+        "force_ascii": (True, False),
+    }
+    for name, allowed in choices.items():
+        if given[name] is not None and given[name] not in allowed:
+            what = f"{name} must be {' or '.join(map(repr, allowed))}, but is {given[name]!r}"
+            raise refusal(ValueError, what, hint=f"write {name}={allowed[0]!r}, for example")
+    for name, largest in (("double_precision", 15), ("indent", 100)):
+        value = given[name]
+        if value is not None and (type(value) is not int or not 0 <= value <= largest):
+            what = f"{name} must be a whole number from 0 to {largest}, but is {value!r}"
+            raise refusal(ValueError, what, hint=f"write {name}=2, for example")
+    if given["indent"] and given["lines"]:
+        what = "indent needs lines=False, because each line of a file is one object"
+        raise refusal(ValueError, what, hint="leave one of the two out")
+    if given["default_handler"] is not None and not callable(given["default_handler"]):
+        what = f"default_handler must be a function, but is {given['default_handler']!r}"
+        raise refusal(ValueError, what, hint="write default_handler=str, for example")

@@ -60,10 +60,19 @@ def require_files(source: Any, where: str, *, is_stream: bool = False) -> None:
     pattern = None if path is None or validates is False else known_path(path)
     if pattern is None or FileSystems.get_scheme(pattern) is not None:
         return
+    if not is_stream and not pattern.endswith("/"):
+        check_is_no_folder(pattern, where)
     missing = _missing_of_stream(pattern) if is_stream else _missing(pattern)
     if missing is not None:
         hint = "check the path" + (", or pass validate=False" if validates else "")
         raise refusal(FileNotFoundError, missing, where=where, hint=hint)
+
+
+def check_is_no_folder(path: str, where: str | None) -> None:
+    """Refuses a folder on a disk where a file is read."""
+    if os.path.isdir(path):
+        what = f"{path} is a folder, not a file"
+        raise refusal(IsADirectoryError, what, where=where, hint=f"write {path.rstrip('/')}/*")
 
 
 def _missing(pattern: str) -> str | None:

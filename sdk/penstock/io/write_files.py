@@ -264,7 +264,7 @@ class _Move(DoFn):
         ]
         if not self._allow_outside:
             for name in names:
-                check_file_name(name)
+                check_file_name(name, more=" or destination, or pass allow_outside_path=True")
         # If a task runs again, the first run has already moved its files.
         moves = [
             (each.file_name, FileSystems.join(self._folder, name))

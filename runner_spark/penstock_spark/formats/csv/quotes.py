@@ -1,65 +1,125 @@
-"""Quotes that are still open where a line or a file ends, which Spark's parser closes without a word."""
+"""The lines of CSV without their comments, and quotes that are still open where a line or a file ends."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
-
 from penstock.error import refusal
 from penstock.io.compression import CompressionTypes
 from penstock_spark.files.compressed import open_for_reading, unpacking
-from penstock_spark.files.finding import Files
 from penstock_spark.files.found_file import open_found
-from penstock_spark.files.splits import Split
-from penstock_spark.files.store_frames import ReadParts, read_by_tasks, whole_splits
 
 _ON_DISK = "file:"
 
 
 def ends_in_quote(options: dict[str, Any]) -> str:
-    """The pattern of all of a text that begins outside of quotes and ends within them.
+    """The pattern of all of a text that begins outside of quotes and ends within them; it has no comment.
 
     >>> bool(re.fullmatch(ends_in_quote({}), 'a,"b')), bool(re.fullmatch(ends_in_quote({}), 'a,"b"'))
     (True, False)
     """
-    quote, separator = (
-        re.escape(options.get(name) or default)
-        for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
-    )
-    escape = re.escape(options.get("escapechar") or "")
-    within = (
-        f"[^{quote}{escape}]++|{escape}[{quote}{escape}]|{escape}"
-        if escape
-        else f"[^{quote}]++|{quote}{quote}"
-    )
-    quoted = f"{quote}(?:{within})*+"
-    rest = f"[^{separator}{quote}][^{separator}]*+"
-    space = "[ \\t]*+" if options.get("skipinitialspace") else ""
-    field = f"(?:{quoted}{quote}(?:{rest})?+|{rest}|)"
-    return f"(?:{space}{field}{separator})*+{space}{quoted}"
+    parts = _Parts.of(options)
+    rest = f"[^{parts.separator}{parts.quote}][^{parts.separator}]*+"
+    field = f"(?:{parts.quoted}{parts.quote}(?:{rest})?+|{rest}|)"
+    return f"(?:{parts.space}{field}{parts.separator})*+{parts.space}{parts.quoted}"
+
+
+def ends_in_comment(options: dict[str, Any]) -> str:
+    r"""The pattern of a line that begins outside of quotes and has a comment; the first group is what comes before it.
+
+    As in pandas, a comment begins anywhere but within quotes, and right behind a quote that closes.
+
+    >>> found = re.fullmatch(ends_in_comment({"comment": "#"}), '1,"a#b",2 # note\n')
+    >>> found[1]
+    '1,"a#b",2 '
+    """
+    parts, comment = _Parts.of(options), re.escape(options["comment"])
+    plain = f"[^{parts.separator}{comment}{parts.escape}]"
+    if parts.escape:
+        # A character of its own still keeps what follows from being a comment.
+        plain = f"(?:{plain}|{parts.escape}{comment}?+)"
+    first = plain.replace(f"[^{parts.separator}", f"[^{parts.separator}{parts.quote}", 1)
+    behind = f"[^{parts.separator}{parts.quote}]{plain}*+"
+    field = f"(?:{parts.quoted}{parts.quote}(?:{behind})?+|{first}{plain}*+|)"
+    return f"(?s)((?:{parts.space}{field}{parts.separator})*+{parts.space}{field}){comment}.*"
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Patterns of what lines of CSV have."""
+
+    quote: str
+    separator: str
+    escape: str  # Empty if quotes are written twice.
+    quoted: str  # A quoted text without the quote that closes it.
+    space: str
+
+    @staticmethod
+    def of(options: dict[str, Any]) -> _Parts:
+        quote, separator = (
+            re.escape(options.get(name) or default)
+            for name, default in (("quotechar", '"'), ("sep", options.get("delimiter") or ","))
+        )
+        escape = re.escape(options.get("escapechar") or "")
+        within = (
+            f"[^{quote}{escape}]++|{escape}[{quote}{escape}]|{escape}"
+            if escape
+            else f"[^{quote}]++|{quote}{quote}"
+        )
+        space = "[ \\t]*+" if options.get("skipinitialspace") else ""
+        return _Parts(quote, separator, escape, f"{quote}(?:{within})*+", space)
+
+
+def lines_and_quotes(lines: Iterable[str], options: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    r"""Lines with their ends, without comments, and whether each ends within quotes, which may have line ends in them.
+
+    >>> list(lines_and_quotes(['1,"a#\n', 'b" # note\n'], {"comment": "#"}))
+    [('1,"a#\n', True), ('b" \n', False)]
+    """
+    ends_within = re.compile(ends_in_quote(options)).fullmatch
+    quote, uncommented = options.get("quotechar") or '"', comment_remover(options)
+    is_open = False
+    for line in lines:
+        # Within quotes, a line continues as if it began with one.
+        text = uncommented(quote + line if is_open else line)
+        rest = text[len(quote) :] if is_open else text
+        if quote in text:
+            is_open = ends_within(text) is not None
+        yield rest, is_open
+
+
+def comment_remover(options: dict[str, Any]) -> Callable[[str], str]:
+    r"""The function that takes the comment out of a line, which begins outside of quotes.
+
+    >>> comment_remover({"comment": "#"})('1,"a#b" # note\n')
+    '1,"a#b" \n'
+    """
+    comment = options.get("comment")
+    if not comment:
+        return str
+    find = re.compile(ends_in_comment(options)).fullmatch
+
+    def uncommented(line: str) -> str:
+        found = find(line) if comment in line else None
+        return line if found is None else found[1] + line[len(line.rstrip("\r\n")) :]
+
+    return uncommented
 
 
 def is_left_open(lines: Iterable[str], options: dict[str, Any]) -> bool:
-    r"""Whether lines, with their ends, leave a quote open; quotes may have line ends in them.
+    r"""True if lines, with their ends, leave a quote open.
 
     >>> is_left_open(["a,b\n", '1,"x\n', "2,y\n"], {}), is_left_open(["a,b\n", '1,"x\n', 'y"\n'], {})
     (True, False)
     """
-    ends_within = re.compile(ends_in_quote(options)).fullmatch
-    quote, comment = options.get("quotechar") or '"', options.get("comment")
-    is_open = False
-    for line in lines:
-        if quote in line and (is_open or not (comment and line.startswith(comment))):
-            # Within quotes, a line goes on as if it began with one.
-            is_open = ends_within(quote + line if is_open else line) is not None
-    return is_open
+    last = deque(lines_and_quotes(lines, options), 1)
+    return bool(last) and last[0][1]
 
 
 def file_left_open(path: str, options: dict[str, Any]) -> bool:
@@ -72,7 +132,7 @@ def file_left_open(path: str, options: dict[str, Any]) -> bool:
             open_found(path) as stored,
             io.TextIOWrapper(open_for_reading(stored, compression), encoding, "replace", newline="") as text,
         ):
-            return is_left_open(_without_mark(text), options)
+            return is_left_open(without_mark(text), options)
     except (OSError, ValueError, LookupError):
         return False
 
@@ -84,29 +144,13 @@ def spark_file_left_open(spark_name: str, options: dict[str, Any]) -> bool:
     return file_left_open("/" + unquote(spark_name.removeprefix(_ON_DISK)).lstrip("/"), options)
 
 
-def check_quotes_of_files(spark: SparkSession, files: Files, options: dict[str, Any], where: str) -> None:
-    """Raises ValueError if one of the files, on disks of the workers, ends within quotes."""
-    parts = whole_splits(spark, files.sizes_on_disk())
-    found = read_by_tasks(spark, _LeftOpen(parts, where, options), "file string").collect()
-    if found:
-        raise left_open(min(file for (file,) in found), where)
-
-
 def left_open(file: str, where: str) -> ValueError:
     """The error for a file that ends within quotes: its last field has everything that follows the quote."""
     what = f"{file} ends within quotes: one of its quotes is never closed"
     return refusal(ValueError, what, where=where, hint="close the quote, or name another quotechar")
 
 
-@dataclass(frozen=True)
-class _LeftOpen(ReadParts):
-    options: dict[str, Any]
-
-    def read(self, part: Split) -> Iterator[pa.RecordBatch]:
-        if file_left_open(part.path, self.options):
-            yield pa.RecordBatch.from_pydict({"file": [part.path]})
-
-
-def _without_mark(lines: Iterable[str]) -> Iterator[str]:
+def without_mark(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a file without the mark of its byte order."""
     for number, line in enumerate(lines):
         yield line if number else line.removeprefix("\ufeff")

@@ -12,8 +12,9 @@ from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
+from penstock_spark.formats.csv.quotes import lines_and_quotes
+from penstock_spark.formats.csv.records import dialect, names_in
 from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
-from penstock_spark.formats.csv.store import dialect, names_in
 from penstock_spark.sources.beginnings import Beginning, beginnings
 from penstock_spark.sources.partition_values import partition_values
 
@@ -64,13 +65,14 @@ def _kind(values: set[str], of_nothing: str | None) -> str | None:
 
 def _records(begun: Beginning, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
     text = begun.content.decode(options.get("encoding") or "utf-8", "strict" if begun.is_all else "ignore")
-    lines = _lines(text.removeprefix("\ufeff"), source, options.get("comment"))
+    lines = _lines(text.removeprefix("\ufeff"), source, options)
     records = [record for record in csv.reader(lines, **dialect(options)) if record]
     # The last record of a part of a file may be a part of one.
     return records if begun.is_all else records[:-1]
 
 
-def _lines(text: str, source: CsvSource, comment: str | None) -> Iterator[str]:
-    for line in io.StringIO(text, newline=None if source.splittable else ""):
-        if line.strip() and not (comment and line.startswith(comment)):
+def _lines(text: str, source: CsvSource, options: dict[str, Any]) -> Iterator[str]:
+    lines = io.StringIO(text, newline=None if source.splittable else "")
+    for line, _ in lines_and_quotes(lines, options):
+        if line.strip():
             yield line

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -17,8 +19,9 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.files.finding import Files, Namer, find_files
-from penstock_spark.formats.csv import store
-from penstock_spark.formats.csv.quotes import check_quotes_of_files, ends_in_quote
+from penstock_spark.formats.csv import records
+from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote
+from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.stream_files import FILE
@@ -71,17 +74,23 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     files = find_files(spark, source.file_pattern, where)
     values.check(files.paths)
     check = files.unchanged(where)
-    if not is_multi_line(source, options):
-        _check_quotes(spark, files, options, where)
-    elif files.is_open_to_tasks and not files.is_beyond_spark:
-        check_quotes_of_files(spark, files, options, where)
     names = names_of(spark, files, source, options)
+
+    def malformed(count: int, file: str) -> ValueError:
+        path = files.namer()(file)
+        which = records.first_malformed(spark, path, files, source, options, len(names))
+        return malformed_lines(count, path, where, which)
+
+    if not records.is_multi_line(source, options):
+        _check_quotes(spark, files, source, options, malformed)
     check_names(names, options, source, where)
     texts = _texts(spark, files, source, options, names)
     survey = _surveyed(texts, names, options)
     if survey.file_with_replacements or any(REPLACEMENT in name for name in names):
         _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
-    kinds = _kinds(survey, names, options, where, files.namer())
+    if survey.malformed:
+        raise malformed(survey.malformed, survey.file_with_malformed)
+    kinds = _kinds(survey, names, options, where)
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
     wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
     columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
@@ -103,9 +112,9 @@ def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict
     names: list[str] | None = options.get("names")
     if names is not None:
         return list(names)
-    if files.is_beyond_spark:
-        return store.names_of(files, options, has_header(options))
-    reader = spark.read.options(**parser_options(options, is_multi_line(source, options)))
+    if records.are_cut_by_tasks(files, source, options):
+        return records.names_of(spark, files, options, has_header(options))
+    reader = spark.read.options(**parser_options(options, False))
     names = files.load(reader.option("header", has_header(options)), "csv").columns
     return names if has_header(options) else [str(number) for number in range(len(names))]
 
@@ -134,11 +143,6 @@ def has_header(options: dict[str, Any]) -> bool:
     return header == 0 or (header == "infer" and options.get("names") is None)
 
 
-def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
-    """Whether a file is parsed as a whole: records may have line ends, or bytes that look like ends of lines."""
-    return not source.splittable or not store.has_plain_lines(options)
-
-
 def text_schema(names: list[str]) -> StructType:
     return StructType([StructField(name, StringType()) for name in [*names, MALFORMED]])
 
@@ -154,22 +158,21 @@ def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
 def _texts(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> DataFrame:
-    if files.is_beyond_spark:
-        found = store.records_of(spark, files, source, options, has_header=has_header(options))
-        return store.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
-    reader = spark.read.options(**reader_options(options, is_multi_line(source, options)))
+    if records.are_cut_by_tasks(files, source, options):
+        found = records.records_of(spark, files, source, options, has_header=has_header(options))
+        return records.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
+    reader = spark.read.options(**reader_options(options, False))
     return files.load(reader.schema(text_schema(names)), "csv")
 
 
 def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
-    """The options of Spark's parser that mean what the user's mean in pandas."""
+    """The options of Spark's parser that mean what the user's mean in pandas; comments are gone before it reads."""
     quote = options.get("quotechar", '"')
     chosen = {
         "sep": options.get("sep") or options.get("delimiter") or ",",
         "quote": quote,
         # Within quotes a quote is written twice, unless there is an escape.
         "escape": options.get("escapechar") or quote,
-        "comment": options.get("comment"),
         "encoding": java_charset(options.get("encoding")),
         "ignoreLeadingWhiteSpace": options.get("skipinitialspace", False),
         "multiLine": multi_line,
@@ -197,28 +200,41 @@ def java_charset(encoding: str | None) -> str | None:
         return encoding
 
 
-def malformed_lines(count: int, file: str, where: str) -> ValueError:
-    """The error for lines that are not CSV; `file` is the first file with such a line."""
-    return refusal(
-        ValueError,
-        f"{count} malformed line{'s' if count > 1 else ''} of CSV, the first file with one being {file}",
-        where=where,
-        hint="each line needs as many fields as the header; splittable=False allows line ends in quotes",
-    )
+def malformed_lines(count: int, file: str, where: str, which: str = "", more: str = "") -> ValueError:
+    """The error for lines that are not CSV.
+
+    Args:
+        count: How many there are.
+        file: The first file with such a line.
+        where: The step.
+        which: The first such line.
+        more: The end of the hint.
+    """
+    what = f"{count} malformed line{'s' * (count > 1)} of CSV, the first file with one being {file}{which}"
+    hint = f"each line needs as many fields as the header; splittable=False allows line ends in quotes{more}"
+    return refusal(ValueError, what, where=where, hint=hint)
 
 
-def _check_quotes(spark: SparkSession, files: Files, options: dict[str, Any], where: str) -> None:
+def _check_quotes(
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    malformed: Callable[[int, str], ValueError],
+) -> None:
     """Raises ValueError for a quote that is still open at the end of its line; Spark's parser would close it."""
     if not shows_quotes(options):
         return
-    lines = (
-        files.load(spark.read, "text")
-        .select("value", F.col("_metadata.file_path").alias("file"))
-        .where(leaves_quote_open(options))
+    if records.are_cut_by_tasks(files, source, options):
+        texts = records.records_of(spark, files, source, options, has_header=False)
+    else:
+        texts = files.load(spark.read, "text")
+    lines = texts.select("value", F.col("_metadata.file_path").alias("file")).where(
+        leaves_quote_open(options)
     )
-    count, file = lines.agg(F.count("*"), F.min("file")).collect()[0]
+    [(count, file)] = _collected(lines.agg(F.count("*"), F.min("file")))
     if count:
-        raise malformed_lines(count, files.namer()(file), where)
+        raise malformed(count, file)
 
 
 def shows_quotes(options: dict[str, Any]) -> bool:
@@ -228,10 +244,16 @@ def shows_quotes(options: dict[str, Any]) -> bool:
 
 def leaves_quote_open(options: dict[str, Any]) -> Column:
     """Whether the line in the column `value` ends within a quote."""
-    is_open = F.col("value").rlike(f"^{ends_in_quote(options)}$")
-    if options.get("comment"):
-        is_open = is_open & ~F.col("value").startswith(options["comment"])
-    return is_open
+    return F.col("value").rlike(f"^{ends_in_quote(options)}$")
+
+
+def without_comment(text: Column, options: dict[str, Any]) -> Column:
+    """A line without its comment."""
+    comment = options.get("comment")
+    if not comment:
+        return text
+    cut = F.regexp_replace(text, F.lit(f"^{ends_in_comment(options)}$"), F.lit("$1"))
+    return F.when(F.contains(text, F.lit(comment)), cut).otherwise(text)
 
 
 def column(name: str) -> Column:
@@ -255,14 +277,10 @@ def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
     return (_MISSING if options.get("keep_default_na", True) else []) + added
 
 
-def _kinds(
-    survey: Survey, names: list[str], options: dict[str, Any], where: str, namer: Namer
-) -> dict[str, str]:
+def _kinds(survey: Survey, names: list[str], options: dict[str, Any], where: str) -> dict[str, str]:
     """The kind of each column: the user's choice, if the data agrees, else what the data shows."""
     asked = asked_kinds(names, options, where)
     found = survey.kinds
-    if survey.malformed:
-        raise malformed_lines(survey.malformed, namer(survey.file_with_malformed), where)
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
             raise refusal(
@@ -301,7 +319,7 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Su
     fields = F.array(*(missing_as_null(name, options) for name in names), column(MALFORMED))
     path = F.col("_metadata.file_path").alias("file")
     text, file = F.col("text"), F.col("file")
-    found = (
+    found = _collected(
         texts.select(F.posexplode(fields).alias("place", "text"), path)
         .groupBy("place")
         .agg(
@@ -310,7 +328,6 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Su
             F.min(F.when(text.isNotNull(), file)),
             F.min(F.when(F.contains(text, F.lit(REPLACEMENT)), file)),
         )
-        .collect()
     )
     kinds = dict.fromkeys(names, "empty")
     malformed, with_malformed, with_replacements = 0, "", []
@@ -321,6 +338,17 @@ def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Su
             malformed, with_malformed = count, first
         with_replacements.append(replaced)
     return Survey(kinds, malformed, with_malformed, min(filter(None, with_replacements), default=None))
+
+
+def _collected(frame: DataFrame) -> list[Any]:
+    """The rows of a frame; what a task has raised is raised as itself."""
+    try:
+        return frame.collect()
+    except PySparkException as error:
+        failure = find_failure(str(error))
+        if failure is None or failure.exception is None:
+            raise
+        raise to_exception(failure) from None
 
 
 def _check_encoding(

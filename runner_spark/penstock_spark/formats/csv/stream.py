@@ -94,11 +94,11 @@ def _lines(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
     """The columns as text, parsed line by line, so that an open quote is visible."""
-    lines = files.load(spark.readStream, "text")
-    # What Spark's reader of CSV leaves out: lines of nothing but blanks, and comments.
+    lines = files.load(spark.readStream, "text").withColumn(
+        "value", scan.without_comment(F.col("value"), options)
+    )
+    # Spark's reader of CSV leaves out lines of nothing but blanks.
     lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
-    if options.get("comment"):
-        lines = lines.where(~F.col("value").startswith(options["comment"]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     parsed = lines.select(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
@@ -200,7 +200,8 @@ class _Records:
             if scan.REPLACEMENT in raw.decode("utf-8", "replace"):
                 encoding = self._options.get("encoding") or "utf-8"
                 return scan.not_decoded(encoding, file, self._where)
-            return scan.malformed_lines(1, file, self._where)
+            more = "; rejects=True puts such lines aside"
+            return scan.malformed_lines(1, file, self._where, more=more)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+import difflib
+import inspect
+from collections.abc import Sequence
+from typing import Any
 
+from penstock.error import refusal
 from penstock.io.columnar import CsvSink
 from penstock.io.naming_errors import encoded
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, check_arguments, record_files
-
-if TYPE_CHECKING:
-    import pandas as pd
+from penstock_spark.sinks.record_text import RecordText, record_files
 
 
 def csv_files(sink: CsvSink, where: str) -> FileSink:
     """Rows below a header, by the options of pandas."""
-    check_arguments("to_csv", sink, where)
+    _check_arguments(sink, where)
     options = {**dict(sink.options), "index": False}
     encoding = options.pop("encoding", None) or "utf-8"
     if options.get("columns"):
         options["columns"] = [name for name in options["columns"] if name not in sink.partition_by]
 
-    def write(table: pd.DataFrame, first: bool) -> bytes:
+    def write(names: Sequence[str], rows: Sequence[Sequence[Any]], first: bool) -> bytes:
+        # Every program imports this module, and few write such files: pandas takes a fifth of a second.
+        import pandas as pd
+
+        # Columns of Python objects keep whole numbers whole where some are missing.
+        table = pd.DataFrame(rows, columns=list(names), dtype=object)
         chosen = options if first else {**options, "header": False}
         text = str(table.to_csv(**chosen))
         if "\r" in text and not options.keys() & {"quoting", "lineterminator"}:
@@ -33,3 +39,17 @@ def csv_files(sink: CsvSink, where: str) -> FileSink:
     text = RecordText(write, sink.columns, where, has_header=True)
     # A collection of nothing still makes a file if it is known what the header says.
     return record_files(sink, text, 1 if sink.columns else 0, where)
+
+
+def _check_arguments(sink: CsvSink, where: str) -> None:
+    """Refuses arguments that the method of pandas, which writes the records, does not have."""
+    if not sink.options:
+        return
+    import pandas as pd
+
+    known = list(inspect.signature(pd.DataFrame.to_csv).parameters)[1:]
+    for name, _ in sink.options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
+            hint = f"did you mean {near[0]}?" if near else "see the arguments of pandas.DataFrame.to_csv"
+            raise refusal(TypeError, f"to_csv of pandas has no argument {name!r}", where=where, hint=hint)

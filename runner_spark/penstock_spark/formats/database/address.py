@@ -80,7 +80,7 @@ class Address:
 
     def engine(self) -> Engine:
         """An engine without a pool, whose errors show no values."""
-        from sqlalchemy import create_engine
+        from sqlalchemy import create_engine, event
         from sqlalchemy.exc import NoSuchModuleError
         from sqlalchemy.pool import NullPool
 
@@ -91,7 +91,7 @@ class Address:
         elif url.drivername.startswith("postgresql"):
             options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS}
         try:
-            return create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args=options)
+            engine = create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args=options)
         except NoSuchModuleError:
             what = f"the url begins with {url.drivername}, which SQLAlchemy does not know"
             hint = (
@@ -103,6 +103,11 @@ class Address:
                 f"the package {error.name} is missing, which reaches databases of the kind {url.drivername}"
             )
             raise UnsupportedByRunner(what, where=self.where, hint="install it with pip") from None
+        if url.drivername.startswith("postgresql"):
+            from penstock_spark.formats.database.postgres_values import settle
+
+            event.listen(engine, "connect", lambda connection, _: settle(connection))
+        return engine
 
     @property
     def parts(self) -> tuple[str | None, str]:

@@ -53,12 +53,6 @@ _PART_BLOCKS = 2_000
 _PEEK = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s::int, 'proto_version', '1', 'publication_names', %s)"
 _COMMIT = ord("C")
 
-_AS_TEXT = (
-    "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
-    "set_config('IntervalStyle', 'postgres', false), set_config('extra_float_digits', '1', false)"
-)
-"""The server writes values as text, which must say all of them."""
-
 
 class ChangedRows(RangeSource[Any]):
     """The first rows of a table, if they are asked for, and then its changes."""
@@ -256,7 +250,6 @@ class ChangedRows(RangeSource[Any]):
     def read(self, piece: SourceRange) -> Iterator[list[Any]]:
         try:
             with connect(self._address) as connection:
-                connection.execute(_AS_TEXT)
                 if isinstance(piece.start, tuple):
                     snapshot, first = piece.start
                     yield from self._rows(connection, snapshot, first, piece.end)
@@ -290,7 +283,7 @@ class ChangedRows(RangeSource[Any]):
                         )
                     yield [(ValueKind.INSERT, make(**row)) for row in rows]
             except (psycopg.DataError, OverflowError) as error:
-                raise unreadable(self._source.table, error, self._address.where) from None
+                raise unreadable(self._source.table, self._table.types, error, self._address.where) from None
 
     def _query_of_rows(self, first: int, end: int | None) -> sql.Composed:
         conditions = []

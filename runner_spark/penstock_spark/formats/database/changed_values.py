@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
@@ -24,6 +24,7 @@ from penstock_spark.formats.database.pgoutput import (
     Unchanged,
     Values,
 )
+from penstock_spark.formats.database.postgres_values import unholdable
 from penstock_spark.formats.database.reader import kind_of_type
 
 _UNREADABLE = (psycopg.Error, ValueError, OverflowError, ArithmeticError)
@@ -40,7 +41,12 @@ def adapter(oid: int) -> Load | None:
     return None
 
 
-def unreadable(table: str, error: Exception, where: str) -> ValueError:
+def unreadable(table: str, types: Mapping[str, int], error: Exception, where: str) -> ValueError:
+    """The refusal of a value of a table, whose columns have the types of the server with these numbers."""
+    hints = {name: kind_of_type(oid) for name, oid in types.items()}
+    found = unholdable(error, hints, f"the table {table}", where)
+    if found is not None:
+        return found
     what = f"a value of the table {table} cannot be read ({type(error).__name__})"
     hint = "leave its column out with columns=[...], or take such changes with rejects=True"
     return refusal(ValueError, what, where=where, hint=hint)
@@ -95,7 +101,9 @@ class ChangeDecoder:
         try:
             return self._rows_of(message.old, message.new, self._columns)
         except _UNREADABLE as error:
-            return [UnreadableElement(data, unreadable(self._source.table, error, self._where))]
+            return [
+                UnreadableElement(data, unreadable(self._source.table, self._table.types, error, self._where))
+            ]
 
     def _rows_of(
         self, old: Values | None, new: Values | None, columns: list[tuple[str, int, Load]]

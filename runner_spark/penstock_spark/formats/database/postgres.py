@@ -33,6 +33,7 @@ from penstock_spark.formats.database.commits import COMMITS, digest, displaced
 from penstock_spark.formats.database.errors import may_succeed_again, refused, rows_lost
 from penstock_spark.formats.database.layout import CHANGE, ORDER, PARTITION_SHIFT, Layout, json_of
 from penstock_spark.formats.database.pages import NOTHING, Page, page_row
+from penstock_spark.formats.database.postgres_values import interval_text, settle
 from penstock_spark.sinks.plan import Encoder, MicroBatch
 
 INLINE_BYTES = 256 << 10
@@ -58,7 +59,10 @@ def connect(address: Address, **more: Any) -> psycopg.Connection[Any]:
         "row_factory": tuple_row,
         **more,
     }
-    return psycopg.Connection.connect(**settings)
+    connection = psycopg.Connection.connect(**settings)
+    if "replication" not in more:
+        settle(connection)
+    return connection
 
 
 def persisting(address: Address, work: Callable[[], _Result], again: Callable[[Any], bool]) -> _Result:
@@ -181,8 +185,8 @@ def _plain(column: pa.Array, name: str, where: str) -> pa.Array:
             [None if each is None else "\\x" + each.hex() for each in column.to_pylist()], pa.string()
         )
     if pa.types.is_duration(kind):
-        micros = pc.cast(pc.cast(column, pa.duration("us")), pa.int64())
-        return pc.binary_join_element_wise(pc.cast(micros, pa.string()), "microseconds", " ")
+        micros = pc.cast(pc.cast(column, pa.duration("us")), pa.int64()).to_pylist()
+        return pa.array([None if each is None else interval_text(each) for each in micros], pa.string())
     return pa.array(json_of(column, where, name), pa.string()) if is_nested(kind) else column
 
 

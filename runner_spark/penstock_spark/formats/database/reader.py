@@ -107,6 +107,8 @@ def _planning(address: Address, source: DatabaseSource) -> Iterator[Connection]:
         with engine.connect() as connection:
             yield _prepared(connection, address)
     except SQLAlchemyError as error:
+        if address.is_postgres and (found := _unholdable(error, (), source, address)):
+            raise found from None
         # The whole text would repeat the query.
         said = masked(str(getattr(error, "orig", None) or error).partition("\n")[0], address)
         what = f"cannot read {source.describe()}: {said}"
@@ -119,9 +121,7 @@ def _planning(address: Address, source: DatabaseSource) -> Iterator[Connection]:
 def _prepared(connection: Connection, address: Address) -> Connection:
     if not address.is_postgres:
         return connection
-    connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    connection.exec_driver_sql("SET TIME ZONE 'UTC'")
-    return connection
+    return connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
 
 # Columns
@@ -211,28 +211,34 @@ def _of_query(connection: Connection, source: DatabaseSource, address: Address) 
     names = list(result.keys())
     if not address.is_postgres:
         return [Column(name, None, Any) for name in names]
-    from psycopg import adapters
-
     assert result.cursor is not None
     described: Any = result.cursor.description
-    kinds = [adapters.types.get(each.type_code) for each in described]
-    hints = [_POSTGRES_TYPES.get(getattr(kind, "name", ""), Any) for kind in kinds]
+    found = [_type_name(each.type_code) for each in described]
     return [
         Column(
             name,
-            sa.Uuid(as_uuid=False) if getattr(kind, "name", "") == "uuid" else None,
-            _nullable(hint),
+            sa.Uuid(as_uuid=False) if kind == "uuid" else None,
+            _nullable(_POSTGRES_TYPES.get(kind, Any)),
         )
-        for name, kind, hint in zip(names, kinds, hints, strict=True)
+        for name, kind in zip(names, found, strict=True)
     ]
 
 
 def kind_of_type(oid: int) -> Any:
     """What PostgreSQL's type of this number is in Python; its name or its number if that is unknown."""
+    name = _type_name(oid)
+    return _POSTGRES_TYPES.get(name, name or oid)
+
+
+def _type_name(oid: int) -> str:
+    """The name of PostgreSQL's type of a number; an empty text if it is not one of its own."""
     from psycopg import adapters
 
-    name = getattr(adapters.types.get(oid), "name", None)
-    return _POSTGRES_TYPES.get(name or "", name or oid)
+    info = adapters.types.get(oid)
+    if info is None:
+        return ""
+    # psycopg also finds the type of the elements by the number of an array.
+    return info.name if info.oid == oid else f"{info.name}[]"
 
 
 def _rows_of(source: DatabaseSource, columns: Sequence[Column]) -> Select[Any]:
@@ -422,9 +428,24 @@ class RowsReader(PartsReader):
     def _explained(self, error: BaseException) -> BaseException:
         from sqlalchemy.exc import SQLAlchemyError
 
+        if self.address.is_postgres and (
+            found := _unholdable(error, self.columns, self.source, self.address)
+        ):
+            return found
         if isinstance(error, SQLAlchemyError):
             return _unreadable(error, self.source, self.address)
         return error
+
+
+def _unholdable(
+    error: BaseException, columns: Sequence[Column], source: DatabaseSource, address: Address
+) -> ValueError | None:
+    """The refusal of a value of PostgreSQL that Python's class does not hold; None for another error."""
+    from penstock_spark.formats.database.postgres_values import unholdable
+
+    whose = f"the {source.what}" if source.table is not None else source.what
+    hints = {column.name: column.hint for column in columns}
+    return unholdable(getattr(error, "orig", None) or error, hints, whose, address.where)
 
 
 def _is_instant(column: Column) -> bool:
