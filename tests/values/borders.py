@@ -5,9 +5,10 @@ from __future__ import annotations
 from arrow_borders import ARROW, INT96, PARQUET, PLAIN_PARQUET
 from matrix import pairs_covered
 from other_borders import ARROW_BATCHES, AVRO, NUMPY, ORC, PANDAS_BATCHES, SPARK
+from text_borders import JSON, POSTGRES
 
 BORDERS = (
-    *(ARROW, PARQUET, PLAIN_PARQUET, INT96, ORC, AVRO),
+    *(ARROW, PARQUET, PLAIN_PARQUET, INT96, ORC, AVRO, JSON, POSTGRES),
     *(ARROW_BATCHES, PANDAS_BATCHES, NUMPY, SPARK),
 )
 
