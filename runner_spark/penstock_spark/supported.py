@@ -20,7 +20,7 @@ from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.windows.triggers import DefaultTrigger, can_fire_early
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
-from penstock_spark.passes.side_views import unending_edges
+from penstock_spark.passes.side_views import side_views, unending_edges, without_side_views
 from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
@@ -61,6 +61,8 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     if mode != "batch":
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
+        for step, what, hint in _written_twice(graph):
+            raise UnsupportedByRunner(what, where=step.where, hint=hint)
     if mode == "streaming":
         for step, what, is_for_ever in _waits(graph):
             if is_for_ever and not allow_unsafe_triggers:
@@ -93,7 +95,8 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
 
 
 _WAITS_LESS = (
-    "window the side input, e.g. WindowInto(FixedWindows(60)), or give it a trigger such as Repeatedly(AfterCount(1))"
+    "window the side input, e.g. WindowInto(FixedWindows(60)), "
+    "or give it a trigger such as Repeatedly(AfterCount(1))"
 )
 
 
@@ -127,6 +130,20 @@ def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
                     f"{of} has no content before its sources end, and every element waits for that",
                     False,
                 )
+
+
+def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
+    """Writes that the batch which computes the bounded side inputs would run, and the query once more."""
+    aside = side_views(graph)
+    computed = {step.label for step in aside.steps} if aside else set()
+    for step in without_side_views(graph).steps if aside else ():
+        if isinstance(step.primitive, Write) and step.label in computed:
+            yield (
+                step,
+                "what it has written leads to a side input, which a batch computes before the query starts, and to "
+                "other steps of the query, which would write everything again",
+                "read its results only for the side input, or only in the query",
+            )
 
 
 def _takes_retractions(step: Step) -> bool:

@@ -35,6 +35,21 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a write whose files a query and its side input read",
+            write="""
+                names = p | beam.Create(["a"]) | beam.io.WriteToText("out")
+                ticks = p | "Ticks" >> beam.io.ReadFromSpark("rate").as_stream()
+                ticks | beam.Map(lambda row, names: row, beam.pvalue.AsList(names))
+                names | "Print" >> beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: what it has written leads to a side input, which a batch computes before the query starts, and to other steps of the query, which would write everything again
+                  at step 'WriteToText' (game.py:1)
+                  hint: read its results only for the side input, or only in the query
+                """,
+        ),
+        Row(
             "a stream in a batch",
             write="""
                 batch = beam.Pipeline(mode="batch")
