@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from random import Random
 from typing import Any, NamedTuple
 
+from graph_meanings import meaning_in_time
 from random_pipelines import OPERATIONS, SOURCES, VIEWS, WINDOWS, Making, Numbers
 
 import penstock as beam
 from penstock import graph
+from penstock.io.primitive import SinkTransform
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import TimestampedValue
 
@@ -275,3 +278,41 @@ def covering_programs(size: int = SIZE) -> Iterator[Program]:
         missing -= met
         seed += 1
         yield program
+
+
+# What programs give.
+
+
+class _See(beam.DoFn):
+    def process(
+        self, element: Any, at: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+    ) -> Any:
+        yield element, at.micros, window
+
+
+def observed(program: Program, making: Making) -> dict[str, list[Any]]:
+    """The lists that get the elements of PCollections, with their times and windows, by the labels of their sinks.
+
+    They are those that no feature reads, and a third of the others: a sink is a reader, too.
+    """
+    read = {number for choice in program.choices for number in (choice.of, choice.main)}
+    found: dict[str, list[Any]] = {}
+    for number, made in enumerate(making.made):
+        if number not in read or number % 3 == program.seed % 3:
+            label = f"Out{number}"
+            shown = made | f"{label} seen" >> beam.ParDo(_See()).with_output_types(Any)
+            _ = shown | label >> SinkTransform(graph.DriverList(found.setdefault(label, [])))
+    return found
+
+
+def differing(found: graph.Graph, given: dict[str, list[Any]]) -> list[str]:
+    """The labels of the observed PCollections whose elements are others than the graph means."""
+    meant = meaning_in_time(found)
+    return [
+        label
+        for label, elements in given.items()
+        for step in found.steps
+        if step.label == f"{label} seen"
+        and Counter(map(repr, elements))
+        != Counter(repr((each.value, each.at.micros, each.window)) for each in meant[step.inputs[0]])
+    ]

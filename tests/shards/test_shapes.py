@@ -6,21 +6,33 @@ The programs are few, and each pair of features meets in one of them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
-from covering_pipelines import CANNOT, Choice, Pair, Program, covering_programs, pairs_of, wanted
-from graph_meanings import meaning_in_time
-from plain_runner import Settings, collect, run_plain
-from random_pipelines import COUNTER, WINDOWS, AtTheEnd, Making
+from covering_pipelines import (
+    CANNOT,
+    Choice,
+    Pair,
+    Program,
+    covering_programs,
+    differing,
+    observed,
+    pairs_of,
+    wanted,
+)
+from plain_runner import Settings, run_plain
+from random_pipelines import COUNTER, WINDOWS, AtTheEnd
 from toy_query import ToyQuery
+from wild_pipelines import wild_pipeline
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.pvalue import AsIter, AsList
-from penstock_spark.lowering import stage
+from penstock_spark.lowering import query, stage
 from penstock_spark.passes import side_views
 from penstock_spark.stream.shard import Shard
 from penstock_spark.worker import stage as worker
@@ -46,40 +58,11 @@ WAYS = (Way("batch"), Way("streaming"), Way("micro_batch"), Way("streaming", 3))
 """The modes, and a stream that is cut. In `micro_batch` each cut gives panes of its own."""
 
 
-class See(beam.DoFn):
-    def process(
-        self, element: Any, at: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Any:
-        yield element, at.micros, window
-
-
-def seen(program: Program, making: Making) -> dict[str, list[Any]]:
-    """The lists into which a batch puts the elements of PCollections, with their times and windows.
-
-    They are those that no feature reads, and a third of the others: a sink is a reader, too.
-    """
-    read = {number for choice in program.choices for number in (choice.of, choice.main)}
-    return {
-        f"Out{number}": collect(
-            made | f"Out{number} seen" >> beam.ParDo(See()).with_output_types(Any), f"Out{number}"
-        )
-        for number, made in enumerate(making.made)
-        if number not in read or number % 3 == program.seed % 3
-    }
-
-
 def faults_of(program: Program, way: Way) -> list[str]:
     """The PCollections whose elements are others than the graph means."""
     making = program.build(streams=way.mode != "batch")
-    found: dict[str, list[Any]] = seen(program, making)
-    meant = meaning_in_time(graph := making.pipeline.to_graph())
-    expected = {
-        step.label.removesuffix(" seen"): [
-            (each.value, each.at.micros, each.window) for each in meant[step.inputs[0]]
-        ]
-        for step in graph.steps
-        if step.label.endswith(" seen")
-    }
+    found = observed(program, making)
+    graph = making.pipeline.to_graph()
     if way.mode == "batch":
         run_plain(making.pipeline, Settings(partitions=2))
     else:
@@ -87,11 +70,7 @@ def faults_of(program: Program, way: Way) -> list[str]:
         for _ in range(toy.timeline.batches):
             for label, elements in toy.batch().items():
                 found.setdefault(label, []).extend(elements)
-    return [
-        label
-        for label, elements in expected.items()
-        if Counter(map(repr, found[label])) != Counter(map(repr, elements))
-    ]
+    return differing(graph, found)
 
 
 SHARE = 10
@@ -145,10 +124,7 @@ def test_state_in_windows_that_merge_is_refused_and_so_goes_by_way_of_others() -
 
 def explained(program: Program) -> list[str]:
     """What `explain` says in each mode."""
-    return [
-        program.build(mode != "batch", mode=mode).pipeline.explain()
-        for mode in ("batch", "micro_batch", "streaming")
-    ]
+    return [program.build(mode != "batch", mode=mode).pipeline.explain() for mode in MODES]
 
 
 @pytest.mark.parametrize("number", range(0, 60, 12))
@@ -179,6 +155,37 @@ def test_a_step_that_leads_to_a_side_input_and_to_the_query_counts_its_elements_
     counts = {step: value for (_, step, namespace, name), value in toy.snapshot.items() if name == COUNTER}
     # The second step leads to a side input only, which a batch computes.
     assert counts == {"2 metric": 7, "4 metric": 7}
+
+
+MODES = ("batch", "micro_batch", "streaming")
+
+
+def bare_errors(seeds: Iterable[int]) -> list[str]:
+    """The errors of wild pipelines that do not say what is wrong, where, and what to do."""
+    found: list[str] = []
+
+    def refused(error: Exception) -> None:
+        if "\n  hint: " not in str(error):
+            found.append(repr(error))
+
+    for seed, mode in product(seeds, MODES):
+        # Every other one may group streams in the global window.
+        pipeline = wild_pipeline(seed, 10, refused, mode=mode, allow_unsafe_triggers=seed % 2 == 0)
+        try:
+            pipeline.explain()
+        except Exception as error:
+            refused(error)
+    return found
+
+
+def test_whatever_is_not_explained_is_refused_in_three_parts() -> None:
+    assert bare_errors(range(30)) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(30, 2030, 200))
+def test_whatever_is_not_explained_is_refused_in_three_parts_at_length(first: int) -> None:
+    assert bare_errors(range(first, first + 200)) == []
 
 
 # Mutants.
@@ -222,6 +229,19 @@ MUTANTS: dict[str, tuple[Any, str, Any, Way]] = {
     "a PCollection is flattened once": (stage, "step_spec", flattened_once, Way("batch")),
     "the watermark of a round goes first": (Shard, "_at", marks_at_once, Way("micro_batch")),
 }
+
+
+def test_a_side_input_that_is_taken_for_an_input_is_found_when_it_is_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(side_views, "_numbers", same_numbers)
+    assert any("KeyError" in error for error in bare_errors(range(10)))
+
+
+def test_elements_that_count_twice_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "forget_steps", lambda *arguments: None)
+    with pytest.raises(AssertionError, match="'2 metric': 14"):
+        test_a_step_that_leads_to_a_side_input_and_to_the_query_counts_its_elements_once()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
