@@ -118,18 +118,17 @@ def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
                 continue
             producer = graph.producer(side.edge)
             before = graph.leading_to(producer).steps
-            reads = [each for each in before if isinstance(each.primitive, Read)]
-            lasting = [each for each in reads if not ends_by_itself(each.primitive.source)]  # type: ignore[union-attr]
-            lasting += [each for each in before if _may_never_end(each)]
+            sources = {
+                each.label: each.primitive.source for each in before if isinstance(each.primitive, Read)
+            }
+            lasting = [label for label, source in sources.items() if not ends_by_itself(source)]
+            lasting += [each.label for each in before if _may_never_end(each)]
             of = f"its side input, the unbounded collection of {producer.label!r} in the global window,"
             if lasting:
-                yield step, f"{of} has no content before {lasting[0].label!r} ends, which it never does", True
-            elif not any(isinstance(each.primitive.source, RecordedStream) for each in reads):  # type: ignore[union-attr]
-                yield (
-                    step,
-                    f"{of} has no content before its sources end, and every element waits for that",
-                    False,
-                )
+                yield step, f"{of} has no content before {lasting[0]!r} ends, which it never does", True
+            elif not any(isinstance(source, RecordedStream) for source in sources.values()):
+                what = f"{of} has no content before its sources end, and every element waits for that"
+                yield step, what, False
 
 
 def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
