@@ -25,7 +25,7 @@ from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import is_splittable
-from penstock_spark.plan.stream_plan import Clock, clock_of, ends_by_itself
+from penstock_spark.plan.stream_plan import Clock, clock_of, ends_on_its_own
 from penstock_spark.plan.windowing import windowing_of
 
 _LOGGER = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ _WAITS_LESS = (
 
 
 def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
-    """The steps whose elements wait for the end of a stream, and whether that never comes by itself.
+    """Yields the steps whose elements wait for the end of a stream, and whether only a drain ends it.
 
     They have a side input in the global window, which fires at the end of all time. In the mode ``micro_batch`` it is
     ready with each round, and a TestStream ends at once.
@@ -121,7 +121,7 @@ def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
             sources = {
                 each.label: each.primitive.source for each in before if isinstance(each.primitive, Read)
             }
-            lasting = [label for label, source in sources.items() if not ends_by_itself(source)]
+            lasting = [label for label, source in sources.items() if not ends_on_its_own(source)]
             lasting += [each.label for each in before if _may_never_end(each)]
             of = f"its side input, the unbounded collection of {producer.label!r} in the global window,"
             if lasting:
@@ -132,7 +132,7 @@ def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
 
 
 def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
-    """Writes that the batch which computes the bounded side inputs would run, and the query once more."""
+    """Yields the writes that both the query and the batch of its bounded side inputs would run."""
     aside = side_views(graph)
     computed = {step.label for step in aside.steps} if aside else set()
     for step in without_side_views(graph).steps if aside else ():

@@ -19,13 +19,13 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import TimestampedValue
 
 SIZE = 30
-"""How many features a pipeline has."""
+"""The number of features of a pipeline."""
 
 STREAMS = 3
-"""How many unbounded sources there are at most."""
+"""The largest number of unbounded sources."""
 
 TAG = "tag"
-"""What makes the outputs with tags, whichever feature has them."""
+"""The producer of outputs with tags, whichever feature has them."""
 
 PRODUCERS = (*SOURCES, *(name for name in OPERATIONS if name != "write"), *VIEWS, TAG)
 DIRECTLY = ("iter", "list")
@@ -35,7 +35,7 @@ READERS = (
     *VIEWS,
     *("iter view", "list view", "singleton of", "dict of", "multimap of"),
 )
-"""What may read a PCollection: an operation, or a view as its main input or as its side input."""
+"""The readers of a PCollection: operations, and views by their main inputs or by their side inputs."""
 
 
 class Pair(NamedTuple):
@@ -133,7 +133,7 @@ class Choice(NamedTuple):
 
     @property
     def reader(self) -> str:
-        """How it reads `of`."""
+        """The reader of `of`."""
         if self.main < 0:
             return self.feature
         return f"{self.feature} {'view' if self.feature in DIRECTLY else 'of'}"
@@ -203,7 +203,7 @@ class _Drawing:
         self._at = Random(f"choices {seed}")
         self._makers: list[str] = []
         self._readers: list[list[str]] = []
-        # How many missing pairs each reader of each PCollection would add, or less: pairs are met meanwhile.
+        # The number of missing pairs that each reader of each PCollection would add; it may have fallen meanwhile.
         self._worth: dict[tuple[int, str], int] = {}
 
     def take(self, choice: Choice) -> None:
@@ -280,7 +280,7 @@ def covering_programs(size: int = SIZE) -> Iterator[Program]:
         yield program
 
 
-# What programs give.
+# The outputs of programs.
 
 
 class _See(beam.DoFn):
@@ -293,7 +293,7 @@ class _See(beam.DoFn):
 def observed(program: Program, making: Making) -> dict[str, list[Any]]:
     """The lists that get the elements of PCollections, with their times and windows, by the labels of their sinks.
 
-    They are those that no feature reads, and a third of the others: a sink is a reader, too.
+    They are those that no feature reads, and a third of the others: a sink also is a reader.
     """
     read = {number for choice in program.choices for number in (choice.of, choice.main)}
     found: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""What a graph of whole numbers means, without any of the compiler: each window fires once, at its end."""
+"""The meaning of a graph of whole numbers, without any of the compiler: each window fires once, at its end."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _results(
 
 
 def _outputs(value: Any, at: Timestamp, window: Any, windowfn: Any) -> Iterator[tuple[str | None, Element]]:
-    """The elements of a DoFn's output, which is in windows anew if it has another time, as in Beam."""
+    """The elements of a DoFn's output, which is in new windows if it has another time, as in Beam."""
     tag = None
     if isinstance(value, TaggedOutput):
         tag, value = value.tag, value.value
@@ -110,7 +110,7 @@ def _windowing_of(found: graph.Graph, edge: int) -> Any:
 
 
 def _called(found: graph.Graph, step: graph.Step, element: Element, edges: Meaning) -> Any:
-    """What a DoFn gives of an element in one window."""
+    """Returns the outputs of a DoFn for an element in one window."""
     primitive: Any = step.primitive
     views = [_view(found, side, edges[side.edge], element.window) for side in step.side_inputs]
 

@@ -30,7 +30,7 @@ COUNTER = "elements_seen"
 
 NAMESPACE = "shapes"
 
-# What the steps do. Each takes and gives whole numbers below the modulus.
+# The functions of the steps. Each takes and returns whole numbers below the modulus.
 
 
 def spread_over(x: int, factor: int, *sides: Any) -> Iterator[Any]:
@@ -81,7 +81,7 @@ def signed(change: tuple[Any, tuple[int, int]]) -> tuple[int, int]:
 
 
 def later(x: int, at: Any = beam.DoFn.TimestampParam) -> Any:
-    """The same number, some seconds later."""
+    """Returns the same number, some seconds later."""
     seconds = Duration(x % 3)
     return TimestampedValue(x, at + seconds if at + Duration(3) < MAX_TIMESTAMP else at)
 
@@ -115,7 +115,7 @@ class Seen(beam.DoFn):
 
 
 class AtTheEnd(beam.DoFn):
-    """Keeps the values of a key and window, and gives them back with their sum at the window's end."""
+    """Keeps the values of a key and window, and emits them with their sum at the window's end."""
 
     KEPT = BagStateSpec("kept", beam.coders.VarIntCoder())
     END = TimerSpec("end", TimeDomain.WATERMARK)
@@ -217,7 +217,7 @@ class Making:
         return y if y.windowing == x.windowing else y | f"{label}/Windows" >> beam.WindowInto(x.windowing)
 
     def viewable(self, label: str, y: Numbers) -> Numbers:
-        """The same elements in windows that a side input may have."""
+        """Returns the same elements in windows that a side input may have."""
         merges = y.windowing.windowfn.is_merging()
         return y | f"{label}/Fixed" >> beam.WindowInto(FixedWindows(4)) if merges else y
 
@@ -282,7 +282,7 @@ def _greatest_of_greatest(m: Making, label: str, x: Numbers) -> list[Numbers]:
 
 
 def _changes_added_up(m: Making, label: str, x: Numbers) -> list[Numbers]:
-    """Sums that are told early, less those that are retracted, add up to the sum."""
+    """Early sums, less those that are retracted, add up to the sum."""
     sums = _sums(f"{label}/Sums", _early(m, label, x, AccumulationMode.ACCUMULATING_AND_RETRACTING))
     changes = sums | f"{label}/Log" >> Changelog() | f"{label}/Signed" >> beam.Map(signed)
     return [_add(label, _sums(label, _once(label, changes)))]

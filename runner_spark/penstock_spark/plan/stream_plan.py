@@ -45,8 +45,8 @@ def clock_of(steps: Iterable[Step]) -> Clock:
     return Clock.RECORDED if all(isinstance(source, InlineValues) for source in read) else Clock.LIVE
 
 
-def ends_by_itself(source: Source) -> bool:
-    """True if a source of a stream ends without being told to."""
+def ends_on_its_own(source: Source) -> bool:
+    """True if a source of a stream ends without a drain."""
     match source:
         case StreamSource():
             return source.ends

@@ -111,7 +111,7 @@ class Coder(ByBytes):
     """Whether objects of a class with this coder are pickled without it, where all can be and it is quicker."""
 
     encodes_as_keys = False
-    """Whether it leaves objects of a class to the encoding of keys, which then must not ask the coder again."""
+    """True if it leaves objects of a class to the encoding of keys, which then must not ask the coder again."""
 
     def is_deterministic(self) -> bool:
         """Whether equal values always give equal bytes, in every process."""

@@ -13,7 +13,7 @@ from penstock.error import three_parts
 _LOGGER = logging.getLogger(__name__)
 
 _SHOWN = 3
-"""How many pipelines are shown."""
+"""The number of pipelines that are shown."""
 
 
 @dataclass(eq=False)
