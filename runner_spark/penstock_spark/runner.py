@@ -11,7 +11,7 @@ from penstock.construction.without_effect import refusals, warn_of_hints, warn_o
 from penstock.error import UnsupportedByRunner, located, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.options.given import check_given, checked_arguments, misfits
-from penstock.options.pipeline_options import PipelineOptions
+from penstock.options.pipeline_options import PipelineOptions, TypeOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
@@ -66,7 +66,7 @@ class SparkRunner(PipelineRunner):
     ) -> Compiled:
         """The plan of a graph, for one pass over bounded input or for a streaming query."""
         mode = settings.mode or default_mode(graph)
-        check(graph, mode)
+        check(graph, mode, settings.view_as(TypeOptions).allow_unsafe_triggers)
         if mode == "batch":
             # What no class of options knows, such as a session, was looked at before.
             warn_of_no_effect(settings.get_all_options(drop_default=True, retain_unknown_options=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.error import UnsupportedByRunner
+from penstock.error import UnsupportedByRunner, three_parts
 from penstock.functions.signature import signature_of
 from penstock.functions.splitting import splits_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
@@ -16,16 +17,18 @@ from penstock.io.streams import StreamSource
 from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
 from penstock.transforms.periodicsequence import PeriodicSource
-from penstock.windows.triggers import DefaultTrigger
+from penstock.windows.triggers import DefaultTrigger, can_fire_early
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
-from penstock_spark.passes.side_views import unending_edges
+from penstock_spark.passes.side_views import side_views, unending_edges, without_side_views
 from penstock_spark.passes.single_panes import single_panes
 from penstock_spark.passes.windowed_writes import writes_by_window
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import is_splittable
-from penstock_spark.plan.stream_plan import Clock, clock_of
+from penstock_spark.plan.stream_plan import Clock, clock_of, ends_on_its_own
 from penstock_spark.plan.windowing import windowing_of
+
+_LOGGER = logging.getLogger(__name__)
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
 
@@ -44,9 +47,11 @@ def _may_never_end(step: Step) -> bool:
     return is_splittable(step.primitive) and splits_of(step.primitive.dofn).is_unbounded  # type: ignore[union-attr]
 
 
-def check(graph: Graph, mode: str) -> None:
+def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     """Refuses a pipeline that this runner cannot run; the error names the step, what it asks for, and what to
     do.
+
+    `allow_unsafe_triggers` is the option of that name: the pipeline may wait for ever.
     """
     for step in graph.steps:
         for what, hint in _refusals(graph, step, mode):
@@ -56,6 +61,13 @@ def check(graph: Graph, mode: str) -> None:
     if mode != "batch":
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
+        for step, what, hint in _written_twice(graph):
+            raise UnsupportedByRunner(what, where=step.where, hint=hint)
+    if mode == "streaming":
+        for step, what, is_for_ever in _waits(graph):
+            if is_for_ever and not allow_unsafe_triggers:
+                raise UnsupportedByRunner(what, where=step.where, hint=_WAITS_LESS)
+            _LOGGER.warning("%s", three_parts(what, where=step.where, hint=_WAITS_LESS))
     # This asks the triggers' machines, so all triggers must be known.
     retracting = retracting_edges(
         graph if mode == "micro_batch" else single_panes(graph), is_streaming=mode != "batch"
@@ -79,6 +91,57 @@ def check(graph: Graph, mode: str) -> None:
                 "a sink cannot write elements that take earlier ones back, and its input may contain some",
                 where=step.where,
                 hint="apply Changelog() before the write, or group in the mode ACCUMULATING or DISCARDING",
+            )
+
+
+_WAITS_LESS = (
+    "window the side input, e.g. WindowInto(FixedWindows(60)), "
+    "or give it a trigger such as Repeatedly(AfterCount(1))"
+)
+
+
+def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
+    """Yields the steps whose elements wait for the end of a stream, and whether only a drain ends it.
+
+    They have a side input in the global window, which fires at the end of all time. In the mode ``micro_batch`` it is
+    ready with each round, and a TestStream ends at once.
+    """
+    unending = unending_edges(graph)
+    for step in graph.steps:
+        for side in step.side_inputs:
+            windowing = windowing_of(graph, side.edge)
+            if (
+                side.edge not in unending
+                or not isinstance(windowing.windowfn, GlobalWindows)
+                or can_fire_early(windowing.triggerfn)
+            ):
+                continue
+            producer = graph.producer(side.edge)
+            before = graph.leading_to(producer).steps
+            sources = {
+                each.label: each.primitive.source for each in before if isinstance(each.primitive, Read)
+            }
+            lasting = [label for label, source in sources.items() if not ends_on_its_own(source)]
+            lasting += [each.label for each in before if _may_never_end(each)]
+            of = f"its side input, the unbounded collection of {producer.label!r} in the global window,"
+            if lasting:
+                yield step, f"{of} has no content before {lasting[0]!r} ends, which it never does", True
+            elif not any(isinstance(source, RecordedStream) for source in sources.values()):
+                what = f"{of} has no content before its sources end, and every element waits for that"
+                yield step, what, False
+
+
+def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
+    """Yields the writes that both the query and the batch of its bounded side inputs would run."""
+    aside = side_views(graph)
+    computed = {step.label for step in aside.steps} if aside else set()
+    for step in without_side_views(graph).steps if aside else ():
+        if isinstance(step.primitive, Write) and step.label in computed:
+            yield (
+                step,
+                "what it has written leads to a side input, which a batch computes before the query starts, and to "
+                "other steps of the query, which would write everything again",
+                "read its results only for the side input, or only in the query",
             )
 
 

@@ -21,6 +21,35 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a side input of a stream without windows",
+            write="""
+                rates = p | "Rates" >> beam.io.ReadFromSpark("rate").as_stream()
+                ticks = p | "Ticks" >> beam.io.ReadFromSpark("rate").as_stream()
+                ticks | beam.Map(lambda row, rates: row, beam.pvalue.AsList(rates))
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: its side input, the unbounded collection of 'Rates' in the global window, has no content before 'Rates' ends, which it never does
+                  at step 'Map(<lambda at game.py:3>)' (game.py:3)
+                  hint: window the side input, e.g. WindowInto(FixedWindows(60)), or give it a trigger such as Repeatedly(AfterCount(1))
+                """,
+        ),
+        Row(
+            "a write whose files a query and its side input read",
+            write="""
+                names = p | beam.Create(["a"]) | beam.io.WriteToText("out")
+                ticks = p | "Ticks" >> beam.io.ReadFromSpark("rate").as_stream()
+                ticks | beam.Map(lambda row, names: row, beam.pvalue.AsList(names))
+                names | "Print" >> beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: what it has written leads to a side input, which a batch computes before the query starts, and to other steps of the query, which would write everything again
+                  at step 'WriteToText' (game.py:1)
+                  hint: read its results only for the side input, or only in the query
+                """,
+        ),
+        Row(
             "a stream in a batch",
             write="""
                 batch = beam.Pipeline(mode="batch")

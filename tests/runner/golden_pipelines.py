@@ -136,6 +136,14 @@ def a_side_input_made_of_the_main_input(p):
     out(main, "Main")
 
 
+def side_inputs_that_other_steps_read(p):
+    listed = numbers(p)
+    out(listed | "Itself" >> beam.FlatMap(several, AsIter(listed)))
+    good, bad = listed | "Split" >> beam.FlatMap(several).with_outputs("bad", main="good")
+    used = good | "Use" >> beam.FlatMap(several, AsIter(bad), AsSingleton(numbers(p, "Side")))
+    out((used, bad) | "Both" >> beam.Flatten(), "Used")
+
+
 def several_outputs(p):
     good, bad = numbers(p) | "Split" >> beam.FlatMap(several).with_outputs("bad", main="good")
     out(good | "Pair" >> beam.Map(pair) | "Group" >> beam.GroupByKey(), "Good")
@@ -403,13 +411,16 @@ CASES: dict[str, tuple[Build, ...]] = {
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
         *(several_outputs, a_reshuffle_and_what_is_after_a_write),
     ),
-    "side_views": (word_count, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
+    "side_views": (
+        *(word_count, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),
+        side_inputs_that_other_steps_read,
+    ),
     "stream_views": (a_stream_that_waits_for_another,),
     "single_panes": (results_that_are_taken_back_and_results_that_are_not,),
     "windowed_writes": (names_of_files_of_windows,),
     "levels": (
         *(word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),
-        a_stream_that_waits_for_another,
+        *(a_stream_that_waits_for_another, side_inputs_that_other_steps_read),
     ),
     "native": (sums_that_spark_does, sums_that_python_does, groupings_by_the_machine),
     "choose": (

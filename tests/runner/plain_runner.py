@@ -26,8 +26,9 @@ from penstock.graph import DriverList, Graph
 from penstock.io.primitive import SinkTransform
 from penstock.options.spark import SparkOptions
 from penstock_spark.compiler import Target, batch_plan, optimise
-from penstock_spark.lowering import context, driver_rows, jobs, stage
+from penstock_spark.lowering import context, driver_rows, jobs, query, stage
 from penstock_spark.plan.batch_plan import Plan
+from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.worker import stage as worker
@@ -256,19 +257,30 @@ def run_plain(
     else:
         without |= pipeline.options.view_as(SparkOptions).switched_off()
         plan = plan_of(pipeline.to_graph(), without)
-    metrics = _Accumulator()
-    carried = context.Context(
+    carried = _context(settings, without)
+    with _without_spark():
+        jobs.run_plan(plan, carried, counted)
+    return take_snapshots(carried.metrics, "run")
+
+
+def views_of(plan: StreamPlan) -> context.Context:
+    """Computes the bounded side inputs of a query; the context has them, and what was counted."""
+    carried = _context(Settings(), frozenset())
+    with _without_spark():
+        query.compute_views(plan, carried)
+    return carried
+
+
+def _context(settings: Settings, without: Set[str]) -> context.Context:
+    return context.Context(
         _Session(settings),  # type: ignore[arg-type]
         "run",
-        metrics,  # type: ignore[arg-type]
+        _Accumulator(),
         settings.partitions,
         dumps_with_code,
         settings.inline_values,
         without=without,
     )
-    with _without_spark():
-        jobs.run_plan(plan, carried, counted)
-    return take_snapshots(metrics, "run")  # type: ignore[arg-type]
 
 
 def collect(pcoll: beam.PCollection[Any], label: str = "Collect") -> list[Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from graph_meanings import meaning
 from plain_runner import Settings, collect, plan_of, run_plain
-from random_pipelines import meaning, random_pipeline
+from random_pipelines import random_pipeline
 
 import penstock as beam
 from penstock.metrics.execution import ELEMENTS, taken_out

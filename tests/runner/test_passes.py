@@ -15,8 +15,9 @@ from typing import Any
 
 import golden_pipelines
 import pytest
+from graph_meanings import meaning
 from plain_runner import Settings, collect, plan_of, run_plain
-from random_pipelines import meaning, random_pipeline
+from random_pipelines import random_pipeline
 
 import penstock as beam
 from penstock import graph

@@ -32,7 +32,7 @@ from penstock.transforms.trigger import (
     CustomTrigger,
     Repeatedly,
 )
-from penstock.transforms.window import FixedWindows
+from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.stream_plan import Clock, StreamPlan, show_stream_plan
@@ -150,9 +150,51 @@ def test_two_clocks_are_refused(one, other):
         plan_of(pipeline)
 
 
+EVERY_ELEMENT = beam.WindowInto(
+    GlobalWindows(), trigger=Repeatedly(AfterCount(1)), accumulation_mode=AccumulationMode.DISCARDING
+)
+AT_THE_END = beam.WindowInto(
+    GlobalWindows(), trigger=AfterWatermark(), accumulation_mode=AccumulationMode.DISCARDING
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "windows", "mode", "waits"),
+    [
+        (lines(), None, "streaming", "for ever"),
+        (lines(), None, "micro_batch", ""),
+        (lines(), AT_THE_END, "streaming", "for ever"),
+        (lines(), EVERY_ELEMENT, "streaming", ""),
+        (lines(), beam.WindowInto(FixedWindows(60)), "streaming", ""),
+        (lines(ends=True), None, "streaming", "for the end"),
+        (PeriodicImpulse(), None, "streaming", "for ever"),
+        (PeriodicImpulse(stop_timestamp=10**10), None, "streaming", "for the end"),
+        (PeriodicImpulse(), EVERY_ELEMENT, "streaming", ""),
+        (beam.Create([1]), None, "streaming", ""),
+    ],
+)
+def test_elements_that_would_wait_for_a_side_input_for_ever_are_refused(
+    source: Any, windows: Any, mode: str, waits: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = beam.Pipeline()
+    side = pipeline | "Side" >> source
+    side = side if windows is None else side | "Windows" >> windows
+    main = pipeline | "Main" >> lines()
+    _ = main | "See" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
+    if waits == "for ever":
+        with pytest.raises(UnsupportedByRunner, match=r"(?s)no content before 'Side.*' ends.*See.*hint"):
+            plan_of(pipeline, mode)
+        # The option that lets a grouping wait lets a step wait.
+        settings = PipelineOptions([f"--mode={mode}", "--allow_unsafe_triggers"]).view_as(SparkOptions)
+        SparkRunner().compiled(pipeline.to_graph(), settings)
+    else:
+        plan_of(pipeline, mode)
+    assert ["has no content before" in text for text in caplog.messages] == [True] * bool(waits)
+
+
 def test_a_side_input_that_does_not_end_is_a_grouping_and_a_bounded_one_is_computed_before():
     pipeline = beam.Pipeline()
-    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines()
+    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(ends=True)
     _ = main | "See" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(side)) | WriteToMemory([])
     plan = plan_of(pipeline)
     assert plan.views is None
@@ -168,7 +210,8 @@ def test_a_side_input_that_does_not_end_is_a_grouping_and_a_bounded_one_is_compu
 
 def test_a_bounded_collection_that_an_unbounded_one_goes_into_does_not_end():
     pipeline = beam.Pipeline()
-    main, side, few = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(), pipeline | beam.Create([1])
+    main, side = pipeline | "Main" >> lines(), pipeline | "Side" >> lines(ends=True)
+    few = pipeline | beam.Create([1])
     seen = few | "See" >> beam.Map(lambda one, others: one, beam.pvalue.AsList(side))
     _ = main | "Use" >> beam.Map(lambda line, others: line, beam.pvalue.AsList(seen)) | WriteToMemory([])
     plan = plan_of(pipeline)

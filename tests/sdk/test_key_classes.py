@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.coders import Coder, FakeDeterministicFastPrimitivesCoder, PickleCoder, RowCoder
+from penstock.coders import (
+    Base64PickleCoder,
+    CloudpickleCoder,
+    Coder,
+    FakeDeterministicFastPrimitivesCoder,
+    FastPrimitivesCoder,
+    PickleCoder,
+    RowCoder,
+)
 from penstock.coders import deterministic as keys
 from penstock.coders.deterministic import decode_key, encode_key
 from penstock.coders.typecoders import CoderRegistry
@@ -68,6 +76,30 @@ def test_a_registered_coder_that_is_not_deterministic_is_refused(registry) -> No
     registry.register_coder(Angle, RandomAngleCoder)
     with pytest.raises(TypeError, match=r"its registered coder RandomAngleCoder is not deterministic"):
         encode_key(Angle(1))
+
+
+@pytest.mark.parametrize("coder", [FastPrimitivesCoder, PickleCoder])
+def test_a_registered_coder_that_encodes_as_keys_are_changes_no_key(registry, coder) -> None:
+    before = encode_key((Pair(1, Pair(2)), "a"))
+    registry.register_coder(Pair, coder)
+    assert encode_key((Pair(1, Pair(2)), "a")) == before
+    assert decode_key(before) == (Pair(1, Pair(2)), "a")
+    registry.register_coder(Angle, coder)
+    with pytest.raises(TypeError, match="Angle have no deterministic encoding"):
+        encode_key(Angle(1))
+
+
+@pytest.mark.parametrize("coder", [FakeDeterministicFastPrimitivesCoder])
+def test_a_registered_coder_that_pickles_and_says_that_it_is_deterministic_is_used(registry, coder) -> None:
+    registry.register_coder(Pair, coder)
+    assert decode_key(encode_key(Pair(1, Pair(2)))) == Pair(1, Pair(2))
+
+
+@pytest.mark.parametrize("coder", [Base64PickleCoder, CloudpickleCoder])
+def test_a_registered_coder_that_only_pickles_is_refused_for_keys(registry, coder) -> None:
+    registry.register_coder(Pair, coder)
+    with pytest.raises(TypeError, match="is not deterministic"):
+        encode_key(Pair(1))
 
 
 SCRIPT = """

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
+from plain_runner import views_of
 from shard_streams import DictStore
 
 from penstock.graph import Read
@@ -24,7 +25,7 @@ from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input
 from penstock_spark.lowering.stream_sink import stream_sinks
 from penstock_spark.plan.clock_waits import clock_waits
-from penstock_spark.reports.metrics import Watermarks
+from penstock_spark.reports.metrics import Watermarks, take_snapshots
 from penstock_spark.runner import SparkRunner
 from penstock_spark.sources.scan import Part
 from penstock_spark.stream.control import Command, heartbeat
@@ -84,6 +85,12 @@ class ToyQuery:
         )
         sinks = stream_sinks(self.plan, context.without)
         self._inside = {sink.level for sink in sinks if sink.is_inside}
+        self.snapshot: Any = {}
+        self._views: dict[int, Any] = {}
+        if self.plan.views is not None:
+            computed = views_of(self.plan)
+            self._views = computed.views
+            self._count(take_snapshots(computed.metrics, computed.run))
         timeline, recorded = recorded_input(self.plan, events_per_batch)
         self.timeline = timeline
 
@@ -98,7 +105,6 @@ class ToyQuery:
         self._headers: dict[tuple[int, int], bytes] = {}
         self._stores: dict[tuple[int, int, str], DictStore] = {}
         self.number = 0
-        self.snapshot: Any = {}
         self._told: dict[tuple[int, int], Any] = {}
 
     def batch(
@@ -120,7 +126,7 @@ class ToyQuery:
         """
         rows: list[Any] = []
         if self._played is not None and self.number < self.timeline.batches:
-            played, snapshot = play_sources(loads(self._played), self.number, {})
+            played, snapshot = play_sources(loads(self._played), self.number, self._views)
             rows += played
             self._count(snapshot)
         task = 0
@@ -139,7 +145,7 @@ class ToyQuery:
         return found
 
     def _task(self, program: Any, task: int, values: list[Any], clock_micros: int) -> list[Any]:
-        source = SourceTask(program, task, self.number, {})
+        source = SourceTask(program, task, self.number, self._views)
         placed = values if values and isinstance(values[0], Placed) else [Placed((), values)]
         pages, clocks = [cloudpickle.dumps(tuple(one)) for one in placed], [clock_micros] * len(placed)
         record = pa.RecordBatch.from_pydict({"value": pages, "clock": pa.array(clocks, pa.int64())})
@@ -162,7 +168,7 @@ class ToyQuery:
             def store_of(label: str, shard: int = shard) -> DictStore:
                 return self._stores.setdefault((number, shard, label), DictStore())
 
-            playing = play_shard(loads(program), shard, messages, commands, header, store_of, {})
+            playing = play_shard(loads(program), shard, messages, commands, header, store_of, self._views)
             done = yield_into(given, playing)
             self._headers[number, shard] = header.encoded()
             self._count(done.snapshot)

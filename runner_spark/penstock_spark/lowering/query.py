@@ -22,6 +22,7 @@ from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
+from penstock_spark.reports.metrics import forget_steps
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
@@ -69,7 +70,7 @@ def build_query(
     `events_per_batch` limits the recorded input of a micro-batch; None puts all into one.
     """
     if plan.views is not None:
-        run_plan(plan.views, context)
+        compute_views(plan, context)
     timeline, recorded = recorded_input(plan, events_per_batch)
     opened = tuple(open_reading(part, context, checkpoint) for part in plan.readings)
     keys = shard_keys(context.partitions)
@@ -98,6 +99,13 @@ def build_query(
             frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")
+
+
+def compute_views(plan: StreamPlan, context: Context) -> None:
+    """Runs the batch that computes the bounded side inputs; the query itself counts what runs in both."""
+    assert plan.views is not None
+    run_plan(plan.views, context)
+    forget_steps(context.metrics, context.run, {step.label for step in plan.graph.steps})
 
 
 def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:

@@ -18,7 +18,7 @@ from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
-from penstock_spark.plan.stream_plan import Level
+from penstock_spark.plan.stream_plan import Level, ends_on_its_own
 from penstock_spark.sources.heartbeats import open_heartbeats
 from penstock_spark.sources.scan import Scan, with_plain_names
 from penstock_spark.sources.staging import open_staged, stage_bounded
@@ -63,7 +63,7 @@ def open_reading(part: Level, context: Context, checkpoint: Checkpoint) -> Opene
         return Opened(
             frame,
             reading_spec(part, step, reader),
-            source.ends,
+            ends_on_its_own(source),
             ends_when_read=source.ends,
             is_limited=not _LIMITS.isdisjoint(options),
             is_newest_first=str(options.get("latestfirst", "false")).lower() == "true",
@@ -74,7 +74,7 @@ def open_reading(part: Level, context: Context, checkpoint: Checkpoint) -> Opene
     if isinstance(source, _Clocked):
         eras = checkpoint.seconds_of(step.label).eras
         spec = reading_spec(part, step, partial(scheduled_reader, source, eras))
-        return Opened(open_heartbeats(context.spark), spec, source.schedule_from(0).count is not None)
+        return Opened(open_heartbeats(context.spark), spec, ends_on_its_own(source))
     staged = f"{checkpoint.inputs_location}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)

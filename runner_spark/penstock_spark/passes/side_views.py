@@ -12,34 +12,46 @@ from penstock.typehints import typehints
 
 
 def side_views(graph: Graph) -> Graph | None:
-    """A graph that computes all bounded side inputs and nothing else; None without any. Edges keep their numbers."""
-    sides = {side.edge: side for side in _bounded(graph)}
-    if not sides:
+    """A graph that computes all bounded side inputs and nothing else; None without any.
+
+    The edge of each side input has a number of its own, by which `without_side_views` reads it; all other edges keep
+    their numbers.
+    """
+    numbers = _numbers(graph)
+    if not numbers:
         return None
-    number = len(graph.edges)
+    number = len(graph.edges) + len(numbers)
     nothing = Step("side inputs/nothing", Read(InlineValues(())), outputs=(Output(None, number),))
-    reader = Step(
-        "side inputs", ParDo(_Nothing()), (number,), tuple(sides.values()), (Output(None, number + 1),)
-    )
-    edges = (*graph.edges, Edge(number, typehints.Any), Edge(number + 1, typehints.Any))
-    return Graph((*graph.steps, nothing), edges).leading_to(reader)
+    sides = tuple({side.edge: side for side in _bounded(graph)}.values())
+    reader = Step("side inputs", ParDo(_Nothing()), (number,), sides, (Output(None, number + 1),))
+    more = (Edge(number, typehints.Any), Edge(number + 1, typehints.Any))
+    steps = Graph((*graph.steps, nothing), graph.edges).leading_to(reader).steps
+    return Graph(tuple(_renumbered(step, numbers) for step in steps), (*_edges(graph, numbers), *more))
 
 
 def without_side_views(graph: Graph) -> Graph:
-    """Drops the steps that lead only to bounded side inputs."""
+    """Drops the steps that lead only to bounded side inputs, and reads these as edges that no step of the query makes.
+
+    ::
+
+        n = Read -> #0                               n = Read -> #0
+        Use = #0 +list#0 ParDo(use) -> #1    becomes    Use = #0 +list#2 ParDo(use) -> #1
+
+    So an edge that the query makes is not taken for the side input with the same elements, for which nothing waits.
+    """
+    numbers = _numbers(graph)
     kept: list[Step] = []
-    main = {side.edge for step in graph.steps for side in step.side_inputs}
-    aside = {side.edge for side in _bounded(graph)}
-    main -= aside
+    main = {side.edge for step in graph.steps for side in step.side_inputs} - numbers.keys()
+    aside = set(numbers)
     for step in reversed(graph.steps):
         outputs = {output.edge for output in step.outputs}
         if outputs & aside and not outputs & main:
             # An edge that only this step reads leads only to side inputs, too.
             aside |= set(step.inputs)
             continue
-        kept.append(step)
+        kept.append(_with_views(step, numbers))
         main.update(step.inputs)
-    return replace(graph, steps=tuple(reversed(kept)))
+    return Graph(tuple(reversed(kept)), _edges(graph, numbers))
 
 
 def unending_edges(graph: Graph) -> frozenset[int]:
@@ -55,6 +67,33 @@ def _bounded(graph: Graph) -> Iterator[SideInput]:
     unending = unending_edges(graph)
     for step in graph.steps:
         yield from (side for side in step.side_inputs if side.edge not in unending)
+
+
+def _numbers(graph: Graph) -> dict[int, int]:
+    """The edges of bounded side inputs, and the numbers that these have beside them."""
+    edges = dict.fromkeys(side.edge for side in _bounded(graph))
+    return {edge: number for number, edge in enumerate(edges, len(graph.edges))}
+
+
+def _edges(graph: Graph, numbers: dict[int, int]) -> tuple[Edge, ...]:
+    return (*graph.edges, *(replace(graph.edge(edge), id=number) for edge, number in numbers.items()))
+
+
+def _with_views(step: Step, numbers: dict[int, int]) -> Step:
+    """The step with new numbers for its side inputs."""
+    if not any(side.edge in numbers for side in step.side_inputs):
+        return step
+    sides = (replace(side, edge=numbers.get(side.edge, side.edge)) for side in step.side_inputs)
+    return replace(step, side_inputs=tuple(sides))
+
+
+def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
+    """The step with new numbers for everything that it reads and makes."""
+    return replace(
+        _with_views(step, numbers),
+        inputs=tuple(numbers.get(edge, edge) for edge in step.inputs),
+        outputs=tuple(Output(out.tag, numbers.get(out.edge, out.edge)) for out in step.outputs),
+    )
 
 
 class _Nothing(DoFn):

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.graph import Graph, InlineValues, ParDo, Read, Step, describe
+from penstock.graph import Graph, InlineValues, ParDo, Read, Source, Step, describe
+from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
+from penstock.transforms.periodicsequence import PeriodicSource
+from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
 from penstock_spark.plan.column_plan import COLUMNAR
 from penstock_spark.plan.splitting import asks_for_restriction
@@ -40,6 +43,18 @@ def clock_of(steps: Iterable[Step]) -> Clock:
     if any(isinstance(step.primitive, ParDo) and asks_for_restriction(step.primitive.dofn) for step in steps):
         return Clock.LIVE
     return Clock.RECORDED if all(isinstance(source, InlineValues) for source in read) else Clock.LIVE
+
+
+def ends_on_its_own(source: Source) -> bool:
+    """True if a source of a stream ends without a drain."""
+    match source:
+        case StreamSource():
+            return source.ends
+        case PeriodicSource():
+            return source.stop_micros < MAX_TIMESTAMP.micros
+        case SequenceSource():
+            return source.is_bounded
+    return True
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ of sources. Reports come before their micro-batch is written, so a driver asks f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,6 +40,13 @@ def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashab
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
     found = {key: held.get(key) for key in list(held) if key[0] == run}
     return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
+
+
+def forget_steps(accumulator: Any, run: str, steps: Set[str]) -> None:
+    """Drops what a run has counted in some steps so far: they run again, and an element counts once."""
+    for key, snapshot in held_snapshots(accumulator, run).items():
+        kept = {own: value for own, value in snapshot.items() if own[1] not in steps}
+        accumulator.value[key] = kept
 
 
 class Told(NamedTuple):

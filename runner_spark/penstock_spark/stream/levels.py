@@ -63,6 +63,7 @@ def play_shard(
     inbox = inbox_of(_due(program, messages, commands, header), header.last)
     # Until when everything is committed together.
     through_micros = inbox.logical_times[-1].clock_micros if inbox.logical_times else header.clock_micros
+    specs = [stage.owning(spec) for spec in program.groupings]
     groupings = {
         spec.label: _grouping_operator(
             spec,
@@ -73,7 +74,7 @@ def play_shard(
             talliers.get(spec.label),
             through_micros,
         )
-        for spec in program.groupings
+        for spec in specs
     }
     waiting = {spec.label: _waiting(spec, stage, store_of, groupings) for spec in program.waiting}
     operators: dict[str, Operator] = {**groupings, **waiting}
@@ -91,7 +92,7 @@ def play_shard(
         },
         stage.end_bundle,
     )
-    combining = [spec for spec in program.groupings if spec.combine is not None]
+    combining = [spec for spec in specs if spec.combine is not None]
     for spec in combining:
         guarded(stage.container(spec.label), spec.where, spec.combine.setup)
     with stage.running():

@@ -53,6 +53,7 @@ class Shard:
             for operator in self.operators.values():
                 yield from operator.end_micro_batch()
             yield from self.end_bundle()
+            # The panes of a round come before the watermark of the round.
             self._send_marks(inbox.logical_times[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
@@ -135,7 +136,8 @@ class Shard:
         for operator in self.operators.values():
             yield from operator.advance_clock()
         yield from self.end_bundle()
-        self._send_marks(logical_time)
+        if not self.micro_batch:
+            self._send_marks(logical_time)
 
     def _set_clock(self, logical_time: LogicalTime) -> None:
         self.outbox.now = logical_time
@@ -173,7 +175,8 @@ class Shard:
             for operator in self.operators.values():
                 yield from operator.advance_clock()
         yield from self.end_bundle()
-        self._send_marks(logical_time)
+        if not self.micro_batch:
+            self._send_marks(logical_time)
 
     def _estimate(self, logical_time: LogicalTime, summaries: dict[str, list[Summary]]) -> None:
         """Moves the watermarks of sources by the summaries of their tasks, and by the clock."""

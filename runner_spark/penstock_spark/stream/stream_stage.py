@@ -115,7 +115,7 @@ class StreamStage(Stage):
             return SpreadWriter(spec, self.outbox, self.partition)
         if isinstance(spec, RestrictionWriterSpec):
             return RestrictionWriter(spec, self.outbox, self.container(spec.label))
-        return message_writer(self._owning(spec), self.outbox, self.container(spec.label))
+        return message_writer(self.owning(spec), self.outbox, self.container(spec.label))
 
     @contextmanager
     def running(self) -> Iterator[Callable[[Records], None]]:

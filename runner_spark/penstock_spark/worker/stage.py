@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
+from penstock.functions.wrapping import functions_in
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import (
     ELEMENTS,
@@ -127,14 +128,19 @@ class Stage:
         """Takes batches to a consumer in parts of a size that fits."""
         return Sized(consumer, self._scale)
 
-    def _own(self, user_object: Any) -> Any:
-        """The object itself for the first step that uses it, a copy for every other one: steps share no state."""
-        if id(user_object) in self._used:
-            return loads(dumps(user_object))
-        self._used.add(id(user_object))
-        return user_object
+    def _own(self, function: Any) -> Any:
+        """The function itself for the first step that calls it, a copy for every other one: steps share no state.
 
-    def _owning(self, spec: Any) -> Any:
+        Steps may share a function inside others, such as two rounds of a CombineFn whose types are checked.
+        """
+        functions = functions_in(function) or {id(function): function}
+        if not self._used.isdisjoint(functions):
+            return loads(dumps(function))
+        self._used.update(functions)
+        return function
+
+    def owning(self, spec: Any) -> Any:
+        """A root or a writer with a CombineFn of its own."""
         return spec if spec.combine is None else replace(spec, combine=self._own(spec.combine))
 
     def _reader(
@@ -142,7 +148,7 @@ class Stage:
     ) -> GroupReader | NumberReader | MachineReader | StatefulReader:
         if isinstance(root, StatefulRoot):
             return StatefulReader(root, self.stateful[root.label])
-        root = cast(GroupRoot | MachineRoot, self._owning(root))
+        root = cast(GroupRoot | MachineRoot, self.owning(root))
         parts = (self.sized_for(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
             return (GroupReader if root.number_kernel is None else NumberReader)(root, *parts)
@@ -215,7 +221,7 @@ class Stage:
         task = self.program.stage, self.partition
         match spec:
             case GroupWriterSpec():
-                return GroupWriter(self._owning(spec), *task, self.container(spec.label))
+                return GroupWriter(self.owning(spec), *task, self.container(spec.label))
             case ElementWriterSpec():
                 metrics = self.container(spec.label)
                 return ElementWriter(spec, *task, metrics)

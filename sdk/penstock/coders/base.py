@@ -110,6 +110,9 @@ class Coder(ByBytes):
     pickles_as_it_is = False
     """Whether objects of a class with this coder are pickled without it, where all can be and it is quicker."""
 
+    encodes_as_keys = False
+    """True if it leaves objects of a class to the encoding of keys, which then must not ask the coder again."""
+
     def is_deterministic(self) -> bool:
         """Whether equal values always give equal bytes, in every process."""
         return False

@@ -790,6 +790,8 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
         step_label: The step that needs it, for the error.
     """
 
+    encodes_as_keys = True
+
     def __init__(self, coder: Coder, step_label: str) -> None:
         super().__init__(KeyCoder())
         self._underlying_coder = coder

@@ -553,19 +553,24 @@ _fallback_encoders: dict[tuple[type, object], Encoder] = {}
 
 
 def _registered_coder(kind: type) -> Coder | None:
-    """The deterministic coder of a type that the user registered one for."""
-    registry = registry_in_use()
-    found = _registered_coders.get(kind) or registry.registered_coder(kind)
-    if found is not None:
-        try:
-            found = _registered_coders[kind] = found.as_deterministic_coder("grouping")
-        except (TypeError, ValueError) as error:
-            raise no_encoding(
-                kind,
-                f"its registered coder {found!r} is not deterministic",
-                f"have {type(found).__name__}.is_deterministic return True if it encodes equal values "
-                "as equal bytes, or register another coder",
-            ) from error
+    """The deterministic coder of a type that the user registered one for; None also if it encodes as keys are."""
+    if kind in _registered_coders:
+        return _registered_coders[kind]
+    registered = registry_in_use().registered_coder(kind)
+    if registered is None:
+        return None
+    try:
+        found = registered.as_deterministic_coder("grouping")
+    except (TypeError, ValueError) as error:
+        raise no_encoding(
+            kind,
+            f"its registered coder {registered!r} is not deterministic",
+            f"have {type(registered).__name__}.is_deterministic return True if it encodes equal values "
+            "as equal bytes, or register another coder",
+        ) from error
+    if found.encodes_as_keys:
+        return None
+    _registered_coders[kind] = found
     return found
 
 

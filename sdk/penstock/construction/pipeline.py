@@ -27,6 +27,7 @@ from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
 from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
 from penstock.construction.replacing import replace_all
+from penstock.construction.unrun import note
 from penstock.diagrams.graphs import html_of
 from penstock.diagrams.steps import steps_of
 from penstock.error import noun_for, refusal
@@ -100,6 +101,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._labels: dict[str, Location | None] = {}
         self._display_data = display_data or {}
         self._error_handlers: list[Any] = []
+        self._unrun = note()
         self.result: Any = None
 
     @property
@@ -143,6 +145,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
         Beam's argument `test_runner_api` has no meaning here.
         """
+        self._unrun.forget()
         for handler in self._error_handlers:
             handler.verify_closed()
         # Options that nobody knows have had their warning.
@@ -171,6 +174,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
+            self._unrun.forget()
             return
         self.result = self.run()
         if self._standard_options.no_wait_until_finish:
@@ -229,6 +233,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             inputs = {str(index): value for index, value in enumerate(inputs)}
         node = AppliedPTransform(parent, transform, full_label, inputs, None, current_annotations(), location)
         parent.add_part(node)
+        self._unrun.steps += len(self._stack) == 1
         self._stack.append(node)
         try:
             check_inputs(self, node)
@@ -240,6 +245,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             parent.parts.remove(node)
             for name in list(self._labels)[labels_before:]:
                 del self._labels[name]
+            self._unrun.forget()
             raise
         finally:
             self._stack.pop()
@@ -346,6 +352,8 @@ class Pipeline(HasDisplayData, WithoutElements):
         replace_all(self, list(replacements))
 
     def _root_transform(self) -> AppliedPTransform:
+        """The root of the tree, for whoever runs or shows the pipeline."""
+        self._unrun.forget()
         return self._stack[0]
 
     def _current_transform(self) -> AppliedPTransform:

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
+from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 
 _AROUND_ELEMENTS = ("setup", "start_bundle", "finish_bundle")
+_SEEN_OF_A_CONTAINER = 100
+"""The number of items of a container that are searched: functions are in small ones, large ones hold data."""
+
+
+def functions_in(function: Any) -> dict[int, Any]:
+    """A DoFn or CombineFn and those that it calls, by identity.
+
+    >>> from penstock.functions.combinefn import DefaultingCombineFn
+    >>> total = CombineFn.from_callable(sum)
+    >>> id(total) in functions_in(DefaultingCombineFn(total))
+    True
+    """
+    found: dict[int, Any] = {}
+    pending = [function]
+    while pending:
+        match pending.pop():
+            case MethodType() as method:
+                pending.append(method.__self__)
+            case functools.partial() as partial:
+                pending.append(partial.func)
+            case list() | tuple() as items:
+                pending.extend(itertools.islice(items, _SEEN_OF_A_CONTAINER))
+            case DoFn() | CombineFn() as inner if id(inner) not in found:
+                found[id(inner)] = inner
+                pending.extend(vars(inner).values())
+    return found
 
 
 class WrappingDoFn(DoFn):

@@ -1,0 +1,60 @@
+"""Says at the end of a program which of its pipelines were never run: nothing else would show that nothing happened."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sys
+from dataclasses import dataclass
+
+from penstock.base.where import Location, caller
+from penstock.error import three_parts
+
+_LOGGER = logging.getLogger(__name__)
+
+_SHOWN = 3
+"""The number of pipelines that are shown."""
+
+
+@dataclass(eq=False)
+class Unrun:
+    """A pipeline that nothing has run or looked at yet."""
+
+    location: Location | None
+    steps: int = 0
+
+    def forget(self) -> None:
+        """Called when a pipeline is run or shown, or when its user has seen an error."""
+        _unrun.pop(self, None)
+
+
+_unrun: dict[Unrun, None] = {}
+
+
+def note() -> Unrun:
+    """Notes that the user makes a pipeline."""
+    made = Unrun(caller())
+    if made.location is not None:
+        _unrun[made] = None
+    return made
+
+
+@atexit.register
+def _warn() -> None:
+    # Who types, or whose program ends with an error, knows that a pipeline was not run; and a test may only build one.
+    if hasattr(sys, "ps1") or hasattr(sys, "last_value") or "pytest" in sys.modules:
+        return
+    forgotten: dict[Location | None, Unrun] = {}
+    for made in _unrun:
+        if made.steps:
+            # Those of one line have one reason.
+            forgotten.setdefault(made.location, made)
+    for made in list(forgotten.values())[:_SHOWN]:
+        count = "one transform" if made.steps == 1 else f"{made.steps} transforms"
+        _LOGGER.warning(
+            three_parts(
+                f"a pipeline of {count} was never run",
+                where=f"made at {made.location}",
+                hint="make it with 'with beam.Pipeline() as p:', or call its run() at the end",
+            )
+        )
