@@ -126,6 +126,68 @@ def test_what_a_function_may_find_is_not_refused(function) -> None:
     _ = found | "Pairs" >> beam.Map(lambda row: (row, row)) | beam.MapTuple(lambda row, _: row.more)
 
 
+def _enrich(row: Any) -> None:
+    row.more = 1
+
+
+def _set_and_read(row: Any) -> int:
+    row.more = row.points * 2
+    return int(row.more)
+
+
+def _set_by_a_helper(row: Any) -> int:
+    _enrich(row)
+    return int(row.more)
+
+
+def _set_under_another_name(row: Any) -> int:
+    alias = row
+    alias.more = 1
+    return int(row.more)
+
+
+def _set_by_name_and_read(row: Any) -> int:
+    setattr(row, "more", 1)  # noqa: B010
+    return int(row.more)
+
+
+def _set_in_the_fields(row: Any) -> int:
+    row.__dict__.update(more=1)
+    return int(row.more)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_set_and_read, _set_by_a_helper, _set_under_another_name, _set_by_name_and_read, _set_in_the_fields],
+)
+def test_a_field_that_a_function_may_have_set_is_not_refused(function) -> None:
+    _ = _rows() | "Function" >> beam.Map(function)
+
+
+def test_rows_that_a_function_has_had_may_have_more_fields() -> None:
+    kept = _rows() | "Keep" >> beam.Filter(lambda row: _enrich(row) is None)
+    _ = kept | "More" >> beam.Map(lambda row: row.more)
+
+
+class _Described(beam.Row):
+    @property
+    def described(self) -> str:
+        return f"{self.team}: {self.points}"
+
+
+def test_a_class_of_rows_keeps_its_attributes() -> None:
+    rows = beam.Pipeline() | beam.Create([_Described(team="red", points=3)])
+    _ = rows | "Described" >> beam.Map(lambda row: row.described)
+
+
+def test_values_of_the_program_have_the_fields_of_all_rows() -> None:
+    rows = beam.Pipeline() | beam.Create([beam.Row(team="red"), beam.Row(team="red", bonus=2)])
+    assert [name for name, _ in rows.element_type.fields] == ["team", "bonus"]
+    _ = rows | beam.Filter(lambda row: hasattr(row, "bonus")) | beam.Map(lambda row: row.bonus)
+    with pytest.raises(TypeCheckError, match="did you mean 'bonus'"):
+        _ = rows | "Wrong" >> beam.Map(lambda row: row.bonsu)
+
+
 @pytest.mark.parametrize("element", [("red", 3), 3, 1.5, True, "red", b"red"], ids=repr)
 def test_pairs_numbers_and_texts_have_no_fields(element) -> None:
     elements = beam.Pipeline() | beam.Create([element])

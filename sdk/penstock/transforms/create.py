@@ -62,7 +62,7 @@ class Create(PTransform[Any, PCollection[T]]):
         """The union of the values' types; rows are taken field by field."""
         if not self.values:
             return typehints.Any
-        if all(isinstance(value, Row) for value in self.values):
+        if all(type(value) is Row for value in self.values):
             return _row_type(self.values)
         return _union_of_types(self.values)
 
@@ -109,8 +109,9 @@ def _union_of_types(values: Iterable[Any]) -> Any:
 
 
 def _row_type(rows: Sequence[Row]) -> Any:
-    """The type of rows, by the fields of the first one; a field that another one lacks may be None."""
+    """The type of rows with the fields of all of them, as they come; a field that a row lacks may be None."""
     fields = [row.as_dict() for row in rows]
+    names = dict.fromkeys(name for row in fields for name in row)
     return RowTypeConstraint.from_fields(
-        [(name, _union_of_types(row.get(name) for row in fields)) for name in fields[0]]
+        [(name, _union_of_types(row.get(name) for row in fields)) for name in names]
     )

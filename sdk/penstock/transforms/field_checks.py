@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
+from penstock import graph
 from penstock.base.near_names import nearest
 from penstock.base.row import Row
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
+from penstock.functions.dofn import FlatMapDoFn
 from penstock.functions.expressions import Expression
 from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
 from penstock.typehints.code_reading import attributes_surely_read
@@ -29,11 +32,33 @@ def check_fields(function: object, element_type: Any, where: str | None) -> None
         check_field_names(names, element_type, where)
 
 
-def check_attributes(function: object, element_type: Any, where: str | None) -> None:
-    """Refuses a Python function that surely reads a field which rows of a known type lack."""
-    if isinstance(function, FunctionType) and isinstance(element_type, GeneratedClassRowTypeConstraint):
-        names = [name for name in attributes_surely_read(function.__code__) if not name.startswith("_")]
-        check_field_names(names, element_type, where)
+def check_attributes(function: object, pcoll: PCollection[Any], where: str | None) -> None:
+    """Refuses a Python function that surely reads a field which its rows lack."""
+    if not (
+        isinstance(function, FunctionType)
+        and isinstance(pcoll.element_type, GeneratedClassRowTypeConstraint)
+        and _is_as_made(pcoll)
+    ):
+        return
+    names = [name for name in attributes_surely_read(function.__code__) if not name.startswith("_")]
+    check_field_names(names, pcoll.element_type, where)
+
+
+def _is_as_made(pcoll: PCollection[Any]) -> bool:
+    """True if no Python function has had the elements since a source or an expression made them: it may set fields."""
+    while (step := pcoll.producer) is not None and step.transform is not None:
+        match step.transform.to_primitive():
+            case graph.Read():
+                return True
+            case graph.ParDo(dofn) if isinstance(dofn, FlatMapDoFn) and _parts_of(dofn.fn):
+                return True
+            case graph.ParDo(dofn) if not (isinstance(dofn, FlatMapDoFn) and isinstance(dofn.fn, Expression)):
+                return False
+            case graph.ParDo() | graph.Reshuffle() | graph.AssignWindows():
+                [pcoll] = step.inputs
+            case _:
+                return False
+    return False
 
 
 def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:

@@ -227,7 +227,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             where = pcoll.pipeline._current_transform().where
             check_fields(self.fn.fn, pcoll.element_type, where)
             if not isinstance(self.fn, FlatMapTupleDoFn):
-                check_attributes(self.fn.fn, pcoll.element_type, where)
+                check_attributes(self.fn.fn, pcoll, where)
         if self.fn._process_batch_defined or self.fn._can_yield_batches:
             input_type = pcoll.element_type or typehints.Any
             output_type = self.get_type_hints().simple_output_type(self.label)

@@ -88,23 +88,35 @@ def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
-    """The attributes of its first argument that a function reads before anything decides which way it takes.
+    """The attributes that a function reads of its first argument before anything else may happen to the argument.
+
+    The reading ends where something decides which way the function takes, where an attribute is set, and where the
+    argument is used in another way: a function that gets it, or another name for it, may set attributes.
 
     >>> attributes_surely_read((lambda row, least: row.score > least and row.team).__code__)
     ('score',)
+    >>> attributes_surely_read((lambda row: (row.team, print(row), row.later)).__code__)
+    ('team',)
     """
     reading = read(code)
     own_ways = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
     if not code.co_argcount or code.co_flags & own_ways or any(reading.handlers):
         return ()
-    element, loaded, found = code.co_varnames[0], None, dict[str, None]()
+    element, is_loaded, found = code.co_varnames[0], False, dict[str, None]()
     for operation in reading.operations:
         names = operation.argval if isinstance(operation.argval, tuple) else (operation.argval,)
-        if _jumps(operation) or (operation.opname.startswith("STORE_FAST") and element in names):
-            break
-        if operation.opname in ("LOAD_ATTR", "LOAD_METHOD") and loaded == element:
+        if is_loaded:
+            if operation.opname not in ("LOAD_ATTR", "LOAD_METHOD") or operation.argval == "__dict__":
+                break
             found[operation.argval] = None
-        loaded = names[-1] if "LOAD_FAST" in operation.opname else None
+            is_loaded = False
+            continue
+        if _jumps(operation) or operation.opname == "STORE_ATTR" or element in names[:-1]:
+            break
+        if names[-1] == element:
+            if "LOAD_FAST" not in operation.opname:
+                break
+            is_loaded = True
     return tuple(found)
 
 

@@ -69,7 +69,7 @@ def instance_to_type(o: object) -> Hint:
         return TupleConstraint(map(instance_to_type, o))
     if isinstance(o, dict) and cls is dict:
         return DictConstraint(_union_of_values(o.keys()), _union_of_values(o.values()))
-    if isinstance(o, Row):
+    if isinstance(o, Row) and cls is Row:
         return RowTypeConstraint.from_fields(
             (name, instance_to_type(item)) for name, item in o.as_dict().items()
         )
