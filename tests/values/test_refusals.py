@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from other_borders import AVRO_SPELLINGS
 
 from penstock.base.row import Row
 from penstock.values.types import TYPES, ValueType
 from penstock_spark.arrow.records import to_batch
+from penstock_spark.formats.avro.exact import check_of
 
 SPELLINGS = {
     "integer": pa.int64(),
@@ -69,3 +71,11 @@ def test_every_type_with_values_beyond_it_has_a_column() -> None:
 def test_a_border_that_skips_the_check_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock_spark.arrow.records.loss_of", lambda values, kind, field: None)
     assert any(faults(kind, value) for kind in TYPES for value in kind.beyond)
+
+
+@pytest.mark.parametrize(("kind", "value"), [each for each in BEYOND if "decimal" in each.values[0].name])
+def test_avro_refuses_a_decimal_beyond_its_digits(kind: ValueType, value: Any) -> None:
+    check = check_of(["null", *AVRO_SPELLINGS[kind.name]])
+    assert check is not None
+    assert check([*kind.edges, None]) is None
+    assert check([value]) is not None
