@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from borders import BORDERS
 from matrix import Border, Step, crossed, unaccounted
+
+from penstock.base.row import Row
+from penstock.typehints import Optional
+from penstock.typehints.row_type import RowTypeConstraint
+from penstock_spark.batches.pandas_batches import FrameConverter
 
 DIRECT = [
     pytest.param(border, way, id=f"{border.name} {way}")
@@ -42,3 +48,10 @@ def test_a_break_of_a_border_is_found(
             return True
 
     assert any(finds(way) for way, read in border.ways.items() if not isinstance(read, Step))
+
+
+@pytest.mark.xfail(strict=True, reason="Pandas has one missing number, which is NaN and None")
+def test_nan_in_an_optional_float_stays_nan_in_a_frame() -> None:
+    frames = FrameConverter(RowTypeConstraint.from_fields([("n", Optional[float])]))
+    (row,) = frames.explode_batch(frames.produce_batch([Row(n=math.nan)]))
+    assert isinstance(row.n, float)

@@ -5,6 +5,7 @@ true, a time without a zone as an instant in the zone of the worker, and no fiel
 from __future__ import annotations
 
 import datetime
+import decimal
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,8 @@ class _Checks:
                 return self._of_union(branches, name)
             case {"logicalType": logical, "type": kind} if (kind, logical) in _OF_LOGICAL_TYPE:
                 return partial(_OF_LOGICAL_TYPE[kind, logical], name=name)
+            case {"logicalType": "decimal", "precision": digits}:
+                return partial(_decimals, digits=digits, scale=schema.get("scale", 0))
             case {"type": "record" | "error", "fields": fields, "name": own}:
                 # A reference inside of the record looks the check up when there are values.
                 self.named[own] = None
@@ -142,6 +145,17 @@ def _inside(check: Check | None, parts: Callable[[list[Any]], Iterable[Any]]) ->
 
 def _whole(values: list[Any]) -> Loss | None:
     return None if all(hasattr(kind, "__index__") for kind in set(map(type, values))) else MISFIT
+
+
+def _decimals(values: list[Any], digits: int, scale: int) -> Loss | None:
+    """The package counts the digits without the zeros that the scale adds, and fails at NaN with another error."""
+    limit = decimal.Decimal(1).scaleb(digits - scale)
+    decimals = [value for value in values if isinstance(value, decimal.Decimal)]
+    fits = all(
+        value.is_finite() and value.copy_abs() < limit and value.as_tuple().exponent >= -scale  # type: ignore[operator]
+        for value in decimals
+    )
+    return None if fits else MISFIT
 
 
 def _truths(values: list[Any]) -> Loss | None:
