@@ -10,7 +10,9 @@ import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Read, Source
 from penstock.io import WriteToMemory
+from penstock.io.kafka import ReadFromKafka
 from penstock.io.primitive import SourceTransform
+from penstock.io.ranges import NumberedSource
 from penstock.io.watermarks import (
     BoundedDisorder,
     EstimationBand,
@@ -131,6 +133,47 @@ def test_the_plan_says_what_waits_for_the_clock(
 def last_line_explained(pipeline: beam.Pipeline) -> str:
     settings = PipelineOptions(["--mode=streaming"]).view_as(SparkOptions)
     return SparkRunner().compiled(pipeline.to_graph(), settings).show().split("\n")[-1]
+
+
+class Acknowledged(NumberedSource[int]):
+    def bounds(self) -> Any:
+        return {"": (0, None)}
+
+    def read(self, piece: Any) -> Any:
+        yield []
+
+    def commit(self, position: Any) -> None:
+        pass
+
+
+class Silent(NumberedSource[int]):
+    def bounds(self) -> Any:
+        return {"": (0, None)}
+
+    def read(self, piece: Any) -> Any:
+        yield []
+
+
+KAFKA = {"bootstrap.servers": "localhost:1", "group.id": "g"}
+
+
+@pytest.mark.parametrize(
+    ("source", "waits"),
+    [
+        (beam.io.ReadFromSource(Acknowledged()), True),
+        (beam.io.ReadFromSource(Silent()), False),
+        (ReadFromKafka(KAFKA, ["t"], commit_offset_in_finalize=True), True),
+        (ReadFromKafka(KAFKA, ["t"]), False),
+    ],
+    ids=["a source of one's own", "one that tells nothing", "offsets of a group", "Kafka"],
+)
+def test_a_server_is_told_soon_what_a_stream_has_read(source: Any, waits: bool) -> None:
+    pipeline = beam.Pipeline()
+    _ = pipeline | "Read" >> source.as_stream() | WriteToMemory([])
+    plan = plan_of(pipeline)
+    told = ["the server of 'Read', for what the last micro-batch has read"] if waits else []
+    assert [wait.what for wait in clock_waits(plan)] == told
+    assert heartbeat_of(plan, False) == ("seconds" if waits else "none")
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def first_of(element: Any) -> Any:
             "make event_time a function of the element$",
         ),
         (
-            lambda: ReadFromParquet("/a", validate=False, columns=["b", "c.d"]).as_stream(arrival_time="at"),
+            lambda: ReadFromParquet("/a", validate=False, columns=["b", "c"]).as_stream(arrival_time="at"),
             ValueError,
             "have no field 'at'",
             "fields are b, c$",

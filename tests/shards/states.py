@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any, NamedTuple
 
-from rounds import SECOND, Case, Streams
+from expiring_rounds import SECOND, Case, Streams
 
 import penstock as beam
 from penstock import combiners

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from rounds import Rounds, case_of, pipeline_of
+from expiring_rounds import Rounds, case_of, pipeline_of
 from states import CASES, KEPT_FOR_EVER, MODES, STATELESS, WINDOWS_AND_TRIGGERS
 from toy_query import ToyQuery
 

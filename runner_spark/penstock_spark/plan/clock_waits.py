@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Read, Reshuffle, StatefulParDo, Step
-from penstock.io.streams import StreamSource
+from penstock.io.streams import Streamable, StreamSource
 from penstock.machines.triggers import may_wait_for_clock
 from penstock.windows.timeutil import TimeDomain
 from penstock_spark.plan.splitting import keeps_restrictions
@@ -37,6 +37,9 @@ def _of_source(part: Level) -> Iterator[ClockWait]:
     match step.primitive.source:
         case StreamSource(watermark=policy) if policy.follows_clock and part.readers[step.label]:
             yield ClockWait(f"the watermark of '{step.label}', {type(policy).__name__}", False)
+    match step.primitive.source:
+        case StreamSource(source=Streamable(acknowledges=True)):
+            yield ClockWait(f"the server of '{step.label}', for what the last micro-batch has read", False)
 
 
 def _of_step(plan: StreamPlan, step: Step) -> Iterator[ClockWait]:

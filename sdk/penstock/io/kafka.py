@@ -123,6 +123,11 @@ class KafkaSource(Streamable):
         return self.topics or tuple(dict.fromkeys(topic for topic, _ in self.partitions))
 
     @property
+    def acknowledges(self) -> bool:  # type: ignore[override]
+        """Whether its offsets are committed to its group."""
+        return self.commits_offsets
+
+    @property
     def has_times(self) -> bool:  # type: ignore[override]
         """Whether its elements have event times of their own."""
         return self.timestamp_policy != _POLICIES[0]

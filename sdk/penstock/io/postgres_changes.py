@@ -41,6 +41,7 @@ class PostgresChangesSource(Streamable):
     reads_files = False
     rejects_text = True
     limits_records = True
+    acknowledges = True
 
     def describe(self) -> str:
         return f"changes of table {self.table} of {shown_url(self.url)}"

@@ -313,6 +313,11 @@ class RangesOfSource(Streamable):
         """Whether its elements have event times of their own."""
         return self.source.has_times
 
+    @property
+    def acknowledges(self) -> bool:  # type: ignore[override]
+        """Whether its class has a method of its own for what is never read again."""
+        return type(self.source).commit is not RangeSource.commit
+
 
 class ReadFromSource(SourceTransform[ElementT]):
     """Reads a `RangeSource` (penstock's own; Beam has ``Read`` of a ``BoundedSource``).

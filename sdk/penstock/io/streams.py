@@ -47,6 +47,8 @@ class Streamable(Source):
     """Whether its elements have event times of their own."""
     has_partitions: bool = False
     """Whether it names the partitions of its elements."""
+    acknowledges: bool = False
+    """Whether its server is told how far a stream has read, which happens when the next micro-batch begins."""
 
     def why_no_stream(self) -> tuple[str, str] | None:
         """Why it cannot be read as a stream, and what to do instead; None if it can."""

@@ -81,10 +81,18 @@ def records_of_file(
         partition_values((), None, ""),
         "",
     )
+    as_declared = pa.schema(
+        [
+            field.with_nullable(opened.schema_arrow.field(field.name).nullable)
+            for field in arrow_schema_of(records.schema)
+        ]
+    )
     for number in range(opened.num_row_groups):
         batches = list(records.group(opened, number, name))
         if as_tables:
-            yield table_as_read(pa.Table.from_batches(batches, arrow_schema_of(records.schema)))
+            yield table_as_read(
+                pa.Table.from_batches(batches, arrow_schema_of(records.schema)).cast(as_declared)
+            )
         else:
             for batch in batches:
                 yield from to_dicts(batch)
