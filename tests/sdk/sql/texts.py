@@ -327,7 +327,6 @@ _LEAVES: dict[str, list[str]] = {
         "-7",
         "0",
         "4Y",
-        "5S",
         "9223372036854775807",
     ],
     "D": [*FAMILIES["DOUBLE"], "1e-5", ".5e1", "1E3", "-2.5D", "CAST('NaN' AS DOUBLE)", "t.`The rate`"],
