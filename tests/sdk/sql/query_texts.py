@@ -438,6 +438,16 @@ class Queries:
         )
 
 
+PINNED = [
+    "SELECT l.id, l.x, r.weight FROM orders l JOIN plain r ON l.x = r.weight",
+    "SELECT l.id, l.amount, r.rate FROM orders l FULL JOIN customers r ON l.amount = r.rate * 10",
+    "SELECT l.id, r.`select` FROM orders l JOIN customers r ON ROUND(l.amount) = r.`select`",
+    "SELECT x, COUNT(*) AS n FROM orders GROUP BY x",
+    "SELECT gap FROM visits EXCEPT SELECT -gap FROM visits",
+]
+"""Queries whose equal keys have several forms."""
+
+
 def queries(seed: int, count: int) -> Iterator[str]:
     """Queries by chance."""
     maker = Queries(random.Random(seed))
