@@ -673,9 +673,8 @@ def test_more_queries_mean_in_penstock_what_they_mean_in_spark(spark, tables, se
     assert {message for _, message in report.refused} <= {"INNER JOIN needs an equality between its tables"}
 
 
-@pytest.mark.parametrize("name", ["DOUBLE", "DECIMAL"])
-def test_a_break_of_equality_is_found(spark, tables, name, monkeypatch):
-    monkeypatch.setitem(equality._CANONICAL, name, lambda value: value)
+def test_a_break_of_equality_is_found(spark, tables, monkeypatch):
+    monkeypatch.setitem(equality._CANONICAL, "DOUBLE", lambda value: value)
     assert compare_queries(spark, query_texts.PINNED).differences
 
 
