@@ -698,6 +698,29 @@ def _to(target: SqlType) -> Callable[[Function, Arguments], Scalar]:
     return resolve
 
 
+def _cast_to(target: SqlType) -> Callable[[Function, Arguments], Scalar]:
+    """The cast to a type, written as a function with the type's name."""
+
+    def resolve(function: Function, arguments: Arguments) -> Scalar:
+        if len(arguments) != 1:
+            raise _do_not_fit(function, arguments, "one value")
+        return narrowed(cast(arguments[0], target), function.name, False)
+
+    return resolve
+
+
+def _is_null(function: Function, arguments: Arguments) -> Scalar:
+    if len(arguments) != 1:
+        raise _do_not_fit(function, arguments, "one value")
+    return call("IS NOT NULL" if function.name == "ISNOTNULL" else "IS NULL", arguments)
+
+
+def _nvl2(function: Function, arguments: Arguments) -> Scalar:
+    if len(arguments) != 3:
+        raise _do_not_fit(function, arguments, "three values")
+    return call("CASE", (call("IS NOT NULL", arguments[:1]), *arguments[1:]))
+
+
 def _round(function: Function, arguments: Arguments) -> Scalar:
     if len(arguments) > 1 and not isinstance(arguments[1], Literal):
         raise SqlTypeError("the number of digits of ROUND is not a number of the query", "write a number")
@@ -777,6 +800,14 @@ def _all() -> Iterator[Function]:
     yield Function("LEAST", _chosen, "least({all})")
     yield Function("CASE", _case)
     yield Function("IF", _if)
+    yield Function("NVL2", _nvl2)
+    yield Function("ISNULL", _is_null)
+    yield Function("ISNOTNULL", _is_null)
+    for name in (*_BITS, "BIGINT"):
+        yield Function(name, _cast_to(BIGINT))
+    for kind in (BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP):
+        yield Function(kind.name, _cast_to(kind))
+    yield Function("DECIMAL", _cast_to(SqlType("DECIMAL", precision=10, scale=0)))
     yield from _of_numbers()
     yield from _of_texts()
     yield from _of_times()
@@ -821,6 +852,7 @@ def _of_texts() -> Iterator[Function]:
     yield _typed("RPAD", "STRING INT [STRING] -> STRING")
     yield _typed("REPEAT", "STRING INT -> STRING")
     yield _typed("REVERSE", "STRING -> STRING")
+    yield _typed("ASCII", "STRING -> BIGINT", spark=_BIG.format("ascii({0})"))
     yield _typed("LOCATE", "STRING STRING [INT] -> BIGINT", spark=_BIG.format("locate({all})"))
     yield Function(
         "INSTR", lambda function, given: call("LOCATE", given[1::-1] if len(given) == 2 else given * 9)
@@ -857,6 +889,9 @@ def _of_times() -> Iterator[Function]:
     yield Function("DATE_TRUNC", _date_trunc, "date_trunc({0}, {1})")
     yield _typed("DATE_ADD", "DATE INT -> DATE")
     yield _typed("DATE_SUB", "DATE INT -> DATE")
+    yield _typed("ADD_MONTHS", "DATE INT -> DATE")
+    yield _typed("LAST_DAY", "DATE -> DATE")
+    yield _typed("MAKE_DATE", "INT INT INT -> DATE")
     yield _typed("DATEDIFF", "DATE DATE -> BIGINT", spark=_BIG.format("datediff({0}, {1})"))
     yield _typed("DATE_BIN", "INTERVAL TIMESTAMP -> TIMESTAMP", "INTERVAL TIMESTAMP_NTZ -> TIMESTAMP_NTZ")
     yield _typed("UNIX_TIMESTAMP", *_OF_DAY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import decimal
 import functools
@@ -497,6 +498,30 @@ def _date_add(day: datetime.date, days: int) -> datetime.date:
     return date_of_days(day.toordinal() + days)
 
 
+def _days_of_month(year: int, month: int) -> int:
+    return calendar.monthrange(year, month)[1]
+
+
+@_checked
+def _add_months(day: datetime.date, months: int) -> datetime.date:
+    """The same day of another month, or its last one."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+        raise OverflowError
+    return datetime.date(year, month + 1, min(day.day, _days_of_month(year, month + 1)))
+
+
+@_checked
+def _make_date(year: int, month: int, day: int) -> datetime.date:
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        refuse("MAKE_DATE of an SQL expression has no such month or day", "use a date of the calendar")
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+        raise OverflowError
+    if day > _days_of_month(year, month):
+        refuse("MAKE_DATE of an SQL expression has no such month or day", "use a date of the calendar")
+    return datetime.date(year, month, day)
+
+
 def _date_bin(width: datetime.timedelta, time: datetime.datetime) -> datetime.datetime:
     if width <= datetime.timedelta(0):
         refuse("the interval of DATE_BIN is not above 0", "write an interval such as INTERVAL '5' MINUTE")
@@ -673,6 +698,7 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
     "RPAD": _rpad,
     "REPEAT": lambda text, times: text * times,
     "REVERSE": lambda text: text[::-1],
+    "ASCII": lambda text: ord(text[0]) if text else 0,
     "LOCATE": _locate,
     "SPLIT": regexes.split,
     "STARTSWITH": lambda text, part: text.startswith(part),
@@ -689,6 +715,9 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
     "DATE_TRUNC": _date_trunc,
     "DATE_ADD": _date_add,
     "DATE_SUB": lambda day, days: _date_add(day, -days),
+    "ADD_MONTHS": _add_months,
+    "LAST_DAY": lambda day: day.replace(day=_days_of_month(day.year, day.month)),
+    "MAKE_DATE": _make_date,
     "DATEDIFF": lambda end, start: end.toordinal() - start.toordinal(),
     "DATE_BIN": _date_bin,
     "UNIX_TIMESTAMP": _unix_timestamp,

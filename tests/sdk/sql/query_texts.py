@@ -162,7 +162,45 @@ _VALUES: dict[str, dict[str, list[str]]] = {
         ],
     },
 }
-_KEYS = ("STRING", "BIGINT", "DATE", "DECIMAL", "TIMESTAMP")
+_KEYS = ("STRING", "BIGINT", "DATE", "DECIMAL", "TIMESTAMP", "DOUBLE", "TIMESTAMP_NTZ", "INTERVAL")
+_JOINS: list[tuple[str, str, list[tuple[str, str]], list[str]]] = [
+    (
+        "orders",
+        "plain",
+        [
+            *(("l.x", "r.weight"), ("-l.x", "r.weight"), ("l.x", "r.points"), ("l.`order`", "r.weight")),
+            *(
+                ("l.amount", "r.weight"),
+                ("l.at", "r.at"),
+                ("ROUND(l.amount)", "r.points"),
+                ("l.placed", "r.day"),
+            ),
+        ],
+        ["r.team", "l.amount"],
+    ),
+    (
+        "orders",
+        "customers",
+        [
+            *(("l.amount", "r.rate"), ("l.amount", "r.rate * 10"), ("ROUND(l.amount)", "r.`select`")),
+            *(("l.`order`", "r.rate"), ("l.amount * 2", "r.`select`"), ("l.x", "r.rate * 10")),
+        ],
+        ["r.since", "l.x"],
+    ),
+    (
+        "visits",
+        "visits",
+        [
+            ("l.gap", "r.gap"),
+            ("l.gap * 2", "r.gap"),
+            ("l.id", "r.id"),
+            ("l.clock", "r.clock"),
+            ("l.`from`", "r.`from`"),
+        ],
+        ["l.gap", "r.clock", "l.gap + r.gap"],
+    ),
+]
+"""Tables to join, with pairs of keys, and other columns of the result."""
 
 
 class Queries:
@@ -186,6 +224,7 @@ class Queries:
             self._nested,
             self._top,
             self._in,
+            self._joined_by_values,
         ]
         return self._chance.choice([*kinds, self._grouped, self._joined])()
 
@@ -315,18 +354,32 @@ class Queries:
             where = " WHERE c.rate <> 0" if pool is both else where
         return f"SELECT {values} FROM orders o {kind} customers AS c {on}{where}"
 
+    def _joined_by_values(self) -> str:
+        """A join of rows of which equal keys have several forms: zeros, NaN, and numbers of several types."""
+        left, right, keys, shown = self._chance.choice(_JOINS)
+        kind = self._pick("JOIN", "LEFT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
+        one, other = self._chance.choice(keys)
+        is_half = "SEMI" in kind or "ANTI" in kind
+        values = [one] if is_half else [one, other, *shown]
+        columns = ", ".join(f"{value} AS c{at}" for at, value in enumerate(["l.id", *values]))
+        return f"SELECT {columns} FROM {left} l {kind} {right} r ON {one} = {other}"
+
     def _combined(self) -> str:
-        kinds = self._pick("STRING", "BIGINT", "DATE", "DECIMAL"), self._pick("STRING", "BIGINT", "DATE")
+        tables, first = self._chance.choice(
+            [
+                (("orders", "customers"), self._pick("STRING", "BIGINT", "DATE", "DECIMAL")),
+                (("orders", "plain"), self._pick("DOUBLE", "TIMESTAMP", "BIGINT")),
+                (("visits", "visits"), self._pick("INTERVAL", "TIMESTAMP_NTZ", "DECIMAL")),
+            ]
+        )
+        kinds = first, self._pick("BIGINT", "BIGINT", first)
         word = self._pick(
             "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "UNION ALL", "EXCEPT ALL", "INTERSECT ALL"
         )
         sides = []
-        for table in ("orders", "customers"):
+        for table in tables:
             values = ", ".join(f"{self._value(table, kind)} AS c{at}" for at, kind in enumerate(kinds))
             sides.append(f"SELECT {values} FROM {table}{self._where(table)}")
-        if "1.10" in sides[0] or ("DECIMAL" in kinds and word != "UNION ALL"):
-            # Decimals with other digits are equal keys only where both sides have one type.
-            return f"{sides[0]} UNION ALL {sides[1]}"
         return f" {word} ".join(sides)
 
     def _named(self) -> str:
@@ -363,16 +416,36 @@ class Queries:
 
     def _in(self) -> str:
         word = self._pick("IN", "NOT IN")
-        inner = self._pick(
-            "SELECT Customer FROM customers",
-            "SELECT Customer FROM customers WHERE Customer IS NOT NULL",
-            "SELECT UPPER(customer) FROM orders WHERE amount > 1",
+        table, key, inner = self._chance.choice(
+            [
+                ("orders", "Customer", "SELECT Customer FROM customers"),
+                ("orders", "Customer", "SELECT Customer FROM customers WHERE Customer IS NOT NULL"),
+                ("orders", "Customer", "SELECT UPPER(customer) FROM orders WHERE amount > 1"),
+                ("orders", "amount", "SELECT rate * 10 FROM customers WHERE rate IS NOT NULL"),
+                ("orders", "ROUND(amount)", "SELECT points FROM plain WHERE points > 0"),
+                ("orders", "x", "SELECT -weight FROM plain WHERE weight IS NOT NULL"),
+                ("plain", "points", "SELECT x FROM orders WHERE id > 3 AND x IS NOT NULL"),
+                ("plain", "at", "SELECT at FROM orders"),
+                ("visits", "gap", "SELECT -gap FROM visits WHERE gap IS NOT NULL"),
+                ("visits", "clock", "SELECT clock FROM visits WHERE id > 5 AND clock IS NOT NULL"),
+            ]
         )
+        more = self._pick("", "", f" AND {self._value(table, 'BOOLEAN')}")
         exists = f"EXISTS (SELECT 1 FROM customers{self._where('customers')})"
         return self._pick(
-            f"SELECT id, Customer FROM orders WHERE Customer {word} ({inner})",
+            f"SELECT id, {key} AS k FROM {table} WHERE {key} {word} ({inner}){more}",
             f"SELECT id FROM orders WHERE {self._pick('', 'NOT ')}{exists}",
         )
+
+
+PINNED = [
+    "SELECT l.id, l.x, r.weight FROM orders l JOIN plain r ON l.x = r.weight",
+    "SELECT l.id, l.amount, r.rate FROM orders l FULL JOIN customers r ON l.amount = r.rate * 10",
+    "SELECT l.id, r.`select` FROM orders l JOIN customers r ON ROUND(l.amount) = r.`select`",
+    "SELECT x, COUNT(*) AS n FROM orders GROUP BY x",
+    "SELECT gap FROM visits EXCEPT SELECT -gap FROM visits",
+]
+"""Queries whose equal keys have several forms."""
 
 
 def queries(seed: int, count: int) -> Iterator[str]:

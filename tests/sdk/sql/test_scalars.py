@@ -274,6 +274,7 @@ GIVEN: dict[str, tuple[list[Any], Any]] = {
     "RPAD": (["abc", 6, "xy"], "abcxyx"),
     "REPEAT": (["ab", 2], "abab"),
     "REVERSE": (["abc"], "cba"),
+    "ASCII": (["b"], 98),
     "INSTR": (["abc", "c"], 3),
     "LOCATE": (["b", "abcb", 3], 4),
     "SPLIT": (["a,b,", ","], ["a", "b", ""]),
@@ -303,6 +304,9 @@ GIVEN: dict[str, tuple[list[Any], Any]] = {
     "DATE_ADD": ([date(2024, 2, 28), 2], date(2024, 3, 1)),
     "DATE_SUB": ([date(2024, 3, 1), 1], date(2024, 2, 29)),
     "DATEDIFF": ([date(2024, 3, 1), date(2024, 2, 1)], 29),
+    "ADD_MONTHS": ([date(2024, 1, 31), 13], date(2025, 2, 28)),
+    "LAST_DAY": ([date(2024, 2, 1)], date(2024, 2, 29)),
+    "MAKE_DATE": ([2024, 2, 29], date(2024, 2, 29)),
     "DATE_BIN": ([timedelta(minutes=10), MOMENT], datetime(2024, 2, 29, 12, 30, tzinfo=UTC)),
     "UNIX_TIMESTAMP": ([datetime(1969, 12, 31, 23, 59, 58, 500_000, UTC)], -1),
     "UNIX_SECONDS": ([datetime(1969, 12, 31, 23, 59, 58, 500_000, UTC)], -2),
@@ -335,6 +339,9 @@ OTHERS = {
     "IS NOT NULL",
     "IS TRUE",
     "IS FALSE",
+    # They are calls of others.
+    *("NVL2", "ISNULL", "ISNOTNULL", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL"),
+    *("BINARY", "BOOLEAN", "DATE", "STRING", "TIMESTAMP"),
 }
 
 

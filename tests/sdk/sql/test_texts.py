@@ -33,6 +33,9 @@ def test_a_text_has_its_value_and_its_type(text: str, expected: Any, kind: str) 
         "ARRAY(10, 20)[-1]",
         "ARRAY(10, 20)[2]",
         "INTERVAL '1' DAY * 1000000000",
+        "MAKE_DATE(2023, 2, 29)",
+        "MAKE_DATE(2023, 13, 1)",
+        "ADD_MONTHS(DATE '9999-12-31', 1)",
     ],
 )
 def test_a_text_fails_as_in_spark(text: str) -> None:
