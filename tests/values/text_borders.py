@@ -86,12 +86,18 @@ def fits_csv(value: Any, spelling: Any, *, is_line: bool) -> bool:
     """True for all but what CSV has no text for, or reads as a missing value."""
     if isinstance(value, str):
         is_missing = value in missing_texts("", {})
-        return not is_missing and not (is_line and "\n" in value)
+        # Spark's parser loses U+0000 in quotes at the end of a record: see `test_sources_csv_json.py`.
+        return not is_missing and not (is_line and "\n" in value) and (is_line or value != "\x00")
     return value == value
 
 
-def write_csv(columns: Sequence[Column], place: Path) -> None:
-    write_shard(csv_files(CsvSink(str(place / "values")), WHERE), columns, place / "values.csv")
+def write_csv(columns: Sequence[Column], place: Path, **options: Any) -> None:
+    sink = CsvSink(str(place / "values"), options=tuple(options.items()))
+    write_shard(csv_files(sink, WHERE), columns, place / "values.csv")
+
+
+write_csv_of_windows = partial(write_csv, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
+"""Within quotes, some lines end as those of the file do, and others do not."""
 
 
 _PARSE: dict[str, Callable[[str], Any]] = {
@@ -152,7 +158,7 @@ def csv_border(name: str, splittable: bool, break_it: Callable[[pytest.MonkeyPat
             "SQL": Step(composite(partial(_csv_query, splittable))),
             "stream": stream_csv(splittable=splittable),
         },
-        write_csv,
+        write_csv if splittable else write_csv_of_windows,
         break_it,
         {
             **dict.fromkeys(("decimal", "wide decimal"), "numbers, which are read as floats or ints"),
