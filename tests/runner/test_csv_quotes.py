@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock_spark.formats.csv import quotes
-from penstock_spark.formats.csv.quotes import is_left_open, spark_file_left_open
 from penstock_spark.formats.csv.records import cut, cut_by_lines, fields_of
 
 
 def lines(text: str) -> io.StringIO:
     return io.StringIO(text, newline="")
+
+
+def is_left_open(text: io.StringIO, options: dict[str, Any]) -> bool:
+    records = list(cut(text, options))
+    return bool(records) and records[-1].is_open
 
 
 @given(
@@ -49,19 +51,6 @@ def test_a_quote_is_open_if_it_swallows_a_record_that_follows(
 )
 def test_escapes_and_comments_count(text: str, options: dict[str, Any], expected: bool) -> None:
     assert is_left_open(lines(text), options) == expected
-
-
-def test_a_file_is_looked_at_as_it_was_before_it_was_compressed_and_in_its_encoding(tmp_path: Path) -> None:
-    def look(name: str, content: bytes, **options: Any) -> bool:
-        (tmp_path / name).write_bytes(content)
-        return spark_file_left_open(f"file://{tmp_path}/{name.replace(' ', '%20')}", options)
-
-    assert look("a b.csv.gz", gzip.compress(b'\xef\xbb\xbf"a\n'))
-    assert not look("a.csv", b'\xef\xbb\xbf"a\n"\n')
-    assert look("b.csv", '"ä\n'.encode("utf-16"), encoding="utf-16")
-    assert not look("c.csv.gz", b'"no gzip')
-    assert not spark_file_left_open(f"file:{tmp_path}/none", {})
-    assert not spark_file_left_open("hdfs:/a", {})
 
 
 def fields_with_comments(text: str, options: dict[str, Any]) -> list[list[str]] | None:

@@ -230,12 +230,6 @@ def first_of(element: Any) -> Any:
             "one list or object each cannot be read as a stream",
             "an object a line",
         ),
-        (
-            lambda: ReadFromCsv("/a", comment="#", splittable=False).as_stream(),
-            ValueError,
-            "takes comment= only if each record is a line",
-            "leave out splittable=False",
-        ),
         (lambda: ReadFromSpark("JDBC", dbtable="a").as_stream(), ValueError, "the format 'JDBC'", "Kafka"),
         (lambda: ReadFromSpark("orc", ["/a", "/b"]).as_stream(), ValueError, "2 are given", "Flatten"),
         (

@@ -85,6 +85,25 @@ def test_csv_arguments_mean_what_they_mean_in_pandas(
     assert read(ReadFromCsv(f"{tmp_path}/a.csv", **arguments)) == expected
 
 
+@pytest.mark.parametrize("splittable", [True, False])
+def test_compressed_files_have_comments(tmp_path: Path, read: Any, splittable: bool) -> None:
+    text = b'#no\na,b\n1,"x#"\n2,y# note\n'
+    (tmp_path / "1.csv.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "2.csv.xz").write_bytes(lzma.compress(text))
+    (tmp_path / "3.csv").write_bytes(text)
+    rows = read(ReadFromCsv(f"{tmp_path}/*", comment="#", splittable=splittable))
+    assert sorted(rows, key=str) == sorted([Row(a=1, b="x#"), Row(a=2, b="y")] * 3, key=str)
+
+
+@pytest.mark.xfail(strict=True, reason="Spark's parser loses it: see docs/ends.md")
+@pytest.mark.parametrize("arguments", [{}, {"comment": "#"}, {"splittable": False}])
+def test_u0000_in_quotes_at_the_end_of_a_record_stays(
+    tmp_path: Path, read: Any, arguments: dict[str, Any]
+) -> None:
+    (tmp_path / "a.csv").write_text('a,b\n1,"x\0y\0"\n')
+    assert read(ReadFromCsv(f"{tmp_path}/a.csv", **arguments)) == [Row(a=1, b="x\0y\0")]
+
+
 @pytest.mark.usefixtures("small_splits")
 def test_csv_headers_are_left_out_of_every_file_and_the_file_can_be_a_column(
     tmp_path: Path, read: Any

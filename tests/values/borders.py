@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from arrow_borders import ARROW, INT96, PARQUET, PLAIN_PARQUET
+from database_borders import CHANGES, POSTGRES, SQLITE
 from matrix import pairs_covered
 from other_borders import ARROW_BATCHES, AVRO, NUMPY, ORC, PANDAS_BATCHES, SPARK
-from text_borders import JSON, POSTGRES
+from text_borders import CSV, CSV_OF_TEXTS, JSON
 
 BORDERS = (
-    *(ARROW, PARQUET, PLAIN_PARQUET, INT96, ORC, AVRO, JSON, POSTGRES),
+    *(ARROW, PARQUET, PLAIN_PARQUET, INT96, ORC, AVRO, JSON, CSV, CSV_OF_TEXTS, POSTGRES, CHANGES, SQLITE),
     *(ARROW_BATCHES, PANDAS_BATCHES, NUMPY, SPARK),
 )
 

@@ -135,6 +135,8 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
 def plain(value: Any) -> Any:
     """A value in the form that Arrow accepts: at any depth, records become dicts and timestamps become datetimes.
 
+    OverflowError for a timestamp outside of the years 1 to 9999.
+
     >>> from penstock.pvalue import Row
     >>> plain(Row(a=[Row(b=Timestamp(0))]))
     {'a': [{'b': datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)}]}
@@ -142,8 +144,7 @@ def plain(value: Any) -> Any:
     if type(value) in _SIMPLE or isinstance(value, str | bytes | int | float):
         return value
     if isinstance(value, Timestamp):
-        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-        return epoch + datetime.timedelta(microseconds=value.micros)
+        return Timestamp.from_micros(value.micros).to_utc_datetime(has_tz=True)
     if isinstance(value, Mapping):
         return _plain_fields(value)
     if isinstance(value, Row):

@@ -19,7 +19,7 @@ from penstock_spark.sources.stream_files import StreamFiles, place_columns
 ReadContent = Callable[[bytes, str], Iterable[Any]]
 """From the bytes of a file, and its name, to its elements."""
 
-_SCHEMA = "path string, modificationTime timestamp_ltz, length long, content binary"
+CONTENTS = "path string, modificationTime timestamp_ltz, length long, content binary"
 """The columns of Spark's reader of whole files."""
 
 
@@ -42,7 +42,7 @@ def stream_of_contents(
     naming = files.naming()
     decode = _Decoder(read, naming.namer)
     careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
-    frame = files.load(spark.readStream.schema(_SCHEMA), "binaryFile")
+    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
     return StreamScan(frame.select(*_columns(), *place_columns(stream)), lambda: ByFile(careful, naming))
 
 
@@ -53,7 +53,7 @@ def stream_of_names(
     make_decoder: Callable[[], StreamDecoder],
 ) -> StreamScan:
     """The names of files that arrive, which tasks open on their own: Spark reads nothing of them."""
-    frame = files.load(spark.readStream.schema(_SCHEMA), "binaryFile")
+    frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
     return StreamScan(frame.select(*place_columns(stream)), make_decoder)
 
 

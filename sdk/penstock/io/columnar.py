@@ -46,22 +46,6 @@ class CsvSource(Streamable):
                 return tuple(name for name in (*names, self.filename_column) if name is not None)
         return None
 
-    def why_no_stream(self) -> tuple[str, str] | None:
-        options = dict(self.options)
-        encoding = str(options.get("encoding") or "utf-8").lower().replace("_", "-")
-        is_by_lines = (
-            self.splittable and not options.get("escapechar") and encoding in {"utf-8", "utf8", "ascii"}
-        )
-        if is_by_lines or not options.get("comment"):
-            return None
-        what = (
-            "a stream of CSV files takes comment= only if each record is a line of UTF-8, without escapechar="
-        )
-        return (
-            what,
-            "leave out splittable=False, escapechar= or encoding=, or take the comments out of the files",
-        )
-
 
 @dataclass(frozen=True)
 class JsonSource(Streamable):

@@ -54,9 +54,9 @@ def ReadFromCsv(
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
-        splittable: Whether every record is one line; False allows line ends within quotes, which stay as they are. (In
-            a stream, Windows' line ends within quotes become line feeds if the lines of the file end with them.) A
-            quote that is never closed is an error, except in streams of files that only Hadoop reaches.
+        splittable: Whether every record is one line; False allows line ends within quotes, which stay as they are. A
+            task then holds a whole file, as it does for each file of a stream that is read so. A quote that is never
+            closed is an error.
         filename_column: A column to add, with the name of the file.
         partition_by: The columns whose values are in the names of folders, as `WriteToCsv` writes them. The path is
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
@@ -64,8 +64,7 @@ def ReadFromCsv(
             text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
-            keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace. A stream takes `comment` only
-            if each record is a line of UTF-8, and without `escapechar`.
+            keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
 
     Raises:
         OSError: If no file matches.

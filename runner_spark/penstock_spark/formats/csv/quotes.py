@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes
-from penstock_spark.files.compressed import open_for_reading, unpacking
-from penstock_spark.files.found_file import open_found
-
-_ON_DISK = "file:"
 
 
 def ends_in_quote(options: dict[str, Any]) -> str:
@@ -110,38 +102,6 @@ def comment_remover(options: dict[str, Any]) -> Callable[[str], str]:
         return line if found is None else found[1] + line[len(line.rstrip("\r\n")) :]
 
     return uncommented
-
-
-def is_left_open(lines: Iterable[str], options: dict[str, Any]) -> bool:
-    r"""True if lines, with their ends, leave a quote open.
-
-    >>> is_left_open(["a,b\n", '1,"x\n', "2,y\n"], {}), is_left_open(["a,b\n", '1,"x\n', 'y"\n'], {})
-    (True, False)
-    """
-    last = deque(lines_and_quotes(lines, options), 1)
-    return bool(last) and last[0][1]
-
-
-def file_left_open(path: str, options: dict[str, Any]) -> bool:
-    """Whether a file on a disk ends within quotes; False if it cannot be read, which whoever reads it will say."""
-    compression = CompressionTypes.detect_compression_type(path)
-    encoding = options.get("encoding") or "utf-8"
-    try:
-        with (
-            unpacking(compression, path, ""),
-            open_found(path) as stored,
-            io.TextIOWrapper(open_for_reading(stored, compression), encoding, "replace", newline="") as text,
-        ):
-            return is_left_open(without_mark(text), options)
-    except (OSError, ValueError, LookupError):
-        return False
-
-
-def spark_file_left_open(spark_name: str, options: dict[str, Any]) -> bool:
-    """The same for a file with Spark's name; False if it is not on a disk."""
-    if not spark_name.startswith(_ON_DISK):
-        return False
-    return file_left_open("/" + unquote(spark_name.removeprefix(_ON_DISK)).lstrip("/"), options)
 
 
 def left_open(file: str, where: str) -> ValueError:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.error import refusal
 from penstock.io.columnar import CsvSource
@@ -50,6 +51,7 @@ from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sources.stream_files import Naming, StreamFiles
 
 _RECORDS_AT_ONCE = 5_000
 _LINES_LOOKED_AT = 2_000_000
@@ -254,6 +256,7 @@ class _Records(ReadParts):
     by_lines: bool
     has_header: bool
     header: tuple[str, ...] | None  # What the first record of each file must be; None for anything.
+    errors: str = "strict"  # What becomes of bytes that the encoding does not have.
 
     def read(self, part: Split) -> Iterator[pa.RecordBatch]:
         lines = self._lines_of_split if self.by_lines else self._lines_of_file
@@ -309,8 +312,15 @@ class _Records(ReadParts):
             yield from lines
 
     def lines_of_content(self, content: bytes) -> Iterator[str]:
-        text = io.TextIOWrapper(io.BytesIO(content), self.options.get("encoding") or "utf-8", newline="")
-        yield from without_mark(text)
+        encoding = self.options.get("encoding") or "utf-8"
+        yield from without_mark(io.TextIOWrapper(io.BytesIO(content), encoding, self.errors, newline=""))
+
+    def of_content(self, content: bytes, path: str) -> Iterator[pa.RecordBatch]:
+        """The records of a whole file, as Spark has read it."""
+        compression = CompressionTypes.detect_compression_type(path)
+        if compression != CompressionTypes.UNCOMPRESSED:
+            content = decompress(content, compression, path, self.where)
+        yield from self.batches(path, path, True, self.lines_of_content(content))
 
     def _check(self, record: str, path: str) -> None:
         if self.header is None:
@@ -332,11 +342,49 @@ class _Contents:
         report_with(self.records.reporting)
         for batch in promptly(batches):
             for content, name in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                path = unquote(name)
-                compression = CompressionTypes.detect_compression_type(path)
-                if compression != CompressionTypes.UNCOMPRESSED:
-                    content = decompress(content, compression, path, self.records.where)
-                yield from self.records.batches(path, path, True, self.records.lines_of_content(content))
+                yield from self.records.of_content(content, unquote(name))
+
+
+@dataclass(frozen=True)
+class _ArrivingContents:
+    """Cuts whole files of a stream, whose other columns say which file each is: each record has them, too."""
+
+    records: _Records
+    naming: Naming
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.records.reporting)
+        for batch in promptly(batches):
+            for at in range(batch.num_rows):
+                content, name, *_ = (column[at].as_py() for column in batch.columns)
+                path = self.naming.name(name)
+                for found in () if path is None else self.records.of_content(content, path):
+                    place = [pa.repeat(column[at], found.num_rows) for column in batch.columns[1:]]
+                    yield pa.RecordBatch.from_arrays(
+                        [found.column(0), *place], ["value", *batch.schema.names[1:]]
+                    )
+
+
+def arriving_records(
+    contents: DataFrame,
+    files: StreamFiles,
+    options: dict[str, Any],
+    header: tuple[str, ...] | None,
+    has_header: bool,
+) -> DataFrame:
+    """The text of each record of whole files of a stream, beside the columns that follow the content.
+
+    Args:
+        contents: The content of each file, its name, and other columns.
+        files: The files that are meant.
+        options: The user's.
+        header: What the first record of each file must be; None for anything.
+        has_header: Whether the first record of each file is a header.
+    """
+    cut = _Records((), files.where, options, False, has_header, header, "replace")
+    schema = StructType([StructField("value", StringType()), *contents.schema.fields[1:]])
+    found: DataFrame = map_in_arrow(contents, _ArrivingContents(cut, files.naming()), schema)
+    return found
 
 
 def parsed(records: DataFrame, names: list[str], malformed: str, options: dict[str, Any]) -> DataFrame:

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
-from penstock_spark.formats.csv import scan
-from penstock_spark.formats.csv.quotes import left_open, spark_file_left_open
+from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.sources.contents import CONTENTS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
@@ -33,8 +33,6 @@ from penstock_spark.sources.stream_files import (
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
 # column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
 _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
-_WHOLE = "__whole"
-"""The column with the file, as Spark writes it, if files are parsed as a whole."""
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 
@@ -59,7 +57,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
             columns.append(F.col(FILE).alias(source.filename_column))
         wrong = _wrong(wanted, options)
         beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
-        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, _WHOLE, *PLACE) if name in texts.columns]
+        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
         frame = texts.select(*columns, *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
@@ -126,17 +124,21 @@ def _is_header(texts: list[Column], names: list[str]) -> Column:
 def _records(
     spark: SparkSession, files: StreamFiles, options: dict[str, Any], names: list[str], place: list[Column]
 ) -> DataFrame:
-    """The columns as text, from Spark's reader of CSV, which also checks the header."""
-    reader = spark.readStream.options(**scan.reader_options(options, True)).schema(scan.text_schema(names))
-    frame = files.load(reader, "csv")
-    columns = [scan.column(name) for name in names]
-    separator = {"sep": str(scan.parser_options(options, True)["sep"])}
-    raw = F.coalesce(F.col(scan.MALFORMED), F.to_csv(F.struct(*columns), separator))
+    """The columns as text, of whole files that tasks cut into records."""
+    contents = files.load(spark.readStream.schema(CONTENTS), "binaryFile").select("content", *place)
+    header = None if options.get("names") else tuple(names)
+    found = records.arriving_records(contents, files, options, header, scan.has_header(options))
+    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
+    value = F.col("value")
+    texts = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
     # Only whole records are there, without the bytes that they were made of.
-    is_decoded = ~F.contains(F.coalesce(F.concat_ws("", *columns), F.lit("")), F.lit(scan.REPLACEMENT))
-    malformed = F.coalesce(F.col(scan.MALFORMED), F.when(~is_decoded, raw))
-    whole = F.col("_metadata.file_path").alias(_WHOLE)
-    return frame.select(*columns, malformed.alias(scan.MALFORMED), raw.alias(_RAW), whole, *place)
+    is_replaced = F.when(F.contains(value, F.lit(scan.REPLACEMENT)), value)
+    return texts.select(
+        *(F.col("parsed").getField(name).alias(name) for name in names),
+        F.coalesce(F.col("parsed").getField(scan.MALFORMED), is_replaced).alias(scan.MALFORMED),
+        value.alias(_RAW),
+        *(name for name in PLACE if name in texts.columns),
+    )
 
 
 def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
@@ -174,11 +176,8 @@ class _Records:
         self._has_rejects = has_rejects
         self._where = where
         self._headers = Headers(1)
-        self._checked = ""
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
-        if _WHOLE in batch.schema.names:
-            self._check_quotes(batch.column(_WHOLE)[0].as_py(), file)
         if _HEAD in batch.schema.names:
             batch = self._without_headers(batch, file)
         whole = self._values.added(batch, file) if self._values.names else batch
@@ -206,13 +205,6 @@ class _Records:
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"
         return refusal(ValueError, what, where=self._where, hint=hint)
-
-    def _check_quotes(self, spark_name: str, file: str) -> None:
-        """A quote that is never closed is an error, since nobody knows which records it has swallowed."""
-        if spark_name != self._checked:
-            self._checked = spark_name
-            if spark_file_left_open(spark_name, self._options):
-                step_failed(left_open(file, self._where), self._where)
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
         """The records; a header with other columns is an error, since its whole file would be wrong."""
