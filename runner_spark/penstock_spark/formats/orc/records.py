@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyarrow import orc
 
 from penstock.error import refusal
-from penstock_spark.arrow.values import table_as_read
+from penstock_spark.arrow.types import struct_of
+from penstock_spark.arrow.values import check_names, table_as_read
 from penstock_spark.files.kept_errors import FileToRead
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import PartitionValues
@@ -42,9 +43,11 @@ class OrcRecords:
     where: str
 
     def open(self, file: BinaryIO, name: str) -> OrcFile:
-        """Reads the footer of a file; ValueError if it is not ORC."""
+        """Reads the footer of a file; ValueError if it is not ORC, or if columns of it have one name."""
         kept = FileToRead(file)
-        return OrcFile(kept, self._tried(kept, name, lambda: orc.ORCFile(kept)), name)
+        footer = self._tried(kept, name, lambda: orc.ORCFile(kept))
+        check_names(struct_of(footer.schema), name, self.where)
+        return OrcFile(kept, footer, name)
 
     def all_of(
         self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
