@@ -285,6 +285,24 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a Parquet file with two columns of one name",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                table = pyarrow.table([["red"], [3]], ["team", "team"])
+                pyarrow.parquet.write_table(table, "scores.parquet")
+                p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: scores.parquet has the columns team twice
+                  at step 'Read' (game.py:6)
+                  hint: write the file again with other names
+                """,
+            on_spark=True,
+        ),
+        Row(
             "an Avro file that is none",
             write="""
                 from penstock.io.avroio import ReadFromAvro

@@ -134,7 +134,6 @@ def ways(place: Path) -> Iterable[tuple[str, Any]]:
     """The ways of a batch."""
     files = f"{place}/*.parquet"
     yield "dicts", beam.io.ReadFromParquet(files)
-    yield "Rows", beam.io.ReadFromParquet(files, as_rows=True)
     yield "Hadoop", beam.io.ReadFromParquet(f"file://{files}")
     yield "Batched", beam.io.ReadFromParquetBatched(files)
 
@@ -161,6 +160,9 @@ def test_each_way_of_a_pipeline_returns_the_records(mode: str, spark: Any, tmp_p
                 keep(label, records, table.records)
             elif way in ("dicts", "Hadoop") and table.records:
                 keep(label, pipeline | label >> read.as_stream(ends=True), table.records)
+        if mode == "batch" and not table.lacks:
+            label = f"{name} ORC"
+            keep(label, pipeline | label >> beam.io.ReadFromOrc(f"{place}/*.orc"), table.records)
     if mode == "batch":
         like = f"{tmp_path}/like_names/*.parquet"
         keep("A", pipeline | "A" >> beam.io.ReadFromParquet(like, columns=["A"]), [{"A": 2}])

@@ -43,17 +43,16 @@ class OrcRecords:
     where: str
 
     def open(self, file: BinaryIO, name: str) -> OrcFile:
-        """Reads the footer of a file; ValueError if it is not ORC, or if columns of it have one name."""
+        """Reads the footer of a file; ValueError if it is not ORC."""
         kept = FileToRead(file)
-        footer = self._tried(kept, name, lambda: orc.ORCFile(kept))
-        check_names(struct_of(footer.schema), name, self.where)
-        return OrcFile(kept, footer, name)
+        return OrcFile(kept, self._tried(kept, name, lambda: orc.ORCFile(kept)), name)
 
     def all_of(
         self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The records of a file, many at a time."""
+        """The records of a file, many at a time; ValueError if columns of it have one name."""
         opened = self.open(file, name)
+        check_names(struct_of(opened.footer.schema), name, self.where)
         if later_columns is not None:
             later_columns.look(name, lambda: opened.footer.schema.names)
         for number in range(opened.footer.nstripes):

@@ -147,7 +147,8 @@ def _failures_told(name: str, where: str, *, opening: bool = False) -> Iterator[
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        # Pyarrow's own have no number. Those of object stores may have none either.
+        if isinstance(error, OSError) and (error.errno is not None or store_of(name)):
             raise
         if opening and type(error) is pa.ArrowInvalid:
             what = f"{name} is not a Parquet file, or it is damaged"
