@@ -47,7 +47,7 @@ TABLES = {
             {"top": [0.0, 0.0], "record": None, "list": []},
         ],
     ),
-    # The file itself has whole numbers, and a note of the types that Arrow gave them.
+    # The file itself has whole numbers, and a note of Arrow's types.
     "lists of one length with durations": Table(
         pa.table(
             {
@@ -182,7 +182,7 @@ def in_order(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"PAR1 is no footer", "is not a Parquet file, or it is damaged"),
+        (b"PAR1 and text", "is not a Parquet file, or it is damaged"),
         (b"PAR1\x15\x15\x15\x15\x04\x00\x00\x00PAR1", "pyarrow cannot read .*: Couldn't deserialize thrift"),
     ],
 )

@@ -300,17 +300,7 @@ def _doubled(names: Iterable[str]) -> list[str]:
 
 
 def _records_in(kind: T.DataType) -> Iterator[T.StructType]:
-    """The records in a type, at any depth."""
-    match kind:
-        case T.StructType():
-            yield kind
-            for field in kind:
-                yield from _records_in(field.dataType)
-        case T.ArrayType(elementType=item):
-            yield from _records_in(item)
-        case T.MapType(keyType=key, valueType=value):
-            yield from _records_in(key)
-            yield from _records_in(value)
+    return (each for each in _types_in(kind) if isinstance(each, T.StructType))
 
 
 def is_unknown(kind: T.DataType) -> bool:
@@ -319,17 +309,22 @@ def is_unknown(kind: T.DataType) -> bool:
 
 def leaves_of(kind: T.DataType) -> Iterator[T.DataType]:
     """The types of the single values in a type."""
+    several = (T.StructType, T.ArrayType, T.MapType)
+    return (each for each in _types_in(kind) if not isinstance(each, several))
+
+
+def _types_in(kind: T.DataType) -> Iterator[T.DataType]:
+    """A type, and those in it, at any depth."""
+    yield kind
     match kind:
         case T.StructType():
             for field in kind:
-                yield from leaves_of(field.dataType)
+                yield from _types_in(field.dataType)
         case T.ArrayType(elementType=item):
-            yield from leaves_of(item)
+            yield from _types_in(item)
         case T.MapType(keyType=key, valueType=value):
-            yield from leaves_of(key)
-            yield from leaves_of(value)
-        case _:
-            yield kind
+            yield from _types_in(key)
+            yield from _types_in(value)
 
 
 def hint_of_arrow(kind: ArrowOnly) -> Any:

@@ -143,7 +143,7 @@ class ParquetRecords:
 
 @contextmanager
 def _failures_told(name: str, where: str, *, opening: bool = False) -> Iterator[None]:
-    """Turns failures of pyarrow into a ValueError with its reason; those of the file itself remain as they are."""
+    """Turns failures of pyarrow into a ValueError with its reason; other errors of a file are raised unchanged."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
