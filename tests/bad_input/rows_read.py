@@ -290,13 +290,13 @@ SUBJECT = Subject(
                 import pyarrow
                 import pyarrow.parquet
 
-                twice = pyarrow.table([pyarrow.array([1]), pyarrow.array([2])], names=["points", "points"])
-                pyarrow.parquet.write_table(twice, "scores.parquet")
+                table = pyarrow.table([["red"], [3]], ["team", "team"])
+                pyarrow.parquet.write_table(table, "scores.parquet")
                 p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
                 p.run()
                 """,
             see="""
-                ValueError: scores.parquet has the columns points twice
+                ValueError: scores.parquet has the columns team twice
                   at step 'Read' (game.py:6)
                   hint: write the file again with other names
                 """,

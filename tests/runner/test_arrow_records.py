@@ -62,6 +62,8 @@ def test_named_tuples_of_one_class_become_the_columns_of_their_dicts() -> None:
     ("kind", "value", "told"),
     [
         (pa.int64(), 1 << 63, "an int has 64 bits"),
+        (pa.float32(), (1 << 24) + 1, "a float has 32 bits, 24 of them for its digits"),
+        (pa.float64(), (1 << 53) + 1, "a float has 64 bits, 53 of them for its digits"),
         (pa.int32(), 1 << 31, "an int has 32 bits"),
         (pa.uint64(), -1, "64 bits and no sign"),
         (pa.decimal128(5, 2), decimal.Decimal("1.234"), "at most 5 digits, 2 of them"),

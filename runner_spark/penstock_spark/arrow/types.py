@@ -6,7 +6,8 @@ whose values pyarrow makes as the table of `penstock.values.types` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,12 +93,17 @@ def spelling_of(kind: pa.DataType) -> Spelling | None:
     return next((each for each in SPELLINGS if each.arrives(kind)), None)
 
 
+_BITS_OF_DIGITS = {pa.float16(): 11, pa.float32(): 24, pa.float64(): 53}
+
+
 def limits_of(kind: pa.DataType) -> str:
     """Says what a value of a type may be, as a clause for hints; empty for types of several values.
 
     >>> limits_of(pa.int32()), limits_of(pa.decimal128(5, 2)), limits_of(pa.list_(pa.int32()))
     ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them behind the point', '')
     """
+    if pa.types.is_floating(kind):
+        return f"a float has {kind.bit_width} bits, {_BITS_OF_DIGITS[kind]} of them for its digits"
     if pa.types.is_integer(kind):
         return f"an int has {kind.bit_width} bits" + (" and no sign" if str(kind).startswith("u") else "")
     if pa.types.is_decimal(kind):
@@ -265,23 +271,60 @@ def is_arrow_only(kind: T.DataType) -> bool:
     return any(isinstance(each, ArrowOnly) for each in leaves_of(kind))
 
 
+def is_beyond_spark(columns: T.StructType) -> bool:
+    """True if Spark has no frame of these columns: it lacks a type, takes two names for one, or needs a column.
+
+    >>> is_beyond_spark(T.StructType().add("a", "long").add("A", "long")), is_beyond_spark(T.StructType())
+    (True, True)
+    """
+    return is_arrow_only(columns) or has_like_names(columns) or not columns.fields
+
+
+def has_like_names(columns: T.StructType) -> bool:
+    """True if names beside each other, at any depth, differ in capital letters only: Spark takes them for one."""
+    return any(_doubled(map(str.lower, record.names)) for record in _records_in(columns))
+
+
+def doubled_names(columns: T.StructType) -> list[str]:
+    """The names that several columns, or fields of one record at any depth, have.
+
+    >>> point = T.StructType().add("x", "long").add("x", "long")
+    >>> doubled_names(T.StructType().add("a.x", "long").add("a", point)), doubled_names(T.StructType())
+    (['x'], [])
+    """
+    return [name for record in _records_in(columns) for name in _doubled(record.names)]
+
+
+def _doubled(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _records_in(kind: T.DataType) -> Iterator[T.StructType]:
+    return (each for each in _types_in(kind) if isinstance(each, T.StructType))
+
+
 def is_unknown(kind: T.DataType) -> bool:
     return any(isinstance(each, UnknownType) for each in leaves_of(kind))
 
 
 def leaves_of(kind: T.DataType) -> Iterator[T.DataType]:
     """The types of the single values in a type."""
+    several = (T.StructType, T.ArrayType, T.MapType)
+    return (each for each in _types_in(kind) if not isinstance(each, several))
+
+
+def _types_in(kind: T.DataType) -> Iterator[T.DataType]:
+    """A type, and those in it, at any depth."""
+    yield kind
     match kind:
         case T.StructType():
             for field in kind:
-                yield from leaves_of(field.dataType)
+                yield from _types_in(field.dataType)
         case T.ArrayType(elementType=item):
-            yield from leaves_of(item)
+            yield from _types_in(item)
         case T.MapType(keyType=key, valueType=value):
-            yield from leaves_of(key)
-            yield from leaves_of(value)
-        case _:
-            yield kind
+            yield from _types_in(key)
+            yield from _types_in(value)
 
 
 def hint_of_arrow(kind: ArrowOnly) -> Any:

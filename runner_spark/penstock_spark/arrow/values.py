@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import types as T
 
 from penstock.base.row import Row, row_class
 from penstock.error import refusal
-from penstock_spark.arrow.types import as_read, is_list
+from penstock_spark.arrow.types import as_read, doubled_names, is_list
 
 Convert = Callable[[Any], Any]
 _UTC = datetime.UTC
@@ -34,6 +35,14 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         return column.cast(field.type, safe=not has_nanoseconds(column.type))
     except pa.ArrowInvalid:
         raise _beyond(field) from None
+
+
+def check_names(columns: T.StructType, name: str, where: str) -> None:
+    """Refuses a file in which columns, or fields of one record, have one name: an element has each name once."""
+    twice = doubled_names(columns)
+    if twice:
+        what = f"{name} has the columns {', '.join(twice)} twice"
+        raise refusal(ValueError, what, where=where, hint="write the file again with other names")
 
 
 def has_nanoseconds(kind: pa.DataType) -> bool:

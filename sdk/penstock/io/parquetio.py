@@ -170,7 +170,9 @@ class ReadFromParquet(_ReadParquet):
 class ReadFromParquetBatched(_ReadParquet):
     """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
-    A table is one of Spark's batches of records; in Beam it is a row group. See `ReadFromParquet` for the arguments.
+    A table is one of Spark's batches of records; in Beam it is a row group. The columns have the types of Python's
+    values: nanoseconds are cut to microseconds, and lists of one length are plain lists. See `ReadFromParquet` for the
+    arguments.
     """
 
     def __init__(

@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyarrow import orc
 
 from penstock.error import refusal
-from penstock_spark.arrow.values import table_as_read
+from penstock_spark.arrow.types import struct_of
+from penstock_spark.arrow.values import check_names, table_as_read
 from penstock_spark.files.kept_errors import FileToRead
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import PartitionValues
@@ -49,8 +50,9 @@ class OrcRecords:
     def all_of(
         self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The records of a file, many at a time."""
+        """The records of a file, many at a time; ValueError if columns of it have one name."""
         opened = self.open(file, name)
+        check_names(struct_of(opened.footer.schema), name, self.where)
         if later_columns is not None:
             later_columns.look(name, lambda: opened.footer.schema.names)
         for number in range(opened.footer.nstripes):

@@ -19,7 +19,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.types import struct_of
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.arrow.values import check_names, to_dicts, to_rows
 from penstock_spark.files.finding import changed_since, find_files, local_paths, unreadable
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed
@@ -114,7 +114,10 @@ def _survey(
     *,
     skips_damaged: bool = False,
 ) -> tuple[T.StructType, list[Stripe]]:
-    """The columns and the stripes of all files, from their footers; ValueError for a file that is not ORC."""
+    """The columns and the stripes of all files, from their footers; ValueError for a file that is not ORC.
+
+    Columns of one name are refused.
+    """
     records = OrcRecords(None, partition_values((), None, where), where)
 
     def look(path: str) -> tuple[T.StructType, list[Stripe]]:
@@ -135,6 +138,8 @@ def _survey(
             raise
 
     found = looked_at(paths, look)
+    for path, (columns, _) in zip(paths, found, strict=True):
+        check_names(columns, path, where)
     schema = reduce(merged_as_they_are, (schema for schema, _ in found), T.StructType())
     return schema, [each for _, stripes in found for each in stripes]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -18,7 +19,8 @@ from penstock_spark.arrow.types import (
     UNKNOWN,
     ArrowOnly,
     UnknownType,
-    is_arrow_only,
+    has_like_names,
+    is_beyond_spark,
     is_list,
     spark_type_of,
     struct_of,
@@ -27,7 +29,6 @@ from penstock_spark.arrow.values import has_nanoseconds
 from penstock_spark.files.finding import local_paths
 from penstock_spark.files.found_file import looked_at
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
-from penstock_spark.sources.later_columns import names_at_any_depth
 from penstock_spark.sources.partition_values import partition_values
 
 _FILES_MAX = 16
@@ -38,6 +39,11 @@ _STATISTICS_MAX = 10_000
 
 _NOTED = b"org.apache.spark.sql.parquet.row.metadata"
 """Where Spark notes its own schema in a file."""
+
+_ARROW_NOTE = b"\x18\x0cARROW:schema\x18"
+"""The key of the types that Arrow notes, with its length and what stands around it in a footer."""
+
+_NO_NOTE = _ARROW_NOTE.replace(b"ARROW", b"-----")
 
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _WIDER: dict[frozenset[type[T.DataType]], T.DataType] = {
@@ -97,13 +103,41 @@ def merged_schema(footers: Iterable[pq.FileMetaData]) -> T.StructType:
 
 
 def values_schema(footer: pq.FileMetaData) -> pa.Schema:
-    """The columns of a file with the types of their values: INT96 is an instant, which pyarrow does not know."""
-    fields: pa.Schema = footer.schema.to_arrow_schema()
+    """The columns of a file with the types of their values: INT96 is an instant, which pyarrow does not know.
+
+    All lists are plain ones, since pyarrow does not read those of one length that have nulls beside them.
+    """
+    own: pa.Schema = footer.schema.to_arrow_schema()
+    fields = pa.schema([field.with_type(_with_plain_lists(field.type)) for field in own])
     physical = [footer.schema.column(place).physical_type for place in range(len(footer.schema))]
     if "INT96" not in physical:
         return fields
     kinds = iter(physical)
     return pa.schema([field.with_type(_with_instants(field.type, kinds)) for field in fields])
+
+
+def has_fixed_lists(footer: pq.FileMetaData) -> bool:
+    """True if a note in a file says that some of its lists, at any depth, have one length."""
+    return "fixed_size_list<" in str(footer.schema.to_arrow_schema().types)
+
+
+def without_note_of_types(footer: pq.FileMetaData) -> pq.FileMetaData:
+    """A footer whose columns have the types of the format, without those that Arrow has noted in the file."""
+    content = io.BytesIO()
+    footer.write_metadata_file(content)
+    # Pyarrow has no way to leave the note out; a key of the same length is as good.
+    return pq.read_metadata(io.BytesIO(content.getvalue().replace(_ARROW_NOTE, _NO_NOTE)))
+
+
+def _with_plain_lists(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_plain_lists(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        key = _with_plain_lists(kind.key_type)
+        return pa.map_(key, kind.item_field.with_type(_with_plain_lists(kind.item_type)))
+    if is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_plain_lists(kind.value_type)))
+    return kind
 
 
 def _with_instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
@@ -118,15 +152,16 @@ def _with_instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
     return pa.timestamp("us", "UTC") if next(physical) == "INT96" else kind
 
 
-def is_read_by_spark(footers: Iterable[pq.FileMetaData], schema: T.StructType, wanted: Sequence[str]) -> bool:
+def is_read_by_spark(
+    footers: Collection[pq.FileMetaData], schema: T.StructType, wanted: Sequence[str]
+) -> bool:
     """True if Spark reads the wanted columns of all files, which have this schema, with their own values.
 
     It takes a length of time for a number, a number without a sign for a Decimal, and columns whose names differ in
-    capital letters only for one. It refuses nanoseconds, times of day, and nulls without a type where other files have
-    one.
+    capital letters only for one. It refuses nanoseconds, times of day, nulls without a type where other files have
+    one, and files without columns.
     """
-    names = list(names_at_any_depth(schema))
-    if len({name.lower() for name in names}) < len(names):
+    if has_like_names(schema) or not all(len(footer.schema) for footer in footers):
         return False
     kinds = {field.name: field.dataType for field in schema}
     return all(
@@ -211,8 +246,8 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
         if not paths:
             return None
         schema = values.with_columns(schema_of_footer(pq.read_metadata(paths[0])))
-        # Only Python reads some types.
-        return None if is_arrow_only(schema) else schema
+        # Only Python reads some columns.
+        return None if is_beyond_spark(schema) else schema
     except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -15,12 +16,19 @@ from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
-from penstock_spark.arrow.types import arrow_schema_of, is_unknown
-from penstock_spark.arrow.values import cast_column, table_as_read
+from penstock_spark.arrow.types import arrow_schema_of, is_unknown, struct_of
+from penstock_spark.arrow.values import cast_column, check_names, table_as_read
 from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
-from penstock_spark.formats.parquet.footers import misfit_of, schema_of_footer, types_of_column, values_schema
+from penstock_spark.formats.parquet.footers import (
+    has_fixed_lists,
+    misfit_of,
+    schema_of_footer,
+    types_of_column,
+    values_schema,
+    without_note_of_types,
+)
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.parallelism import parallelism_of
@@ -51,16 +59,36 @@ def groups_of(footers: Mapping[str, pq.FileMetaData], sizes: Mapping[str, int]) 
     )
 
 
-def opened_as_read(file: BinaryIO) -> pq.ParquetFile:
-    """An open file; INT96 has times of all years in microseconds, not only those that have nanoseconds."""
-    return pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit="us")
+@dataclass(frozen=True)
+class OpenFile:
+    name: str
+    footer: pq.FileMetaData
+    columns: pq.ParquetFile
 
 
-def group_as_read(opened: pq.ParquetFile, number: int, names: Sequence[str]) -> pa.Table:
+def opened_as_read(file: BinaryIO, name: str, where: str) -> OpenFile:
+    """An open file; INT96 has times of all years in microseconds, not only those that have nanoseconds.
+
+    ValueError if it is not Parquet, or if columns of it have one name.
+    """
+    with _failures_told(name, where, opening=True):
+        opened = _opened(file)
+        footer = opened.metadata
+        check_names(struct_of(values_schema(footer)), name, where)
+        if has_fixed_lists(footer):
+            opened = _opened(file, without_note_of_types(footer))
+    return OpenFile(name, footer, opened)
+
+
+def _opened(file: BinaryIO, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    return pq.ParquetFile(file, metadata=footer, pre_buffer=True, coerce_int96_timestamp_unit="us")
+
+
+def group_as_read(opened: OpenFile, number: int, names: Sequence[str]) -> pa.Table:
     """Some columns of a row group, in the types that Python reads."""
     # Pyarrow takes a dot in a name for a field of a record, and so may read more.
-    found = opened.read_row_group(number, list(names))
-    kinds = values_schema(opened.metadata)
+    found = opened.columns.read_row_group(number, list(names))
+    kinds = values_schema(opened.footer)
     columns = [cast_column(found.column(name), kinds.field(name)) for name in names]
     return table_as_read(pa.Table.from_arrays(columns, names=list(names)))
 
@@ -77,29 +105,24 @@ class ParquetRecords:
         self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The records of a file that a stream found; ValueError if it is damaged, or has other types."""
-        try:
-            opened = opened_as_read(file)
-        except pa.ArrowException:
-            raise damaged(name, self.where) from None
+        opened = opened_as_read(file, name, self.where)
         if later_columns is not None:
-            later_columns.look(name, lambda: names_at_any_depth(schema_of_footer(opened.metadata)))
-        other = misfit_of(opened.metadata, self.values.without_columns(self.schema))
+            later_columns.look(name, lambda: names_at_any_depth(schema_of_footer(opened.footer)))
+        other = misfit_of(opened.footer, self.values.without_columns(self.schema))
         if other is not None:
             raise self._of_other_type(name, *other)
-        for number in range(opened.num_row_groups):
-            yield from self.group(opened, number, name)
+        for number in range(opened.footer.num_row_groups):
+            yield from self.group(opened, number)
 
-    def group(self, opened: pq.ParquetFile, number: int, name: str) -> Iterator[pa.RecordBatch]:
-        """The records of a row group, many at a time; ValueError if it is damaged."""
-        there = set(opened.schema_arrow.names).difference(self.values.names)
+    def group(self, opened: OpenFile, number: int) -> Iterator[pa.RecordBatch]:
+        """The records of a row group, many at a time; ValueError if pyarrow does not read it."""
+        there = set(opened.columns.schema_arrow.names).difference(self.values.names)
         wanted = [each.name for each in self.schema if each.name in there]
-        count = opened.metadata.row_group(number).num_rows
+        count = opened.footer.row_group(number).num_rows
         schema = arrow_schema_of(self.schema)
-        try:
+        with _failures_told(opened.name, self.where):
             found = group_as_read(opened, number, wanted)
-        except pa.ArrowException:
-            raise damaged(name, self.where) from None
-        known = self.values.of_file(name)
+        known = self.values.of_file(opened.name)
         columns = [
             cast_column(found.column(each.name), each)
             if each.name in there
@@ -118,20 +141,31 @@ class ParquetRecords:
         return refusal(ValueError, what, where=self.where, hint=hint)
 
 
-def damaged(path: str, where: str) -> ValueError:
-    what = f"{path} is not a Parquet file, or it is damaged"
-    return refusal(
-        ValueError, what, where=where, hint="delete it, write it again, or give a pattern without it"
-    )
+@contextmanager
+def _failures_told(name: str, where: str, *, opening: bool = False) -> Iterator[None]:
+    """Turns failures of pyarrow into a ValueError with its reason; other errors of a file are raised unchanged."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        # Pyarrow's own have no number. Those of object stores may have none either.
+        if isinstance(error, OSError) and (error.errno is not None or store_of(name)):
+            raise
+        if opening and type(error) is pa.ArrowInvalid:
+            what = f"{name} is not a Parquet file, or it is damaged"
+            hint = "delete it, write it again, or give a pattern without it"
+        else:
+            what = f"pyarrow cannot read {name}: {str(error).partition(chr(10))[0]}"
+            hint = (
+                "if the file is damaged, write it again; otherwise read it with ReadFromSpark('parquet', ...)"
+            )
+        raise refusal(ValueError, what, where=where, hint=hint) from None
 
 
 def footer_of(path: str, where: str, opens: Callable[[str], BinaryIO] | None = None) -> pq.FileMetaData:
     """The footer of a file; ValueError if it is not Parquet, and OSError if it cannot be read."""
     try:
-        with (opens or _open)(path) as file:
+        with (opens or _open)(path) as file, _failures_told(path, where, opening=True):
             return pq.read_metadata(file)
-    except pa.ArrowException:
-        raise damaged(path, where) from None
     except OSError as error:
         raise unreadable(error, path, where) from None
 
@@ -161,9 +195,7 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
         with _open(group.path, reads_ahead=False) as file:
             if size_of(file) != group.file_bytes:
                 step_failed(changed_since(group.path, where), where)
-            yield from records.group(opened_as_read(file), group.number, group.path)
-    except pa.ArrowException:
-        step_failed(damaged(group.path, where), where)
+            yield from records.group(opened_as_read(file, group.path, where), group.number)
     except OSError as error:
         step_failed(unreadable(error, group.path, where), where)
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,8 +20,8 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.types import arrow_schema_of, is_arrow_only, without_nothing
-from penstock_spark.arrow.values import table_as_read, to_dicts, to_rows, to_tables
+from penstock_spark.arrow.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
+from penstock_spark.arrow.values import check_names, table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
 from penstock_spark.files.found_file import looked_at, open_by_hadoop
@@ -34,6 +33,7 @@ from penstock_spark.formats.parquet.footers import (
     merged_schema,
     read_footers,
     schema_of_footer,
+    values_schema,
 )
 from penstock_spark.formats.parquet.records import (
     ContentReader,
@@ -74,21 +74,22 @@ def records_of_file(
     file: BinaryIO, name: str, columns: tuple[str, ...] | None, as_tables: bool
 ) -> Iterator[Any]:
     """The records of an open file, or a table for each row group, for ``ReadAllFromParquet``."""
-    opened = opened_as_read(file)
-    schema = schema_of_footer(opened.metadata)
+    opened = opened_as_read(file, name, "")
+    schema = schema_of_footer(opened.footer)
     records = ParquetRecords(
         schema if columns is None else pruned(schema, columns, f"in {name}"),
         partition_values((), None, ""),
         "",
     )
+    declared = opened.footer.schema.to_arrow_schema()
     as_declared = pa.schema(
         [
-            field.with_nullable(opened.schema_arrow.field(field.name).nullable)
+            field.with_nullable(declared.field(field.name).nullable)
             for field in arrow_schema_of(records.schema)
         ]
     )
-    for number in range(opened.num_row_groups):
-        batches = list(records.group(opened, number, name))
+    for number in range(opened.footer.num_row_groups):
+        batches = list(records.group(opened, number))
         if as_tables:
             yield table_as_read(
                 pa.Table.from_batches(batches, arrow_schema_of(records.schema)).cast(as_declared)
@@ -118,11 +119,7 @@ class _Found:
 def _found(footers: Mapping[str, pq.FileMetaData], source: ParquetSource, values: PartitionValues) -> _Found:
     """Reads the columns of files out of their footers; refuses those that no reader has a type for."""
     for path, footer in footers.items():
-        names = Counter(footer.schema.to_arrow_schema().names)
-        twice = [name for name, count in names.items() if count > 1]
-        if twice:
-            what = f"{path} has the columns {', '.join(twice)} twice"
-            raise refusal(ValueError, what, where=values.where, hint="write the file again with other names")
+        check_names(struct_of(values_schema(footer)), path, values.where)
     own = merged_schema(footers.values())
     schema = values.with_columns(own)
     wanted = schema if source.columns is None else pruned(schema, source.columns, values.where)
@@ -177,13 +174,13 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     records = found.records(values)
     as_rows = replace(records, schema=without_nothing(found.wanted))
     if not files.is_open_to_tasks:
-        if is_arrow_only(found.wanted):
+        if is_beyond_spark(found.wanted):
             return scan_of_contents(files, spark, ContentReader(records, decoder), where)
         rows = ContentRows(as_rows, files.namer())
         frame = map_in_arrow(frame_of_contents(files, spark), rows, as_rows.schema)
         return Scan(frame, lambda: decoder, check=files.unchanged(where))
     groups = groups_of(found.footers, files.sizes if files.is_beyond_spark else files.sizes_on_disk())
-    if is_arrow_only(found.wanted):
+    if is_beyond_spark(found.wanted):
         parts = packed(groups, lambda group: group.weight_bytes, parallelism_of(spark)) or ((),)
         return scan_of_parts(spark, GroupReader(records, parts, decoder))
     return Scan(frame_of(spark, groups, as_rows), lambda: decoder)
