@@ -126,12 +126,17 @@ def test_a_missing_list_of_files_is_named_if_spark_reads_it(tmp_path: Path, coun
     def law(chance: Chance) -> None:
         end, first = chance.randrange(40), chance.randrange(10)
         compact = end - (end + 1) % 10
-        lists = {number: f"{number}.compact" if number % 10 == 9 else f"{number}" for number in range(end + 1)}
+        lists = {
+            number: f"{number}.compact" if number % 10 == 9 else f"{number}" for number in range(end + 1)
+        }
         kept = [name for number, name in lists.items() if number >= min(first, max(compact, 0))]
         needed = [name for number, name in lists.items() if number >= compact]
         lost = chance.one_of([None, *kept])
         shutil.rmtree(place.path / "spark", ignore_errors=True)
-        told = {name: content.replace(b'"logOffset":11', b'"logOffset":%d' % end) for name, content in files.items()}
+        told = {
+            name: content.replace(b'"logOffset":11', b'"logOffset":%d' % end)
+            for name, content in files.items()
+        }
         lists_on_disk = {f"sources/2/{name}": list_of_files(1) for name in kept if name != lost}
         for each, written in {**told, **lists_on_disk}.items():
             if each.startswith("sources/2/") and each not in lists_on_disk:

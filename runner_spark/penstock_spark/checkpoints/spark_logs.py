@@ -7,7 +7,7 @@ about the micro-batch, and one for each source, which is a dash for a source wit
 ``commits/3`` says that it is finished.
 
 ``sources/1/3`` lists the files that the second source of the query has found in its fourth look: a line about the
-format, and a JSON object for each file. Every tenth list, such as ``sources/1/9.compact``, has all files up to then, and
+format, and a JSON object for each file. Every tenth list, such as ``sources/1/9.compact``, has all files up to then.
 Spark reads the latest of these and the lists behind it.
 """
 

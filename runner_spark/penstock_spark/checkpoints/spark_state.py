@@ -1,4 +1,4 @@
-"""The state that Spark keeps for the operators of a query: checks that it is there, and reads it as a frame of pages."""
+"""The state that Spark keeps for the operators of a query: whether it is there, and its pages as a frame."""
 
 from __future__ import annotations
 
