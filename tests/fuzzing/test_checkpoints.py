@@ -59,7 +59,7 @@ def test_a_damaged_plan_is_refused_or_fits(tmp_path: Path, signature: dict[str, 
 
 
 def list_of_files(*numbers: int) -> bytes:
-    """What Spark notes of the files that it found in some looks, one in each."""
+    """Returns what Spark notes of the files that it found in some looks, one in each."""
     files = [f'{{"path":"file:///logs/{each}.txt","timestamp":1,"batchId":{each}}}' for each in numbers]
     return "\n".join(["v1", *files]).encode()
 

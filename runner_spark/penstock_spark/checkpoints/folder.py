@@ -155,7 +155,7 @@ IsWritten = Callable[[Signature, int], bool]
 """Whether a micro-batch is in all sinks of a plan that leave it as it is when it comes again."""
 
 CheckState = Callable[[Place, int, int], None]
-"""Checks that Spark's part of a checkpoint has the state of so many operators and shards."""
+"""Checks that Spark's part of a checkpoint has the state of each shard of each operator, by their numbers."""
 
 Rewrite = Callable[[Checkpoint, Signature], None]
 """Writes Spark's part of a checkpoint anew, from the folder of an old plan to the folder of the checkpoint's plan."""

@@ -23,11 +23,11 @@ def pages_of_operator(spark: SparkSession, location: str, operator: int) -> Data
 
 
 def check_state(spark_place: Place, operators: int, shards: int) -> None:
-    """Raises ValueError if a shard lacks the state after the last finished micro-batch, which Spark goes on with.
+    """Raises ValueError if a shard lacks the state after the last finished micro-batch, which Spark continues.
 
     Spark itself looks for it in the first micro-batch, which a stream without news may begin hours later. Each shard
     stores a file for each micro-batch, ``state/0/2/8.changelog`` or ``state/0/2/8.zip`` after the micro-batch 7. This
-    looks for that one file, and not for the earlier ones from which a changelog goes on.
+    looks for that one file, and not for the earlier ones to which a changelog adds.
     """
     version = last_micro_batch(spark_place.inside("commits")) + 1
     if version == 0:

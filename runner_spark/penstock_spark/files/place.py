@@ -45,7 +45,7 @@ class Place:
         return names
 
     def has(self, *beginnings: str) -> bool:
-        """True if the name of something in it begins with one of the texts."""
+        """True if the name of something in it begins with one of the strings."""
         return bool(self._files.names(self.location, *beginnings))
 
     def make(self) -> None:

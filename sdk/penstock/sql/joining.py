@@ -68,7 +68,7 @@ def joined(
     if not equal:
         what = f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables"
         if any(isinstance(part, Call) and part.name == "<=>" and _sides(part, width) for part in rest):
-            hint = "write =; if NULLs should meet, write COALESCE(…, x) = COALESCE(…, x) with an x that is no value"
+            hint = "write =; if NULLs should meet, write COALESCE(…, x) = COALESCE(…, x) with an x that never occurs"
             refuse(f"{what}, and <=> (IS NOT DISTINCT FROM) is not supported as one", hint)
         refuse(what, "name an equality, or write CROSS JOIN and a condition in WHERE")
     if kind == "inner":
