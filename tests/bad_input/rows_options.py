@@ -38,7 +38,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: --checkpoint is not an option
                   at game.py:1
-                  hint: did you mean --checkpoint_location? Run the program with --help to see all options
+                  hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]
                 """,
         ),
         Row(
@@ -49,7 +49,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: --Master is not an option
                   at game.py:1
-                  hint: did you mean --master? Run the program with --help to see all options
+                  hint: did you mean --master? Run the program with --help to see all options; if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]
                 """,
         ),
         Row(

@@ -36,6 +36,9 @@ class DiskPlace:
     def names(self) -> list[str]:
         return sorted(each.name for each in self.path.iterdir()) if self.path.exists() else []
 
+    def has(self, *beginnings: str) -> bool:
+        return any(name.startswith(beginnings) for name in self.names())
+
     def make(self) -> None:
         self._change()
         self.path.mkdir(parents=True, exist_ok=True)

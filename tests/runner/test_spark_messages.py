@@ -105,9 +105,24 @@ SAID = {
         "during loading state. Error reading streaming state file of file:/data/checkpoint/spark/state/1/1/1.changelog "
         "does not exist. If the stream job is restarted with a new or updated state operation, please create a new "
         "checkpoint location or clear the existing checkpoint location. SQLSTATE: 58030",
-        "the checkpoint is damaged",
+        "the checkpoint is damaged: Spark cannot read /data/checkpoint/spark/state/1/1/1.changelog",
         f"in the checkpoint {CHECKPOINT}",
         "start again with another checkpoint_location",
+    ),
+    "a changelog that is cut off": (
+        "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading "
+        "state.  SQLSTATE: 58030",
+        "the checkpoint is damaged: Spark cannot read its own files there",
+        f"in the checkpoint {CHECKPOINT}",
+        "restore the folder",
+    ),
+    "a folder of state that is gone": (
+        "org.apache.spark.sql.execution.streaming.state.StatefulOperatorMissingStateDirectory: "
+        "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] Cannot restart streaming query with stateful operators "
+        "because the state directory is empty or missing.",
+        "the checkpoint is damaged: Spark cannot read its own files there",
+        f"in the checkpoint {CHECKPOINT}",
+        "restore the folder",
     ),
     "a log of sources that was changed": (
         "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/data/checkpoint/spark/sources/1/0 at 0 exp: "

@@ -72,6 +72,12 @@ def test_a_mistyped_option_of_ours_is_refused_with_the_nearest_one(flag, meant, 
     assert meant in str(caught.value)
 
 
+@pytest.mark.parametrize("flag", ["--checkpoint_every=9", "--shuffle_buffer=9", "--spark_home=/opt"])
+def test_a_programs_own_flag_that_begins_like_ours_is_refused_with_the_way_to_keep_it(flag):
+    with pytest.raises(ValueError, match="pass on only what your parser leaves"):
+        check_given(PipelineOptions([flag]))
+
+
 @pytest.fixture
 def unread(caplog, monkeypatch):
     """The flags that a new pipeline says nothing reads, for a command line; each warning comes once in a process."""

@@ -25,6 +25,7 @@ from penstock.io.ranges import RangesOfSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
+from penstock_spark.checkpoints import folder as checkpoint_folder
 from penstock_spark.checkpoints import holder, lease, rewriting
 from penstock_spark.files import temporary
 from penstock_spark.files.file_system import LocalFiles
@@ -139,6 +140,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (batch_writer, "_pages_in", sim.pages_in),
         (batch_writer, "_sizes_by_level", sim.sizes_by_level),
         (batch_writer, "rows_inside", sim.rows_inside),
+        (checkpoint_folder, "check_state", lambda spark_place, operators, shards: None),
         (rewriting, "DataFrame", tables.Table),
         (rewriting, "pages_of_operator", tables.pages_of_operator),
         (rewriting, "check_readable", lambda spark, location: None),

@@ -670,7 +670,8 @@ def test_spark_has_no_third_truth_value_for_in_with_a_query_that_is_selected(spa
 def test_more_queries_mean_in_penstock_what_they_mean_in_spark(spark, tables, seed):
     report = compare_queries(spark, query_texts.queries(seed, 200))
     assert not report.differences, "\n" + "\n".join(report.differences)
-    assert {message for _, message in report.refused} <= {"INNER JOIN needs an equality between its tables"}
+    refused = {message.partition(",")[0] for _, message in report.refused}
+    assert refused <= {"INNER JOIN needs an equality between its tables"}
 
 
 def test_a_break_of_equality_is_found(spark, tables, monkeypatch):

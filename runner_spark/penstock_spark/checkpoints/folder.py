@@ -32,6 +32,7 @@ from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, ta
 from penstock_spark.checkpoints.privacy import check_writers, make_private
 from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, slots_of
 from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
+from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import COMMAND, END
 from penstock_spark.process.written_formats import PLAN as PLAN_FORMAT
@@ -153,6 +154,9 @@ Prepare = Callable[[Checkpoint], None]
 IsWritten = Callable[[Signature, int], bool]
 """Whether a micro-batch is in all sinks of a plan that leave it as it is when it comes again."""
 
+CheckState = Callable[[Place, int, int], None]
+"""Checks that Spark's part of a checkpoint has the state of each shard of each operator, by their numbers."""
+
 Rewrite = Callable[[Checkpoint, Signature], None]
 """Writes Spark's part of a checkpoint anew, from the folder of an old plan to the folder of the checkpoint's plan."""
 
@@ -198,13 +202,13 @@ def open_checkpoint(
         Rewriting(spark, old, opened.plan, source.location, target, last).run()
 
     if run is None:
-        return open_at(place, signature, drop_state, prepare, rewrite=rewrite, is_written=is_written)
+        return open_at(place, signature, drop_state, prepare, None, rewrite, is_written, check_state)
     _refuse_strangers(place)
     java: Any = spark._jvm
     me = this_holder(run, int(java.java.lang.ProcessHandle.current().pid()))
     lease = take_lease(place, me, take_over)
     try:
-        return open_at(place, signature, drop_state, prepare, lease, rewrite, is_written)
+        return open_at(place, signature, drop_state, prepare, lease, rewrite, is_written, check_state)
     except BaseException:
         lease.release()
         raise
@@ -237,6 +241,7 @@ def open_at(
     lease: Lease | None = None,
     rewrite: Rewrite = lambda checkpoint, old: None,
     is_written: IsWritten = lambda plan, number: False,
+    check_state: CheckState = lambda spark_place, operators, shards: None,
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
     # Reads the plans once, after the claim: until then, the previous run may change them.
@@ -246,7 +251,9 @@ def open_at(
     if ENDED in place.names():
         raise _ended(place)
     if plans:
-        check_logs(place.inside(plans[-1]["folder"]), len(slots_of(plans[-1])))
+        spark_place = place.inside(plans[-1]["folder"])
+        check_logs(spark_place, len(slots_of(plans[-1])))
+        check_state(spark_place, len(plans[-1]["levels"]), plans[-1]["shards"])
     if plans and _finish_written(place, plans[0], is_written, lease):
         # The plan that has written it is the one in force by that.
         plans = _plans(place)

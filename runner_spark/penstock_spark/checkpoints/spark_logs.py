@@ -1,8 +1,14 @@
-"""Reads the logs in which Spark notes the micro-batches of a query, and says which file of them is damaged.
+"""Reads the logs in which Spark notes the micro-batches of a query and the files that it has read.
+
+If a file of them is damaged, the error names it.
 
 Each file is named after a micro-batch. ``offsets/3`` says what the micro-batch 3 reads: a line about the format, a line
 about the micro-batch, and one for each source, which is a dash for a source without an offset.
 ``commits/3`` says that it is finished.
+
+``sources/1/3`` lists the files that the second source of the query has found in its fourth look: a line about the
+format, and a JSON object for each file. Every tenth list, such as ``sources/1/9.compact``, has all files up to then.
+Spark reads the latest of these and the lists behind it.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from penstock_spark.files.place import Place
 
 _NOTHING = "-"
 _KNOWN_FORMAT = "v1"
+_COMPACT = ".compact"
 
 
 def last_micro_batch(log: Place) -> int:
@@ -42,7 +49,31 @@ def check_logs(spark_place: Place, sources: int) -> None:
         if number >= 0:
             version, ends = _lines_of(spark_place, f"offsets/{number}")
             if version == _KNOWN_FORMAT:
-                _parse_ends(spark_place, number, ends, sources)
+                for source, end in enumerate(_parse_ends(spark_place, number, ends, sources)):
+                    if number == planned and isinstance(end, dict) and type(end.get("logOffset")) is int:
+                        _check_lists_of_files(spark_place, f"sources/{source}", end["logOffset"])
+
+
+def _check_lists_of_files(spark_place: Place, folder: str, end: int) -> None:
+    """Raises ValueError if a list of files is damaged that Spark reads; the source has read up to the list `end`."""
+    names = spark_place.inside(folder).names()
+    lists = {int(name.removesuffix(_COMPACT)): name for name in names if _is_list_of_files(name)}
+    number = max([end, *lists])
+    while number >= 0:
+        name = f"{folder}/{lists.get(number, number)}"
+        version, *lines = _text_of(spark_place, name).split("\n")
+        if re.fullmatch(r"v\d+", version) is None:
+            raise damaged(spark_place, name, "it does not begin with its format")
+        if version == _KNOWN_FORMAT:
+            for line in lines:
+                _object_of(spark_place, name, line)
+        if name.endswith(_COMPACT):
+            return
+        number -= 1
+
+
+def _is_list_of_files(name: str) -> bool:
+    return name.removesuffix(_COMPACT).isdecimal()
 
 
 def ends_of_sources(spark_place: Place, number: int, sources: int) -> list[Any]:

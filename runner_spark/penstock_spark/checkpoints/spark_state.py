@@ -1,12 +1,15 @@
-"""The state that Spark keeps for an operator of a query, read as a frame of pages."""
+"""The state that Spark keeps for the operators of a query: whether it is there, and its pages as a frame."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import refusal
+from penstock_spark.checkpoints.spark_logs import damaged, last_micro_batch
+from penstock_spark.files.place import Place
 
 
 def pages_of_operator(spark: SparkSession, location: str, operator: int) -> DataFrame:
@@ -17,6 +20,23 @@ def pages_of_operator(spark: SparkSession, location: str, operator: int) -> Data
     pages = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", "pages")
     columns = ("key.shard as shard", "user_map_key.grouping as grouping", "user_map_key.page as page")
     return pages.load(location).selectExpr(*columns, "user_map_value.page as content")
+
+
+def check_state(spark_place: Place, operators: int, shards: int) -> None:
+    """Raises ValueError if a shard lacks the state after the last finished micro-batch, which Spark continues.
+
+    Spark itself looks for it in the first micro-batch, which a stream without news may begin hours later. Each shard
+    stores a file for each micro-batch, ``state/0/2/8.changelog`` or ``state/0/2/8.zip`` after the micro-batch 7. This
+    looks for that one file, and not for the earlier ones to which a changelog adds.
+    """
+    version = last_micro_batch(spark_place.inside("commits")) + 1
+    if version == 0:
+        return
+    for operator, shard in itertools.product(range(operators), range(shards)):
+        folder = f"state/{operator}/{shard}"
+        # In its second format, Spark puts a name of its own behind the number.
+        if not spark_place.inside(folder).has(f"{version}.", f"{version}_"):
+            raise damaged(spark_place, f"{folder}/{version}.changelog", "it is missing")
 
 
 def check_readable(spark: SparkSession, location: str) -> None:

@@ -44,6 +44,10 @@ class Place:
             raise refusal(ValueError, what, hint="name a folder, or a path that does not exist yet")
         return names
 
+    def has(self, *beginnings: str) -> bool:
+        """True if the name of something in it begins with one of the strings."""
+        return bool(self._files.names(self.location, *beginnings))
+
     def make(self) -> None:
         self._files.make(self.location)
 

@@ -127,10 +127,17 @@ MESSAGES = (
         "checkpoint",
     ),
     _line(
+        r"[Ee]rror reading (?:streaming state|delta|snapshot) file (?:of )?(?P<file>\S*?/state/\S*?)(?=[.,:;]?\s)",
+        "the checkpoint is damaged: Spark cannot read {file}",
+        _CHECKPOINT,
+        "checkpoint",
+    ),
+    _line(
         r"Incomplete log file|MALFORMED_LOG_FILE|malformed log file|CANNOT_LOAD_STATE_STORE|STDS_FAILED_TO_READ"
         r"|FAILED_TO_READ_(?:STREAMING|DELTA|SNAPSHOT)\w*|STATE_STORE_\w*(?:CORRUPT|CHECKSUM|NOT_EXIST)\w*"
         r"|RocksDBException: .{0,20}Corruption|[Ee]rror reading (?:streaming state|delta|snapshot) file"
-        r"|MISSING_METADATA_FILE|batch \d+ doesn't exist|Failed to read .{0,80}/(?:offsets|commits|state)/"
+        r"|MISSING_METADATA_FILE|OPERATOR_MISSING_STATE_DIRECTORY"
+        r"|batch \d+ doesn't exist|Failed to read .{0,80}/(?:offsets|commits|state)/"
         r"|CheckpointFileChecksumVerification\w*|[Cc]hecksum verification failed|BATCH_METADATA_NOT_FOUND"
         r"|(?:ZipException|EOFException).{0,4000}?RocksDBFileManager",
         "the checkpoint is damaged: Spark cannot read its own files there",

@@ -112,12 +112,13 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
     plain = _plain(flag)
     if not flag.startswith("-") or not (_OURS.match(plain) or plain in spelled):
         return
-    hint = "run the program with --help to see all options"
+    own = "if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]"
+    hint = f"run the program with --help to see all options; {own}"
     close = spelled.get(plain) or nearest(flag, parser.known_flags())
     if flag.startswith("--spark."):
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
-        hint = f"did you mean {close}? Run the program with --help to see all options"
+        hint = f"did you mean {close}? R{hint[1:]}"
     raise refusal(ValueError, f"{flag} is not an option", hint=hint)
 
 

@@ -34,6 +34,7 @@ _PERIODS = {
     "DAY": 86_400_000_000,
     "WEEK": 7 * 86_400_000_000,
 }
+_KEYS_BEFORE = re.compile(r"\bGROUP\s+BY\b(?:(?!\bSELECT\b).)*$", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _SPANNED = ("DAY", "HOUR", "MINUTE", "SECOND")
 _SPANNED_MAX = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
@@ -330,9 +331,8 @@ def statements(query: str) -> list[Any]:
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         what = first.get("description") or str(error)
-        raise sql_error(
-            _plain(what), query, _offset(query, first), "correct the query at this place"
-        ) from None
+        at = _offset(query, first)
+        raise sql_error(_plain(what), query, at, _hint_at(query, at or 0)) from None
     except TokenError as error:
         raise sql_error("a quoted text or a comment does not end", query, hint="close it") from error
     except RecursionError:
@@ -363,6 +363,13 @@ def statement_texts(text: str) -> list[str]:
 
 def _found(match: re.Match[str]) -> str:
     return "the query ends" if match[1] == "SENTINEL" else f"got {match[1]}"
+
+
+def _hint_at(query: str, at: int) -> str:
+    """The hint for an error of the grammar at a place of a query."""
+    if _KEYS_BEFORE.search(query[:at]) and re.match(r"AS\b", query[at:], re.IGNORECASE):
+        return "name a key in SELECT: SELECT TUMBLE(t, INTERVAL '1' MINUTE) AS w … GROUP BY w"
+    return "correct the query at this place"
 
 
 def _plain(what: str) -> str:

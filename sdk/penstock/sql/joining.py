@@ -66,11 +66,11 @@ def joined(
         cross = Join(left, right, "inner", (), ())
         return cross if condition is None else pushed(Filter(cross, condition))
     if not equal:
-        hint = "name an equality, or write CROSS JOIN and a condition in WHERE"
-        refuse(
-            f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables",
-            hint,
-        )
+        what = f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables"
+        if any(isinstance(part, Call) and part.name == "<=>" and _sides(part, width) for part in rest):
+            hint = "write =; if NULLs should meet, write COALESCE(…, x) = COALESCE(…, x) with an x that never occurs"
+            refuse(f"{what}, and <=> (IS NOT DISTINCT FROM) is not supported as one", hint)
+        refuse(what, "name an equality, or write CROSS JOIN and a condition in WHERE")
     if kind == "inner":
         return _filtered(Join(left, right, kind, *_keys(equal)), _all(rest))
     return Join(left, right, kind, *_keys(equal), _all(rest))
