@@ -281,6 +281,8 @@ def open_at(
         # That may have taken long enough for another run to take over.
         opened.check()
     _keep(place, opened.plan, plans)
+    # Without this, a run that was displaced while it wrote its plan would begin in a folder that is gone.
+    opened.check()
     for name in (opened.plan["folder"], _CONTROL, _inputs_of(opened.plan)):
         place.inside(name).make()
     return opened
@@ -376,7 +378,8 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: in
     """The plan with a folder that Spark's checkpoint is written anew to, or was written anew to for this very plan."""
     planned = _last(place, plan["folder"], "offsets")
     known = {**plan, "folder": latest["folder"], "planned": planned}
-    if known == latest and latest["folder"] != plan["folder"]:
+    is_whole = _last(place, latest["folder"], "offsets") >= planned
+    if known == latest and latest["folder"] != plan["folder"] and is_whole:
         return known
     # A task that outlives its run may still write to the folder of a run that has died, so that is not used again.
     numbers = [1, *(int(name.split("-")[1]) for name in _folders(place) if name.startswith(f"{_SPARK}-"))]
