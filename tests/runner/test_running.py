@@ -55,7 +55,7 @@ def run(
     monkeypatch.setattr(Running, "watermarks", lambda self: Watermarks({}, MIN_MICROS))
     jvm = SimpleNamespace(lastProgress=lambda: None)
     started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
-    query = SimpleNamespace(rests=False, readings=(), is_finite=False)
+    query = SimpleNamespace(rests=False, readings=(), is_finite=False, ending_by_pauses=())
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
@@ -80,7 +80,7 @@ def resting(monkeypatch: pytest.MonkeyPatch, shards: int, **parts: Any) -> Runni
     started = SimpleNamespace(isActive=True, stop=nothing, _jsq=jvm, status=waiting)
     spec: Any = SimpleNamespace(origin="Read", readers=(1,) if shards else ())
     reading = Opened(None, spec, True, is_staged=True)  # type: ignore[arg-type]
-    query = SimpleNamespace(rests=True, readings=(reading,), is_finite=True)
+    query = SimpleNamespace(rests=True, readings=(reading,), is_finite=True, ending_by_pauses=(reading,))
     checkpoint = SimpleNamespace(
         **{"is_new": False, "lost": None, "release": nothing, "is_draining": lambda: False, **parts}
     )

@@ -53,6 +53,7 @@ def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -
         "penstock_spark.session.worker_socket",
         "penstock_spark.stream",
         "penstock_spark.stream.level_processor",
+        "penstock_spark.stream.state_server",
     ]
 
 

@@ -116,6 +116,7 @@ def _replaced(row: Any) -> Any:
         _replaced,
         lambda row: row.more if hasattr(row, "more") else 0,
         lambda row: (row.as_dict(), row._fields),
+        lambda row: Score(**vars(row)),
         _later,
     ],
 )

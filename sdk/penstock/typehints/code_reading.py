@@ -104,7 +104,9 @@ def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
         return ()
     element, is_loaded, found = code.co_varnames[0], False, dict[str, None]()
     for operation in reading.operations:
-        names = operation.argval if isinstance(operation.argval, tuple) else (operation.argval,)
+        # Some operations name two variables.
+        names = operation.argval if "FAST" in operation.opname else (operation.argval,)
+        names = names if isinstance(names, tuple) else (names,)
         if is_loaded:
             if operation.opname not in ("LOAD_ATTR", "LOAD_METHOD") or operation.argval == "__dict__":
                 break
