@@ -269,7 +269,7 @@ class Mutant:
     new: str
     # Makes programs of the kind that it takes, where that is rare among all.
     make: Callable[[int], Program] = random_program
-    seed: int = 0  # Of a program that finds it.
+    seed: int | None = 0  # Of a program that finds it; None if only the long form looks for one.
     also: tuple[Mutant, ...] = ()  # Breaks of what would make up for it.
 
     @contextmanager
@@ -324,7 +324,7 @@ KNOWN = (
         ' and status["message"] == _WAITING',
         "",
         make=a_full_disk,
-        seed=5,
+        seed=4,
     ),
     Mutant(
         "a second run is not refused",
@@ -349,7 +349,7 @@ KNOWN = (
         'plan["parallelism"] = old["parallelism"]',
         "pass",
         make=elements_that_wait_while_a_driver_stands_still,
-        seed=4,
+        seed=261,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -365,7 +365,7 @@ KNOWN = (
         "_is_drained",
         "if self._backlog.labels():",
         "if False:",
-        seed=4,
+        seed=47,
     ),
     Mutant(
         "a run that has ended goes on",
@@ -391,7 +391,7 @@ KNOWN = (
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
-        seed=44,
+        seed=1,
         also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
     ),
     Mutant(
@@ -401,7 +401,7 @@ KNOWN = (
         "raise self._failure",
         "pass",
         make=a_full_disk_after_the_end,
-        seed=300,
+        seed=238,
     ),
     Mutant(
         "a drain trusts what an earlier run has planned",
@@ -410,7 +410,7 @@ KNOWN = (
         "self.checkpoint.last_begun) + 1",
         "-1)",
         make=input_that_comes_between_two_runs,
-        seed=2,
+        seed=None,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
@@ -426,7 +426,7 @@ KNOWN = (
         "_eras_from_now_on",
         "if now_millis >= start_millis + planned * 1_000:",
         "if True:",
-        seed=657,
+        seed=342,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -444,7 +444,7 @@ KNOWN = (
         "if batch.may_be_again:",
         "if not batch.stream:",
         make=a_sink_that_is_given_up,
-        seed=1,
+        seed=0,
     ),
 )
 """Each takes out the fix of a defect that was found by the simulation, or is in docs/decisions/0018."""
@@ -466,7 +466,7 @@ ORDER = (
         "elif may_be_again:",
         "elif False:",
         make=a_watermark_that_waits_longer,
-        seed=5,
+        seed=6,
     ),
     Mutant(
         "files have no number of the micro-batch",
@@ -629,7 +629,7 @@ OF_TABLES = (
         "self._merge(connection, pages)",
         "self._merge(connect(self.address), pages)",
         make=a_table,
-        seed=1,
+        seed=2,
     ),
     Mutant(
         "the number of a micro-batch is committed before its rows",
@@ -638,7 +638,7 @@ OF_TABLES = (
         "if connection.execute(update,",
         "if connect(self.address).execute(update,",
         make=a_table,
-        seed=4,
+        seed=0,
     ),
     Mutant(
         "a micro-batch that is in the table is written again",
@@ -656,7 +656,7 @@ OF_TABLES = (
         "if count_staged(connection, self.address, table) != page.rows:",
         "if False:",
         make=a_table,
-        seed=4,
+        seed=None,
     ),
     Mutant(
         "rows that a crash of the server has taken are not made again",
@@ -665,7 +665,7 @@ OF_TABLES = (
         "if isinstance(error, RowsLost):",
         "if False:",
         make=a_table,
-        seed=4,
+        seed=0,
     ),
     Mutant(
         "a driver takes the tables of its tasks for dropped",
@@ -674,7 +674,7 @@ OF_TABLES = (
         "if self._is_tidy and not self._has_left:",
         "if True:",
         make=a_table,
-        seed=4,
+        seed=2,
     ),
     Mutant(
         "tables that could not be dropped stay",
@@ -683,7 +683,7 @@ OF_TABLES = (
         "self._has_left = True",
         "pass",
         make=a_table,
-        seed=1358,
+        seed=None,
     ),
     Mutant(
         "the tables of a driver that has died stay",
@@ -692,7 +692,7 @@ OF_TABLES = (
         "if other != self.driver and _try_lock(connection, other):",
         "if False:",
         make=a_table,
-        seed=1117,
+        seed=100,
     ),
     Mutant(
         "a micro-batch that is in the table runs again for a changed program",
@@ -710,7 +710,7 @@ OF_TABLES = (
         "if begun <= finished or not is_written(latest, begun):",
         "if True:",
         make=a_table_and_another_source,
-        seed=116,
+        seed=63,
     ),
     Mutant(
         "tables are written before files",
@@ -728,7 +728,7 @@ OF_TABLES = (
         '" WHERE known.claim <= excluded.claim"',
         '""',
         make=a_table_and_a_driver_that_stands_still,
-        seed=7,
+        seed=65,
     ),
 )
 """Breaks of what a table of a database keeps, and in which order."""
@@ -936,7 +936,7 @@ OF_REWRITING = (
         "return found",
         "return set()",
         make=one_source_more_beneath_a_side_input,
-        seed=15,
+        seed=16,
     ),
     Mutant(
         "a window that is open again has ended for all keys",
