@@ -34,12 +34,13 @@ def clock_waits(plan: StreamPlan) -> tuple[ClockWait, ...]:
 def _of_source(part: Level) -> Iterator[ClockWait]:
     [step] = part.roots
     assert isinstance(step.primitive, Read)
-    match step.primitive.source:
-        case StreamSource(watermark=policy) if policy.follows_clock and part.readers[step.label]:
-            yield ClockWait(f"the watermark of '{step.label}', {type(policy).__name__}", False)
-    match step.primitive.source:
-        case StreamSource(source=Streamable(acknowledges=True)):
-            yield ClockWait(f"the server of '{step.label}', for what the last micro-batch has read", False)
+    stream = step.primitive.source
+    if not isinstance(stream, StreamSource):
+        return
+    if stream.watermark.follows_clock and part.readers[step.label]:
+        yield ClockWait(f"the watermark of '{step.label}', {type(stream.watermark).__name__}", False)
+    if isinstance(stream.source, Streamable) and stream.source.acknowledges:
+        yield ClockWait(f"the server of '{step.label}', for what the last micro-batch has read", False)
 
 
 def _of_step(plan: StreamPlan, step: Step) -> Iterator[ClockWait]:
