@@ -58,7 +58,7 @@ def test_a_file_that_spark_would_read_as_something_else_is_an_error(
         ("cut.gz", CUT, EOFError, "{} cannot be read: Compressed file ended"),
         ("none.gz", b"no gzip", OSError, "{} cannot be read: Not a gzipped file"),
         ("gone", None, FileNotFoundError, "{}"),
-        ("bad.parquet", b"PAR1", ValueError, "{} cannot be read: "),
+        ("bad.parquet", b"PAR1", ValueError, "{} is not a Parquet file, or it is damaged"),
     ],
 )
 def test_the_error_about_a_file_that_an_element_names_has_its_name(

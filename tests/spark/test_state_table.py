@@ -201,7 +201,11 @@ def test_what_is_no_checkpoint_has_no_state(spark: Any, tmp_path: Path, read: Ca
 
 
 def finish_one(folder: Path) -> None:
-    """Notes that a micro-batch is finished, as Spark does."""
+    """Notes that a micro-batch is finished, as Spark does, with the state of both shards of one level."""
+    for shard in ("0", "1"):
+        state = folder / "spark" / "state" / "0" / shard
+        state.mkdir(parents=True)
+        (state / "1.changelog").touch()
     for name, content in (("offsets", "v1\n{}\n-\n-"), ("commits", "v1\n{}")):
         (folder / "spark" / name).mkdir()
         (folder / "spark" / name / "0").write_text(content)
@@ -229,6 +233,9 @@ def test_a_checkpoint_is_opened_changed_and_refused_on_disk(spark: Any, tmp_path
         ValueError, match=r"the pipeline has another mode\n    - streaming\n    \+ micro_batch"
     ):
         open_checkpoint(spark, folder, changed | {"mode": "micro_batch"})
+    (folder / "spark" / "state" / "0" / "1" / "1.changelog").unlink()
+    with pytest.raises(ValueError, match=r"Spark's file state/0/1/1\.changelog cannot be read \(it is missing\)"):
+        open_checkpoint(spark, folder, changed)
     # Nothing hidden is left behind, and no checksums.
     assert sorted(path.name for path in folder.iterdir()) == [
         *("control", "inputs-0", "plan.json", "plan.json.1", "spark"),

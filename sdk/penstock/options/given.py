@@ -37,7 +37,8 @@ def check_given(options: PipelineOptions) -> None:
         ...
     ValueError: --checkpoint_locatoin is not an option
       at ...
-      hint: did you mean --checkpoint_location? Run the program with --help to see all options
+      hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your
+      own, pass on only what your parser leaves: parse_known_args()[1]
     """
     parser = shared_parser(all_classes())
     known, rest = parser.values_of(options._flags)
