@@ -234,7 +234,9 @@ def test_a_checkpoint_is_opened_changed_and_refused_on_disk(spark: Any, tmp_path
     ):
         open_checkpoint(spark, folder, changed | {"mode": "micro_batch"})
     (folder / "spark" / "state" / "0" / "1" / "1.changelog").unlink()
-    with pytest.raises(ValueError, match=r"Spark's file state/0/1/1\.changelog cannot be read \(it is missing\)"):
+    with pytest.raises(
+        ValueError, match=r"Spark's file state/0/1/1\.changelog cannot be read \(it is missing\)"
+    ):
         open_checkpoint(spark, folder, changed)
     # Nothing hidden is left behind, and no checksums.
     assert sorted(path.name for path in folder.iterdir()) == [
