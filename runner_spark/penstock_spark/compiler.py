@@ -15,6 +15,7 @@ from penstock_spark.passes.kept_restrictions import kept_restrictions
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.lift_combiners import lift_combiners
 from penstock_spark.passes.native import grouping_strategies
+from penstock_spark.passes.native_streams import native_streams
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.record_groupings import record_groupings
@@ -90,6 +91,13 @@ STREAM_PASSES = (
     # A batch processes the restrictions of side inputs to their ends.
     Pass("kept_restrictions", kept_restrictions),
     Pass("stream_views", stream_views),
+    # Whatever has state by now is not Spark's.
+    Pass(
+        "native_streams",
+        native_streams,
+        switch="native_streams",
+        arguments=lambda target: (target.table_of, target.mode),
+    ),
 )
 """The passes over a query's own graph, after a batch has taken over the bounded side inputs."""
 

@@ -46,16 +46,17 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.session.job_tags import leave_connection
 
         settings = self._settings(options)
-        opened = Opened(settings, self.local_only)
         graph = pipeline.to_graph()
-        views = views_of(settings, (settings.mode or default_mode(graph)) == "batch")
+        is_batch = (settings.mode or default_mode(graph)) == "batch"
+        opened = Opened(settings, self.local_only, is_stream=not is_batch)
+        views = views_of(settings, is_batch)
         is_stoppable = stoppable(lambda: "the run was cancelled before it began", leave_connection)
         with is_stoppable, translating(Surroundings(graph=graph)):
             try:
                 check_packages(graph)
                 plan = self.compiled(graph, settings, opened.table_of).plan
                 if isinstance(plan, StreamPlan):
-                    return start(plan, settings, views, local_only=self.local_only)
+                    return start(plan, settings, opened, views)
                 return execute(plan, settings, opened, views)
             except BaseException:
                 views.close()

@@ -66,6 +66,7 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
         *_of_sources(old, new, drop_state),
         *_of_levels(old, new, dropped),
         *_of_groupings(old, new),
+        *_of_native(old, new),
         *_of_drop_state(new, drop_state),
     ]
     return Comparison(refusals, [*_notes(old, new, dropped), *_unknown(old, new, drop_state)], dropped)
@@ -86,8 +87,13 @@ def _sources(signature: Signature) -> dict[str, dict[str, Any]]:
     return {source["label"]: source for source in signature["sources"]}
 
 
+def _natives(signature: Signature) -> dict[str, dict[str, Any]]:
+    """The grouping of Spark's own aggregate, by its label."""
+    return dict(signature.get("native", {}))
+
+
 def _with_state(signature: Signature) -> set[str]:
-    return {*_sources(signature), *_groupings(signature)}
+    return {*_sources(signature), *_groupings(signature), *_natives(signature)}
 
 
 def _changed(sentence: str, old: Any, new: Any) -> str:
@@ -200,6 +206,33 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
                     "keep the order of the fields, and add new ones at the end"
                 )
                 yield _changed(sentence, *map(", ".join, fields))
+
+
+def _of_native(old: Signature, new: Signature) -> Iterator[str]:
+    """State cannot move between Spark's own aggregate and ours, and Spark's keeps its number of partitions."""
+    before, after = _natives(old), _natives(new)
+    for label in before:
+        if label not in after:
+            yield (
+                f"Spark's own aggregate has the state of '{label}', and the pipeline cannot continue with it: "
+                "take back what has changed, or start again with another checkpoint_location"
+            )
+            continue
+        for part, sentence in (*_PARTS_OF_GROUPING.items(), ("keys", "keys of other types")):
+            if part in before[label] and before[label][part] != after[label][part]:
+                yield _changed(f"'{label}' has {sentence}", before[label][part], after[label][part])
+    for label in after:
+        if label not in before:
+            yield (
+                f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint: "
+                "pass --without=native_streams"
+            )
+    if before and old["shards"] != new["shards"]:
+        yield _changed(
+            "Spark's own aggregate keeps the number of its partitions: leave shuffle_partitions as it was",
+            old["shards"],
+            new["shards"],
+        )
 
 
 def _of_drop_state(new: Signature, drop_state: Collection[str]) -> Iterator[str]:

@@ -121,7 +121,13 @@ def slots_of(plan: Signature) -> list[str]:
     is_recorded = plan["clock"] == "recorded"
     read = [each for each in plan["sources"] if not (is_recorded and each["kind"] in _PLAYED)]
     first = [] if plan["heartbeat"] == "none" else [HEARTBEAT_SLOT]
-    return [*first, *([COMMANDS_SLOT] if plan["levels"] else []), *(each["label"] for each in read)]
+    commands = [COMMANDS_SLOT]
+    return [
+        *first,
+        *(commands if plan["levels"] else []),
+        *(each["label"] for each in read),
+        *(commands if plan.get("native") else []),
+    ]
 
 
 def must_rewrite(old: Signature, new: Signature) -> bool:

@@ -32,6 +32,7 @@ from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.checkpoints.classes import classes_in
 from penstock_spark.checkpoints.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of, key_type
+from penstock_spark.plan.column_plan import ColumnStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
@@ -64,6 +65,9 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
     sinks: list[str] = []
     for step in plan.graph.steps:
         match step.primitive:
+            case Read(ColumnStream(columns=columns) as source):
+                sources.append({"label": step.label, **_source(source)})
+                steps += [each.label for each in columns.steps]
             case Read(source):
                 sources.append({"label": step.label, **_source(source)})
             case GroupByKey() | CombinePerKey():
@@ -90,9 +94,18 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
         "heartbeat": heartbeat,
         "sources": sources,
         "levels": levels,
+        "native": _native(plan),
         "steps": steps,
         "sinks": sinks,
     }
+
+
+def _native(plan: StreamPlan) -> dict[str, Any]:
+    """The grouping of Spark's own aggregate, by its label: what Spark's state depends on."""
+    columns = plan.columns
+    if columns is None or columns.table is None or (grouping := columns.grouping) is None:
+        return {}
+    return {grouping.step.label: {**windowing_as_text(grouping.windowing), **columns.layout(grouping)}}
 
 
 def _source(source: Source) -> dict[str, Any]:

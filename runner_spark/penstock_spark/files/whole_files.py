@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,10 @@ _WITH_HEADERS = ("ParquetFileFormat", "BinaryFileFormat")
 """Spark's readers of files that begin with a header: of Parquet, and of whole files, such as Avro and ORC."""
 
 
+CheckFiles = Callable[[Sequence[str]], None]
+"""Raises a step's failure if Spark would not read the elements of some files, as Spark writes their names."""
+
+
 class WholeFiles:
     """Compares the files that a micro-batch has read with what Spark had found when it began.
 
@@ -36,9 +40,12 @@ class WholeFiles:
     source, a micro-batch costs a few calls of Java, and one look at each of its files.
     """
 
-    def __init__(self, spark: SparkSession, places: Mapping[int, str]) -> None:
+    def __init__(
+        self, spark: SparkSession, places: Mapping[int, str], checks: Mapping[int, CheckFiles] | None = None
+    ) -> None:
         self._spark = spark
         self._places = dict(places)
+        self._checks = {places[source]: check for source, check in (checks or {}).items()}
         self._changed = ChangedFiles()
         self._told = set[str]()  # The files without a byte.
 
@@ -64,10 +71,12 @@ class WholeFiles:
 
     def begin(self, frame: DataFrame) -> None:
         """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
-        read that Spark would not unpack as it is meant.
+        read that Spark would not read or unpack as it is meant.
         """
         self._changed.look()
         for leaf, where in self._leaves(frame):
+            if where in self._checks:
+                self._checks[where](_paths_of(leaf.relation().location()))
             if _format_of(leaf) in _UNPACKING:
                 for path in map(_shown, _paths_of(leaf.relation().location())):
                     error = not_unpacked(path, where, self._open)

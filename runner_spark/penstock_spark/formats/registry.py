@@ -172,6 +172,7 @@ def table_of_schema(schema: StructType, records: str) -> Table:
 
 def table_before_opening(step: Step, source: Source) -> Table:
     """The columns of a source, without Spark, because `explain` starts nothing; NotInColumns if unknown."""
+    source = innermost(source)
     records = records_of(source)
     tell = format_of(source).schema
     schema = None if tell is None else tell(source)

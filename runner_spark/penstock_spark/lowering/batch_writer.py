@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import check_sink, prepare_sink
-from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.context import Context, run_only
 from penstock_spark.lowering.descriptions import cut, described, of_stream
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
@@ -145,11 +145,11 @@ class BatchWriter:
     def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
         match self._sinks:
             case ():
-                frame.write.format("noop").mode("overwrite").save()
+                run_only(frame)
             case (sink,) if self._is_one_job(sink.plan):
                 batch = self._batch(sink, batch_id, may_be_again, frame)
                 if sink.is_inside:
-                    self._commit(sink, batch, rows_inside(frame, sink.plan))
+                    self._commit(sink, batch, rows_inside(frame, sink))
                 elif sink.plan.partitions is None:
                     self._encode(sink, batch, _pages_in(frame))
                 else:
@@ -163,6 +163,12 @@ class BatchWriter:
                     kept.unpersist()
 
     def _write_each(self, kept: DataFrame, batch_id: int, may_be_again: bool) -> None:
+        match self._sinks:
+            case (sink,) if sink.takes_columns:
+                run_only(kept)
+                self._check_files(kept)
+                self._commit(sink, self._batch(sink, batch_id, may_be_again), rows_inside(kept, sink))
+                return
         sizes = _sizes_by_level(kept)
         # Everything has been read, and nothing is written yet.
         self._check_files(kept)
@@ -172,7 +178,7 @@ class BatchWriter:
             batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
                 if sink.is_inside:
-                    self._commit(sink, batch, rows_inside(kept, sink.plan))
+                    self._commit(sink, batch, rows_inside(kept, sink))
                 elif size.tasks:
                     self._encode(sink, batch, rows.coalesce(sink.plan.partitions or size.tasks))
                 elif may_be_again:

@@ -1,7 +1,8 @@
 """Lowers the operations that Spark does on columns, one after another, on a source's frame.
 
 The columns of elements have the names ``c0``, ``c1`` and up, so that no names can clash; ``t`` is the timestamp in
-microseconds, and ``w`` the start of the window.
+microseconds, and ``w`` the start of the window. In a stream whose watermark Spark keeps, ``e`` is the time that moves
+it, until the grouping.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from penstock.functions.expressions import Arithmetic, Expression, Literal
 from penstock_spark.arrow.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
+from penstock_spark.lowering.stream_times import StreamTimes, Watermark, stamp_of
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, kind
 from penstock_spark.plan.column_plan import (
-    ColumnsSource,
+    Columns,
     Combined,
     Filter,
     Operation,
@@ -52,6 +54,7 @@ class _Lowered:
 
     frame: DataFrame
     table: Table
+    watermark: Watermark | None = None  # The watermark on which the next grouping depends, in a stream.
     made: dict[str, Column] = dataclass_field(default_factory=dict)
 
     def column(self, name: str) -> Column:
@@ -77,33 +80,41 @@ class _Lowered:
     @property
     def beside(self) -> list[str]:
         """The columns that are not fields."""
-        return [*(["t"] * (self.table.time == "column")), *(["w"] * (self.table.windowfn is not None))]
+        return [
+            *(["t"] * (self.table.time == "column")),
+            *(["w"] * (self.table.windowfn is not None)),
+            *(["e"] * (self.watermark is not None)),
+        ]
 
     @property
     def names(self) -> list[str]:
         return [f"c{place}" for place in range(len(self.table.fields))]
 
 
-def lower_columns(source: ColumnsSource, frame: DataFrame, in_order: bool) -> tuple[DataFrame, ColumnReader]:
+def lower_columns(
+    source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None = None
+) -> tuple[DataFrame, ColumnReader]:
     """The frame after all operations on the source's frame, and how Python reads it.
 
     With `in_order`, the groups of a last grouping are sorted; otherwise, they come as their rows have arrived.
     """
-    lowered = _lowered(source, frame, in_order)
+    lowered = _lowered(source, frame, in_order, times)
     table = lowered.table
     reader = ColumnReader(
         names=tuple(name for name, _ in table.fields),
         records=table.records,
         time=table.time,
         windowfn=table.windowfn,
-        is_combined=any(isinstance(operation, Combined) for operation in source.operations),
+        is_combined=bool(source.groupings),
     )
     return lowered.frame, reader
 
 
-def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, where: str) -> DataFrame:
+def columns_for(
+    source: Columns, frame: DataFrame, schema: StructType, where: str, times: StreamTimes | None = None
+) -> DataFrame:
     """The frame after all operations, in the schema of a sink; a missing field becomes null."""
-    lowered = _lowered(source, frame, in_order=False)
+    lowered = _lowered(source, frame, in_order=False, times=times)
     places = {name: place for place, (name, _) in enumerate(lowered.table.fields)}
     wanted = []
     for field in schema:
@@ -117,18 +128,35 @@ def columns_for(source: ColumnsSource, frame: DataFrame, schema: StructType, whe
     return lowered.frame.select(wanted)
 
 
-def _lowered(source: ColumnsSource, frame: DataFrame, in_order: bool) -> _Lowered:
+def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None) -> _Lowered:
     assert source.table is not None
-    groupings = [operation for operation in source.operations if isinstance(operation, Combined)]
+    groupings = source.groupings
     inputs = [f"{_quoted(name)} as c{place}" for place, (name, _) in enumerate(source.table.fields)]
     lowered = _Lowered(frame.selectExpr(*inputs), source.table)
+    if times is not None and times.stamp is not None:
+        lowered = _timed(lowered, times, times.watermark if source.has_windows else None)
     for operation in source.operations:
         applied = _applied(operation, lowered)
         if in_order and groupings and operation is groupings[-1]:
             keys = [f"c{place}" for place in range(len(groupings[-1].keys))]
             applied = applied.sortWithinPartitions(*keys, *(["w"] if "w" in lowered.beside else []))
-        lowered = _Lowered(applied, after(operation, lowered.table), lowered.made)
+        watermark = None if isinstance(operation, Combined) else lowered.watermark
+        lowered = _Lowered(applied, after(operation, lowered.table), watermark, lowered.made)
     return lowered
+
+
+def _timed(before: _Lowered, times: StreamTimes, watermark: Watermark | None) -> _Lowered:
+    """Adds the times of a stream's elements, and lets Spark keep their watermark.
+
+    An element too far ahead of the clock has no ``e``, and so does not move the watermark.
+    """
+    assert times.stamp is not None
+    stamp = stamp_of(before.maker(times.where), times.stamp, before.table, times.where)
+    frame = before.frame.select([*before.columns(before.names), stamp.alias("t")])
+    if watermark is None:
+        # Without a reader of the times, Spark would not look for elements that have none.
+        return _Lowered(frame.where("t is not null"), before.table)
+    return _Lowered(watermark.kept_over(frame, before.names, times.where), before.table, watermark)
 
 
 def _quoted(name: str) -> str:
@@ -148,7 +176,8 @@ def _applied(operation: Operation, before: _Lowered) -> DataFrame:
     frame, make = before.frame, before.maker(operation.step.where)
     match operation:
         case Filter(_, condition):
-            return frame.where(make.column(condition))
+            wanted = make.column(condition)
+            return frame.where(wanted if before.watermark is None else before.watermark.behind(wanted))
         case Select(_, fields):
             made = [make.passed_on(each).alias(f"c{place}") for place, (_, each) in enumerate(fields)]
             return frame.select(made + before.columns(before.beside))
@@ -201,6 +230,12 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
     """Groups by the key's parts and the window, and appends the results."""
     keys = [make.column(each).alias(f"c{place}") for place, (_, each) in enumerate(operation.keys)]
     window = before.columns(["w"]) if before.table.windowfn is not None else []
+    frame, grouped_by = before.frame, window
+    if before.watermark is not None:
+        size_micros = before.table.windowfn.size_micros
+        # Spark forgets what it knows of a column that is made in the grouping itself.
+        frame = frame.withColumn("x", before.watermark.over(size_micros))
+        grouped_by, window = [F.col("x")], [before.watermark.start(size_micros)]
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):
@@ -208,7 +243,7 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
         made = parts[combiner](f"a{place}", make.column(each), operation.step.where)
         partial += made[0]
         results.append(made[1].alias(f"c{len(keys) + place}"))
-    grouped = before.frame.groupBy([*keys, *window]).agg(*partial)
+    grouped = frame.groupBy([*keys, *grouped_by]).agg(*partial)
     return grouped.select([*before.columns(f"c{place}" for place in range(len(keys))), *results, *window])
 
 

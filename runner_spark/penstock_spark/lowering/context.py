@@ -21,6 +21,7 @@ from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import Surroundings
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
+from penstock_spark.sources.scan import StreamScan
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Context:
     watched: bool = False  # Whether the workers of a stream count panes and elements for the view of the run.
     sys_path: tuple[str, ...] = ()  # Folders that local workers should import from too.
     scans: dict[str, Source] = field(default_factory=dict)  # The opened sources, by label.
+    streams: dict[str, StreamScan] = field(default_factory=dict)  # The opened streams, likewise.
     # The planned sinks, by label: a plan names the files that its encoders write.
     sinks: dict[str, SinkPlan] = field(default_factory=dict)
     frames: dict[int, DataFrame] = field(default_factory=dict)  # The output frame of each stage, by number.

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import array, array_sort, col, current_timestamp, unix_micros
 from pyspark.sql.functions import sum as sum_of
 
 from penstock_spark.session.spark_versions import from_arrow_schema
@@ -74,6 +74,20 @@ def add_up(frame: DataFrame, in_order: bool) -> DataFrame:
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
     added = frame.groupBy(*GROUP_COLUMNS).agg(*sums)
     return _sorted(added, GROUP_COLUMNS) if in_order else added
+
+
+def now() -> Column:
+    """The time of the micro-batch, in a form that Spark's generated code does not contain as a constant.
+
+    With a constant, Spark and Java's compilers would compile the code again for each micro-batch. Sorting an array is
+    the only way in which Spark keeps a timestamp out of the generated code.
+    """
+    return array_sort(array(current_timestamp()))[0]
+
+
+def now_micros() -> Column:
+    """The same in microseconds since 1970."""
+    return unix_micros(now())
 
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:

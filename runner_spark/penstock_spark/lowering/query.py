@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.functions.splitting import splits_of
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
+from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.lowering.context import Context
+from penstock_spark.lowering.frames import now, now_micros
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
@@ -41,6 +43,11 @@ class Query:
     first_reading: int  # The number of Spark sources before them.
     # True if Spark starts micro-batches only for new data: after a pause, sources have ended that end when all is read.
     rests: bool
+
+    def file_checks(self) -> dict[int, CheckFiles]:
+        """What looks at the files of a source before Spark reads them, by its number."""
+        numbered = enumerate(self.readings, self.first_reading)
+        return {number: each.check_files for number, each in numbered if each.check_files is not None}
 
     def files(self) -> dict[int, str]:
         """The steps that may read files as they arrive, by the number of their source."""
@@ -72,7 +79,7 @@ def build_query(
     if plan.views is not None:
         compute_views(plan, context)
     timeline, recorded = recorded_input(plan, events_per_batch)
-    opened = tuple(open_reading(part, context, checkpoint) for part in plan.readings)
+    opened = tuple(open_reading(plan, part, context, checkpoint, sinks) for part in plan.readings)
     keys = shard_keys(context.partitions)
     frames = [
         *_beats(plan, context, checkpoint, heartbeat, keys),
@@ -90,7 +97,10 @@ def build_query(
         frames[0] = map_in_arrow(frames[0], played, ROWS)
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
-        clocked = reading.frame.withColumn("clock", F.unix_micros(_now()))
+        if reading.is_native:
+            frames.append(reading.frame)
+            continue
+        clocked = reading.frame.withColumn("clock", now_micros())
         frames.append(map_in_arrow(clocked, function(reading_function, part, reading.spec), ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
@@ -152,9 +162,9 @@ def _beats(
             planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
             # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
             # after the clock was set back has its last second, too, as it had before.
-            is_recent = F.col("timestamp") > _now() - F.expr("INTERVAL 10 SECONDS")
+            is_recent = F.col("timestamp") > now() - F.expr("INTERVAL 10 SECONDS")
             heartbeats = seconds.where(is_recent | (F.col("value") == planned - 1))
-    clock = F.unix_micros(_now()).cast("string")
+    clock = now_micros().cast("string")
     return [
         _to_shards(
             heartbeats, F.concat(F.lit(HEARTBEAT), clock), [level.number for level in plan.levels[:1]], keys
@@ -169,7 +179,7 @@ def _commands(
     if not plan.levels:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
-    clock = F.unix_micros(_now()).cast("string")
+    clock = now_micros().cast("string")
     text = F.concat(F.lit(COMMAND), clock, F.lit(" "), F.col("value"))
     return [_to_shards(lines, text, [level.number for level in plan.levels], keys)]
 
@@ -185,12 +195,3 @@ def _to_shards(frame: DataFrame, text: Any, levels: list[int], keys: tuple[int, 
         )
     exploded = frame.select(F.explode(F.array(*places)).alias("place"), text.cast("binary").alias("payload"))
     return exploded.select("place.level", "place.shard", "payload")
-
-
-def _now() -> Column:
-    """The time of the micro-batch, in a form that Spark's generated code does not contain as a constant.
-
-    With a constant, Spark and Java's compilers would compile the code again for each micro-batch. Sorting an array is
-    the only way in which Spark keeps a timestamp out of the generated code.
-    """
-    return F.array_sort(F.array(F.current_timestamp()))[0]

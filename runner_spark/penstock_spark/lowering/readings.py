@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,9 +16,12 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
-from penstock_spark.plan.stream_plan import Level, ends_on_its_own
+from penstock_spark.lowering.native_stream import columns_of
+from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.plan.stream_plan import Level, StreamPlan, ends_on_its_own
 from penstock_spark.sources.heartbeats import open_heartbeats
 from penstock_spark.sources.scan import Scan, with_plain_names
 from penstock_spark.sources.staging import open_staged, stage_bounded
@@ -44,6 +47,9 @@ class Opened:
     announces: bool = (
         False  # Whether a micro-batch may only note that something is there, and the next one reads it.
     )
+    check_files: CheckFiles | None = None  # As in `StreamScan`, if Spark reads the columns of the files.
+    is_native: bool = False  # Whether Spark does all of it, so that no task of Python reads the frame.
+    has_windows: bool = False  # Whether windows of Spark's own grouping wait for its end.
 
 
 def ends_soon(part: Level) -> bool:
@@ -52,13 +58,19 @@ def ends_soon(part: Level) -> bool:
     return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
 
-def open_reading(part: Level, context: Context, checkpoint: Checkpoint) -> Opened:
+def open_reading(
+    plan: StreamPlan, part: Level, context: Context, checkpoint: Checkpoint, sinks: Sequence[StreamSink]
+) -> Opened:
     """Opens the only source of a part; a bounded source is staged in the checkpoint."""
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
-        scan = open_stream(source, context.spark, step.where)
-        frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
-        reader = partial(StreamReader, source, make_decoder, step.where)
+        scan = context.streams.get(step.label) or open_stream(source, context.spark, step.where)
+        columns = plan.columns
+        if columns is not None:
+            frame, reader = columns_of(plan, scan, context, checkpoint, sinks)
+        else:
+            frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
+            reader = partial(StreamReader, source, make_decoder, step.where)
         options = _reader_options(source)
         return Opened(
             frame,
@@ -70,6 +82,9 @@ def open_reading(part: Level, context: Context, checkpoint: Checkpoint) -> Opene
             may_be_files=True,
             poll_seconds=scan.poll_seconds,
             announces=scan.announces,
+            check_files=None if columns is None else scan.check_files,
+            is_native=columns is not None and columns.is_written,
+            has_windows=plan.native_grouping is not None,
         )
     if isinstance(source, _Clocked):
         eras = checkpoint.seconds_of(step.label).eras

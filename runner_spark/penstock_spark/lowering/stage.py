@@ -77,7 +77,7 @@ _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 
 def lower_stage(stage: Stage, plan: Plan, context: Context, counted: Set[int] = frozenset()) -> None:
-    if isinstance(stage.root, Query) and stage.root.source.is_written:
+    if isinstance(stage.root, Query) and stage.root.columns.is_written:
         context.keep(stage.number, _columns_written(stage, stage.root, context), len(stage.outputs))
         return
     frame, roots, partitions = _read(stage, plan, context)
@@ -113,7 +113,7 @@ def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
     sink = context.sink(step).columns
     assert sink is not None
     scan = context.scans[query.read.label]
-    return columns_for(query.source, scan.frame, schema_of(sink.schema), step.where)
+    return columns_for(query.columns, scan.frame, schema_of(sink.schema), step.where)
 
 
 def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:
@@ -156,7 +156,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             return frame, (ScanRoot(_edge(step), make_reader, step.where),), 1
         case Query(step):
             frame = context.scans[step.label].frame
-            computed, reader = lower_columns(stage.root.source, frame, _rows_are_shared_out(stage))
+            computed, reader = lower_columns(stage.root.columns, frame, _rows_are_shared_out(stage))
             return computed, (ColumnsRoot(_edge(step), reader.read),), 1
         case Deferred(edge, sources):
             return context.read_all(sources, _PAGES), (PageRoot(edge),), 1

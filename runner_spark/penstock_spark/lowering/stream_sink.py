@@ -23,6 +23,7 @@ class StreamSink:
     level: int  # The level of its rows: -1, -2 and so on.
     step: Step
     is_alone: bool = False  # Whether no other sink shares its query, and a single part feeds it.
+    takes_columns: bool = False  # Whether Spark makes its rows, without any Python.
 
     @property
     def sink(self) -> Sink:
@@ -31,7 +32,11 @@ class StreamSink:
 
     @functools.cached_property
     def plan(self) -> SinkPlan:
-        return plan_sink(self.sink, self.step.where, is_stream=True)
+        planned = plan_sink(self.sink, self.step.where, is_stream=True)
+        if not self.takes_columns:
+            return planned
+        assert planned.columns is not None
+        return planned.columns
 
     @functools.cached_property
     def is_inside(self) -> bool:
@@ -40,17 +45,22 @@ class StreamSink:
         Several sinks share rows, which Spark computes once.
         """
         plan = self.plan
-        return self.is_alone and plan.is_one_job and plan.partitions is None and plan.schema in _CARRIED
+        is_carried = plan.is_one_job and plan.partitions is None and plan.schema in _CARRIED
+        return self.takes_columns or (self.is_alone and is_carried)
 
 
 def stream_sinks(plan: StreamPlan, without: Set[str]) -> tuple[StreamSink, ...]:
     """The sinks of a plan; `without` names what is switched off."""
     labels = [step.label for part in plan.parts for _, step in part.sinks]
     is_alone = len(labels) == 1 and "inline_sinks" not in without
-    return tuple(StreamSink(plan.level_of[step.label], step, is_alone) for step in plan.sinks)
+    takes_columns = plan.columns is not None and plan.columns.is_written
+    return tuple(StreamSink(plan.level_of[step.label], step, is_alone, takes_columns) for step in plan.sinks)
 
 
-def rows_inside(frame: DataFrame, plan: SinkPlan) -> DataFrame:
+def rows_inside(frame: DataFrame, sink: StreamSink) -> DataFrame:
     """The rows of a sink that the part before it has made."""
-    name, kind = str(plan.schema).split()
+    if sink.takes_columns:
+        partitions = sink.plan.partitions
+        return frame if partitions is None else frame.repartition(partitions)
+    name, kind = str(sink.plan.schema).split()
     return frame.select(F.col("payload").cast(kind).alias(name))

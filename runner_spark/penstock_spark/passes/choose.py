@@ -112,7 +112,7 @@ def _kind(unit: Unit, strategy: Strategy | None) -> str:
     match unit.root.primitive:
         case Read(InlineValues()):
             return "inline"
-        case Read(ColumnsSource(operations=operations, is_written=is_written)) if operations or is_written:
+        case Read(ColumnsSource(columns=columns)) if columns.operations or columns.is_written:
             return "query"
         case Read():
             return "scan"
@@ -204,7 +204,7 @@ def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set
 
 def _reason(draft: _Draft) -> str:
     reason, source = _REASONS[draft.kind], _columns_of(draft)
-    return reason if source is None else f"{reason}; {source.ends}"
+    return reason if source is None else f"{reason}; {source.columns.ends}"
 
 
 def _columns_of(draft: _Draft) -> ColumnsSource | None:
@@ -215,7 +215,7 @@ def _columns_of(draft: _Draft) -> ColumnsSource | None:
 
 def _gives_columns(draft: _Draft) -> bool:
     source = _columns_of(draft)
-    return source is not None and source.is_written
+    return source is not None and source.columns.is_written
 
 
 def _root(draft: _Draft, drafts: list[_Draft]) -> StageRoot:

@@ -27,6 +27,7 @@ from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (
     COLUMNAR,
+    Columns,
     ColumnsSource,
     Combined,
     Filter,
@@ -49,14 +50,21 @@ TableOf = Callable[[Step, Source], Table]
 _KEY_KINDS = ("int", "str", "bool", "bytes")
 
 
+Check = Callable[[Step, Table], None]
+"""Raises `NotInColumns` if Spark cannot do a grouping of the columns before it."""
+
+
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """The steps after a Read that Spark can do."""
 
     operations: tuple[Operation, ...]  # What Spark does.
     last: int  # The edge with the result.
     is_written: bool  # Whether a sink takes the columns.
     ends: str  # Where the columns end, and why; a clause.
+
+    def columns(self, table: Table | None) -> Columns:
+        return Columns(table, self.operations, self.is_written, self.ends)
 
 
 def columns(graph: Graph, table_of: TableOf) -> Graph:
@@ -73,24 +81,34 @@ def columns(graph: Graph, table_of: TableOf) -> Graph:
         if isinstance(step.primitive, Read) and isinstance(step.primitive.source, COLUMNAR):
             found, source = _behind(graph, step, step.primitive.source, table_of)
             reads[step.label] = replace(step, primitive=Read(source), outputs=(Output(None, found.last),))
-            absorbed.update(gone.label for gone in source.steps)
+            absorbed.update(gone.label for gone in source.columns.steps)
     return replace(
         graph, steps=tuple(reads.get(step.label, step) for step in graph.steps if step.label not in absorbed)
     )
 
 
-def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[_Found, ColumnsSource]:
+def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[Found, ColumnsSource]:
     table = None
     try:
-        _first(graph, read)
+        check_first(graph, read)
         table = table_of(read, source)
-        found = _follow(graph, read, table)
+        found = follow(graph, read, table, lambda grouping, table: _check_fires_at_end(graph, grouping))
     except NotInColumns as reason:
-        found = _Found((), read.outputs[0].edge, False, f"columns end here: {reason}")
-    return found, ColumnsSource(source, table, found.operations, found.is_written, found.ends)
+        found = Found((), read.outputs[0].edge, False, ends_here(reason))
+    return found, ColumnsSource(source, found.columns(table))
 
 
-def _first(graph: Graph, read: Step) -> None:
+def ends_here(reason: NotInColumns) -> str:
+    return f"columns end here: {reason}"
+
+
+def _check_fires_at_end(graph: Graph, grouping: Step) -> None:
+    if may_fire_early(graph, grouping):
+        trigger = windowing_of(graph, grouping.inputs[0]).triggerfn
+        raise NotInColumns(f"the trigger {trigger} may fire before the end")
+
+
+def check_first(graph: Graph, read: Step) -> None:
     """Raises NotInColumns if Spark cannot do the step after a Read, whatever the columns are."""
     step = _only_reader(graph, read.outputs[0].edge)
     if not isinstance(step.primitive, AssignWindows | Write | Reshuffle):
@@ -107,27 +125,32 @@ def _only_reader(graph: Graph, edge: int) -> Step:
     return reader
 
 
-def _follow(graph: Graph, read: Step, table: Table) -> _Found:
-    """Moves step after step into the columns, up to the first that does not fit."""
+def follow(graph: Graph, read: Step, table: Table, check: Check, is_stream: bool = False) -> Found:
+    """Moves step after step into the columns, up to the first that does not fit.
+
+    `check` looks at each grouping, with the columns before it.
+    """
     operations: tuple[Operation, ...] = ()
     edge = read.outputs[0].edge
     while True:
         try:
             step = _only_reader(graph, edge)
-            written = _written(graph, step, table)
+            written = _written(graph, step, table, is_stream)
             if written is not None:
                 spread, write = written
                 ends = f"{write.label!r} takes the columns unchanged"
-                return _Found((*operations, *spread), write.inputs[0], True, ends)
-            operation = _operation(graph, step, table)
+                return Found((*operations, *spread), write.inputs[0], True, ends)
+            operation = _operation(graph, step, table, check)
             table = after(operation, table)
         except NotInColumns as reason:
-            return _Found(operations, edge, False, f"columns end here: {reason}")
+            return Found(operations, edge, False, ends_here(reason))
         operations = (*operations, operation)
         edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
 
 
-def _written(graph: Graph, step: Step, table: Table) -> tuple[tuple[Spread, ...], Step] | None:
+def _written(
+    graph: Graph, step: Step, table: Table, is_stream: bool
+) -> tuple[tuple[Spread, ...], Step] | None:
     """The write that a step is or spreads elements for; None for any other step."""
     spread: tuple[Spread, ...] = ()
     if isinstance(step.primitive, Reshuffle):
@@ -139,11 +162,12 @@ def _written(graph: Graph, step: Step, table: Table) -> tuple[tuple[Spread, ...]
             raise NotInColumns(f"{spread[0].step.label!r} spreads elements")
     if not isinstance(step.primitive, Write):
         return None
-    check_fit(plan_sink(step.primitive.sink, step.where).columns, step, table.fields)
+    sink = plan_sink(step.primitive.sink, step.where, is_stream=is_stream)
+    check_fit(sink.columns, step, table.fields)
     return spread, step
 
 
-def _operation(graph: Graph, step: Step, table: Table) -> Operation:
+def _operation(graph: Graph, step: Step, table: Table, check: Check) -> Operation:
     if isinstance(step.primitive, AssignWindows):
         return _windowed(graph, step, table)
     function = _readable_function(step)
@@ -161,7 +185,7 @@ def _operation(graph: Graph, step: Step, table: Table) -> Operation:
                     raise NotInColumns(f"{moment} is neither whole seconds nor an instant")
                 return WithTimestamps(step, moment)
             case KeyAndValues():
-                return _combined(graph, step, function, table)
+                return _combined(graph, step, function, table, check)
     except NotInColumns as reason:
         raise NotInColumns(f"{step.label!r}: {reason}") from None
     raise AssertionError(f"{function} is not a function of a schema transform")
@@ -217,7 +241,7 @@ def _windowed(graph: Graph, step: Step, table: Table) -> Windowed:
     return Windowed(step, windowfn)
 
 
-def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) -> Combined:
+def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table, check: Check) -> Combined:
     combine = _only_reader(graph, step.outputs[0].edge)
     fn = combine.combine_fn
     if type(fn) is not TupleCombineFn or len(combine.outputs) != 1:
@@ -226,9 +250,8 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
     result = last.primitive.dofn.fn if isinstance(last.primitive, ParDo) and _is_map(last) else None
     if not isinstance(result, ResultOf) or len(last.outputs) != 1:
         raise NotInColumns("the next step does not aggregate fields")
+    check(combine, table)
     windowing = windowing_of(graph, combine.inputs[0])
-    if may_fire_early(graph, combine):
-        raise NotInColumns(f"the trigger {windowing.triggerfn} may fire before the end")
     if windowing.timestamp_combiner != TimestampCombiner.OUTPUT_AT_EOW:
         raise NotInColumns("its output time is not the end of the window")
     keys = tuple((name, each) for name, each in function.key.fields if isinstance(each, Expression))
@@ -246,7 +269,7 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table) ->
         (dest, _checked(kernel, dest, each, table), each)
         for dest, kernel, each in zip(dests, kernels, values, strict=True)
     )
-    return Combined(combine, (step, last), keys, combines)
+    return Combined(combine, windowing, (step, last), keys, combines)
 
 
 def _is_map(step: Step) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.graph import Edge, Graph, InlineValues, Read, Step, Write, describe
-from penstock_spark.plan.column_plan import ColumnsSource
+from penstock_spark.plan.column_plan import Columns, ColumnsSource
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Query:
     read: Step
 
     @property
-    def source(self) -> ColumnsSource:
+    def columns(self) -> Columns:
         assert isinstance(self.read.primitive, Read)
         assert isinstance(self.read.primitive.source, ColumnsSource)
-        return self.read.primitive.source
+        return self.read.primitive.source.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Stage:
     @property
     def made_edges(self) -> frozenset[int]:
         """The edges whose elements its Python pass makes, and no other stage; of a Flatten, a part of them."""
-        if isinstance(self.root, Query) and self.root.source.is_written:
+        if isinstance(self.root, Query) and self.root.columns.is_written:
             return frozenset()
         return edges_of((*self.first_steps, *self.steps))
 
@@ -244,7 +244,7 @@ def root_steps(root: StageRoot) -> tuple[Step, ...]:
         case Inline(steps) | Exchange(steps) | Aggregate(steps):
             return steps
         case Query(step):
-            return step, *root.source.steps
+            return step, *root.columns.steps
         case Scan(step) | Spread(step, _) | Written(step):
             return (step,)
         case Deferred():

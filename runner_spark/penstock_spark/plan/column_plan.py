@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
@@ -12,6 +12,7 @@ from penstock.graph import Source, Step
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.io.streams import StreamSource
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type
@@ -74,6 +75,7 @@ class Windowed:
 @dataclass(frozen=True, eq=False)
 class Combined:
     step: Step
+    windowing: Any  # That of its input.
     around: tuple[Step, Step]  # The steps before and after it, which make keys and results.
     keys: Named  # The parts of the key.
     # Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
@@ -92,22 +94,77 @@ Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnsSource(Source):
-    """A source, and what Spark does to its columns before Python reads them or a sink takes them."""
+class Columns:
+    """What Spark does to the columns of a source before Python reads them or a sink takes them."""
 
-    source: Source
     table: Table | None  # The source's columns; None if nobody needs them, or they are not known yet.
     operations: tuple[Operation, ...]
     is_written: bool  # Whether a sink takes the columns as they are.
     ends: str  # Where the columns end, and why; a clause for `explain`.
 
-    def describe(self) -> str:
-        return self.source.describe()
-
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps that the operations replace, in order."""
         return tuple(step for operation in self.operations for step in _steps(operation))
+
+    @property
+    def groupings(self) -> tuple[Combined, ...]:
+        return tuple(operation for operation in self.operations if isinstance(operation, Combined))
+
+    @property
+    def grouping(self) -> Combined | None:
+        """The only grouping of a stream, if there is one."""
+        return next(iter(self.groupings), None)
+
+    def layout(self, grouping: Combined) -> dict[str, str]:
+        """The types of the columns that Spark keeps for a grouping, by what they are."""
+        table = self.table
+        assert table is not None
+        for operation in self.operations:
+            if operation is grouping:
+                break
+            table = after(operation, table)
+        keys = [each.simpleString() for _, each in _typed(grouping.keys, table)]
+        results = [f"{kind} of {type_of(each, table).simpleString()}" for _, kind, each in grouping.combines]
+        return {"keys": ", ".join(keys), "combine": ", ".join(results)}
+
+    @property
+    def has_windows(self) -> bool:
+        """True if elements are put into windows of event time before they are grouped."""
+        table = self.table
+        for operation in self.operations:
+            if isinstance(operation, Combined):
+                return table is not None and table.windowfn is not None
+            table = None if table is None else after(operation, table)
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnsSource(Source):
+    """A source of a batch, and what Spark does to its columns."""
+
+    source: Source
+    columns: Columns
+
+    def describe(self) -> str:
+        return self.source.describe()
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnStream(StreamSource):
+    """A source that is read continuously, and what Spark does to its columns in each micro-batch."""
+
+    columns: Columns = field(kw_only=True)
+
+    @staticmethod
+    def of(stream: StreamSource, columns: Columns) -> ColumnStream:
+        own = {each.name: getattr(stream, each.name) for each in fields(stream)}
+        return ColumnStream(**own, columns=columns)
+
+    @property
+    def stamp(self) -> Expression | None:
+        """The event time of an element, in seconds or as an instant; None if it is the time of arrival."""
+        return Field(self.event_time) if isinstance(self.event_time, str) else None
 
 
 def _steps(operation: Operation) -> tuple[Step, ...]:
@@ -128,7 +185,7 @@ def after(operation: Operation, table: Table) -> Table:
             # An element whose time is the end of its old window has to keep that time in a column.
             left = table.time == "end" and table.windowfn is not None
             return replace(table, windowfn=windowfn, time="column" if left else table.time)
-        case Combined(_, _, keys, combines):
+        case Combined(keys=keys, combines=combines):
             made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
             bounds = table.bounds.projected(keys)
             return replace(

@@ -17,7 +17,7 @@ from penstock.io.streams import StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
-from penstock_spark.plan.column_plan import COLUMNAR
+from penstock_spark.plan.column_plan import COLUMNAR, Columns, ColumnStream, Combined
 from penstock_spark.plan.splitting import asks_for_restriction
 
 
@@ -115,6 +115,34 @@ class StreamPlan:
         return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
 
     @property
+    def columns(self) -> Columns | None:
+        """What Spark does to the columns of the only source; None if Python sees each element."""
+        for part in self.readings:
+            [root] = part.roots
+            match root.primitive:
+                case Read(ColumnStream(columns=columns)) if columns.operations or columns.is_written:
+                    return columns
+        return None
+
+    @property
+    def native_grouping(self) -> Combined | None:
+        """The grouping of Spark's own aggregate whose windows of event time wait for the watermark, if there is one."""
+        columns = self.columns
+        return columns.grouping if columns is not None and columns.has_windows else None
+
+    @property
+    def updates(self) -> bool:
+        """True if Spark's own aggregate emits each window that a micro-batch has changed, and not each window once."""
+        return self.mode == "micro_batch" and self.columns is not None and bool(self.columns.groupings)
+
+    @property
+    def groupings(self) -> tuple[tuple[Step, int], ...]:
+        """The groupings and other steps with state, each with its level; that of Spark's own aggregate is 1."""
+        native = self.native_grouping
+        own = tuple((step, level.number) for level in self.levels for step in level.roots)
+        return own if native is None else ((native.step, 1), *own)
+
+    @property
     def sinks(self) -> tuple[Step, ...]:
         """The sinks, from level -1 down."""
         found = {step.label: step for part in self.parts for _, step in part.sinks}
@@ -130,6 +158,10 @@ def show_stream_plan(plan: StreamPlan) -> str:
         for root in part.roots:
             notes = "; ".join(_notes(plan, root))
             lines.append(f"  {root.label} = {describe(root.primitive)}" + (f"  # {notes}" if notes else ""))
+        if part in plan.readings and plan.columns is not None:
+            lines += [
+                f"    {step.label} = {describe(step.primitive)}  # by Spark" for step in plan.columns.steps
+            ]
         lines += [f"    {step.label} = {describe(step.primitive)}" for step in part.steps]
         lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in part.writes]
         lines += [
@@ -144,6 +176,8 @@ def show_stream_plan(plan: StreamPlan) -> str:
 
 def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
     match root.primitive:
+        case Read(ColumnStream(columns=columns)):
+            yield columns.ends
         case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR):
             yield "columns end here: the watermark of a stream sees each element, in Python"
     if waits := plan.watermark_inputs.get(root.label):

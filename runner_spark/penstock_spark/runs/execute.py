@@ -118,4 +118,5 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
         recorded=settings.record_events or 0,
         sys_path=driver_sys_path() if local else (),
         scans=dict(opened.scans),
+        streams=dict(opened.streams),
     )

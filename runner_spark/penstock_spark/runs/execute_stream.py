@@ -15,7 +15,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.live.elements import composites_of, flows_of
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.compare import Signature
-from penstock_spark.checkpoints.folder import PLAN, Checkpoint, kept_shards, open_checkpoint
+from penstock_spark.checkpoints.folder import PLAN, Checkpoint, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
@@ -50,14 +50,7 @@ _READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
 _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
 
-def start(
-    plan: StreamPlan, settings: SparkOptions, views: Views = NO_VIEWS, local_only: bool = False
-) -> StreamResult:
-    # The run in whose place this one goes on may have all cores of a cluster.
-    opened = Opened(settings, local_only, asks_workers=not settings.take_over)
-    if settings.checkpoint_location and settings.shuffle_partitions is None:
-        # Another machine, with other processors, continues as the first one began.
-        opened.kept_shards = kept_shards(opened.spark, settings.checkpoint_location)
+def start(plan: StreamPlan, settings: SparkOptions, opened: Opened, views: Views = NO_VIEWS) -> StreamResult:
     context = context_for(plan.graph, opened, settings)
     context.watched = views.is_watched
     try:
@@ -123,13 +116,14 @@ def _running(
     _configure(context, checkpoint)
     context.seed = checkpoint.plan["id"]
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, sinks)
-    writer = query.frame.writeStream.queryName(_name(settings, context))
+    mode = "update" if plan.updates else "append"
+    writer = query.frame.writeStream.queryName(_name(settings, context)).outputMode(mode)
     writer = writer.option("checkpointLocation", checkpoint.spark_location)
     interval = settings.trigger_interval
     if interval is not None:
         writer = writer.trigger(processingTime=f"{float(interval)} seconds")
     files = query.files()
-    batch_writer.files = WholeFiles(context.spark, files)
+    batch_writer.files = WholeFiles(context.spark, files, query.file_checks())
     # Without a sink, Spark needs to call the writer only if another run may take over, or if the query reads files.
     is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
     called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
@@ -146,7 +140,8 @@ def _running(
                 called.start(),
                 query,
                 checkpoint,
-                len(plan.levels) * context.partitions,
+                # Spark's own aggregate reports like one shard.
+                len(plan.levels) * context.partitions + (plan.native_grouping is not None),
                 context,
                 partial(translated, surroundings=surroundings),
                 batch_writer.close,
@@ -176,7 +171,7 @@ def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Qu
         plan.mode,
         clock.micros(),
         steps_of(plan.graph),
-        {step.label: level.number for level in plan.levels for step in level.roots},
+        {step.label: level for step, level in plan.groupings},
         tuple(reading.spec.origin for reading in query.readings),
         query.first_reading,
         plan.clock is Clock.LIVE,
@@ -184,6 +179,7 @@ def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Qu
         flows,
         composites_of(flows),
         frozenset().union(*(part.made_edges for part in plan.parts)),
+        plan.native_grouping.step.label if plan.native_grouping is not None else None,
     )
 
 

@@ -57,6 +57,7 @@ class About:
         flows: The edges of its steps, if its workers count elements; else none.
         composites: The edges of its composites, likewise.
         counted: The edges that they count.
+        native_grouping: The label of the grouping that Spark does on its own, if there is one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class About:
     flows: tuple[Flow, ...] = ()
     composites: tuple[Flow, ...] = ()
     counted: frozenset[int] = frozenset()
+    native_grouping: str | None = None
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,18 @@ from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
+from penstock.io.streams import StreamSource
 from penstock.options.spark import SparkOptions
+from penstock_spark.checkpoints.folder import kept_shards
 from penstock_spark.files.listing import settings_of_tasks
 from penstock_spark.files.stores import hand_settings
-from penstock_spark.formats.registry import open_source, records_of, table_of_schema
+from penstock_spark.formats.registry import open_source, open_stream, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.process.progress import tell
 from penstock_spark.reports.at_work import FAULT_HANDLER
+from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import (
     SQL_MEANING,
@@ -28,7 +31,7 @@ from penstock_spark.session.session import (
 )
 from penstock_spark.session.spark_versions import check_version
 from penstock_spark.session.workers_python import check_workers_python
-from penstock_spark.sources.scan import Scan
+from penstock_spark.sources.scan import Scan, StreamScan
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
@@ -83,22 +86,32 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
 class Opened:
     """A session and open sources, each made when it is first needed."""
 
-    def __init__(self, settings: SparkOptions, local_only: bool, asks_workers: bool = True) -> None:
+    def __init__(self, settings: SparkOptions, local_only: bool, is_stream: bool = False) -> None:
         self._settings = settings
         self._local_only = local_only
-        self._asks_workers = asks_workers
+        self._is_stream = is_stream
         self.scans: dict[str, Scan] = {}
-        # The number of shards of the checkpoint that a stream continues from, if there is one.
-        self.kept_shards: int | None = None
+        self.streams: dict[str, StreamScan] = {}
 
     @functools.cached_property
     def spark(self) -> SparkSession:
-        return open_session(self._settings, self._local_only, self._asks_workers)
+        # The run in whose place this one continues may have all cores of a cluster.
+        takes_over = self._is_stream and bool(self._settings.take_over)
+        return open_session(self._settings, self._local_only, asks_workers=not takes_over)
 
     @functools.cached_property
     def partitions(self) -> int:
         asked: int | None = self._settings.shuffle_partitions
-        return asked or self.kept_shards or max(1, self.spark.sparkContext.defaultParallelism)
+        return asked or self._kept_shards or max(1, self.spark.sparkContext.defaultParallelism)
+
+    @property
+    def _kept_shards(self) -> int | None:
+        """The number of shards of the checkpoint that a stream continues from, if there is one.
+
+        Another machine, with other processors, continues as the first one began.
+        """
+        location = self._settings.checkpoint_location
+        return kept_shards(self.spark, location) if self._is_stream and location else None
 
     @functools.cached_property
     def session(self) -> SparkSession:
@@ -108,7 +121,9 @@ class Opened:
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
-        records = records_of(source)
+        records = records_of(innermost(source))
+        if isinstance(source, StreamSource):
+            return self._table_of_stream(step, source, records)
         if step.label not in self.scans:
             try:
                 self.scans[step.label] = open_source(source, self.session, step.where)
@@ -119,3 +134,14 @@ class Opened:
             raise NotInColumns(f"Spark has no types for the columns of {source.describe()}")
         bounds = UNBOUNDED if "column_bounds" in self._settings.switched_off() else scan.bounds
         return replace(table_of_schema(scan.frame.schema, records), bounds=bounds)
+
+    def _table_of_stream(self, step: Step, source: StreamSource, records: str) -> Table:
+        if step.label not in self.streams:
+            try:
+                self.streams[step.label] = open_stream(source, self.session, step.where)
+            except Exception as error:
+                raise_translated(error, Surroundings(places=(step.where,)))
+        columns = self.streams[step.label].columns
+        if columns is None:
+            raise NotInColumns(f"Spark has no columns of {source.describe()}")
+        return table_of_schema(columns.schema, records)

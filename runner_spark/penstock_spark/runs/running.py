@@ -21,8 +21,11 @@ from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
+from penstock_spark.plan.spark_watermark import watermark_micros
 from penstock_spark.reports.metrics import (
+    Report,
     Reports,
+    Told,
     Watermarks,
     ended_sources,
     forget_reports,
@@ -250,6 +253,7 @@ class Running:
         batch = self._batch
         self._fold(batch)
         progress = self.started.lastProgress
+        self._reports |= native_reports(self.about.native_grouping, progress)
         self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
         if before >= 0 and batch > before + 1:
             # Several micro-batches have ended since the last look.
@@ -314,7 +318,7 @@ class Running:
         origin = reading.spec.origin
         if origin not in self._ended:
             self._ended.add(origin)
-            if reading.spec.readers:
+            if reading.spec.readers or reading.has_windows:
                 self.checkpoint.command("end", origin)
 
     def _stop(self, state: str) -> None:
@@ -379,6 +383,17 @@ class Running:
         is_planned_before = self._batch <= self.checkpoint.last_begun
         source = progress["sources"][self.query.first_reading + number]
         return nothing_comes_after(self.query.readings[number], source, is_planned_before)
+
+
+def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
+    """What Spark tells of the grouping that it does on its own, if there is one, as the report of its only shard."""
+    if label is None:
+        return {}
+    micros = watermark_micros(progress["eventTime"].get("watermark"))
+    states = progress["stateOperators"]
+    rows, size = (sum(each[part] for each in states) for part in ("numRowsTotal", "memoryUsedBytes"))
+    told = Told(micros, micros, keys=rows, state_bytes=size, windows=rows)
+    return {(1, 0): Report(int(progress["batchId"]), clock.micros(), {label: told})}
 
 
 def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_before: bool) -> bool:

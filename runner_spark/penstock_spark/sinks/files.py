@@ -113,7 +113,7 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
             check_url(files.names.place, where)
         return writing.by_tasks_on_store()
     plan = writing.by_tasks() if files.names.is_local else writing.by_spark(files.by_spark())
-    columns = None if is_stream else files.columns()
+    columns = files.columns()
     return plan if columns is None else replace(plan, columns=writing.by_spark(columns))
 
 

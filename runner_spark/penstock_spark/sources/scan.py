@@ -71,6 +71,12 @@ class StreamScan:
     poll_seconds: float = 0.0
     # Whether a micro-batch may only note that something is there, such as a new partition, and the next one reads it.
     announces: bool = False
+    columns: DataFrame | None = (
+        None  # The same, with the fields of the elements as columns; None if it has none.
+    )
+    # Raises a step's failure if `columns` would not have the elements of some files, as Spark writes their names. The
+    # driver asks before a micro-batch reads them.
+    check_files: Callable[[Sequence[str]], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,16 @@ class StreamFiles:
         with refusals(f"{format} {self.pattern}", self.where):
             return reader.format(format).load(self.glob)
 
+    def seen_by_spark(self, spark: SparkSession) -> list[str]:
+        """The files that Spark would read now, as Spark writes their names."""
+        with refusals(f"files {self.pattern}", self.where):
+            return (
+                spark.read.options(**file_options(self.options))
+                .format("binaryFile")
+                .load(self.glob)
+                .inputFiles()
+            )
+
     def naming(self) -> Naming:
         return Naming(Files(self.pattern, ()).namer(), self.depths, self.pattern)
 

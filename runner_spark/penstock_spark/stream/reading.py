@@ -17,6 +17,7 @@ from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch, decode_page
+from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import Place
 
@@ -165,6 +166,15 @@ def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
             times = [element.timestamp_micros for element in heartbeat.elements]
             batch = Batch([element.value for element in heartbeat.elements], times)
             yield Arrival(None, batch, estimator.end(summary) if heartbeat.is_over else summary)
+
+    return read
+
+
+def column_reader(reader: ColumnReader) -> Reader:
+    """Reads the columns behind a grouping of Spark's, which keeps the watermark itself."""
+
+    def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+        yield Arrival(None, reader.read(record), None)
 
     return read
 

@@ -87,8 +87,7 @@ class MicrosOf:
     def _checked(self, element: Any, moment: Any) -> int:
         # NaN, and pandas' NaT for an unknown time, differ from themselves.
         if moment is None or (isinstance(moment, float | datetime.datetime) and moment != moment):
-            what = f"an element of type {type(element).__name__} has no {self._noun}: there is {moment}"
-            raise refusal(ValueError, what, hint=_PUT_ASIDE)
+            raise self.missing(type(element).__name__, moment)
         micros = _micros(moment)
         if micros is None:
             what = f"the {self._noun} of an element is {noun_for(moment)}, which is not a time"
@@ -98,10 +97,19 @@ class MicrosOf:
             )
             raise refusal(TypeError, what, hint=hint)
         if not _MIN_MICROS <= micros < _MAX_MICROS:
-            what = f"the {self._noun} of an element is beyond the ends of time"
-            hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
-            raise refusal(ValueError, what, hint=hint)
+            raise self.beyond()
         return micros
+
+    def missing(self, kind: str, moment: Any) -> ValueError:
+        """The error about an element of a kind that has no time but, say, None."""
+        what = f"an element of type {kind} has no {self._noun}: there is {moment}"
+        return refusal(ValueError, what, hint=_PUT_ASIDE)
+
+    def beyond(self) -> ValueError:
+        """The error about an element whose time is before the first one, or after the last one."""
+        what = f"the {self._noun} of an element is beyond the ends of time"
+        hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
+        return refusal(ValueError, what, hint=hint)
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:
         """The times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.

@@ -151,6 +151,7 @@ OPTIMISATIONS = {
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a step of Spark's between them",
     "native_sums": "Spark adds up sums and counts of known types",
     "native_columns": "Spark computes with the columns of a source on its own, where it can",
+    "native_streams": "Spark computes a whole stream of columns on its own, with its grouping, where it can",
     "column_bounds": "columns whose numbers are small, according to the footers of files, are added up as they are",
     "driver_rows": "the driver makes rows of a few values of the program on its own, without a task of Python",
     "shortcuts": "workers take the elements of a window, or the sums of all windows, together",

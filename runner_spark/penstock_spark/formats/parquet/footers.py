@@ -172,6 +172,11 @@ def is_read_by_spark(
     )
 
 
+def is_of_pandas(footer: pq.FileMetaData) -> bool:
+    """True if pandas wrote a file: it gives a column without any values the type null, which Spark does not read."""
+    return b"pandas" in (footer.metadata or {})
+
+
 def _kinds_in(footer: pq.FileMetaData) -> list[tuple[str, T.DataType]]:
     """The columns with their types; those that Spark does not read have one that is equal to no other."""
     if _NOTED in (footer.metadata or {}):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,10 +20,11 @@ from penstock.io.object_stores import ObjectStore, store_of
 from penstock_spark.arrow.types import arrow_schema_of, is_unknown, struct_of
 from penstock_spark.arrow.values import cast_column, check_names, table_as_read
 from penstock_spark.files.finding import Namer, changed_since, unreadable
-from penstock_spark.files.found_file import open_found, size_of
+from penstock_spark.files.found_file import looked_at, open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import (
     has_fixed_lists,
+    is_read_by_spark,
     misfit_of,
     schema_of_footer,
     types_of_column,
@@ -37,7 +39,7 @@ from penstock_spark.sources.later_columns import LaterColumns, names_at_any_dept
 from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Decoder, Part
-from penstock_spark.sources.stream_files import Naming
+from penstock_spark.sources.stream_files import FILE, Naming
 
 BATCH_ROWS = 10_000
 _TYPES_SHOWN = 3
@@ -278,13 +280,83 @@ class StreamOfFiles:
                 yield from (Part(place, values) for values in self._elements(file) if values)
 
     def _elements(self, name: str) -> Iterator[list[Any]]:
+        return map(self.decode, self.batches(name))
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The records of a file."""
         path, where = os.path.join(self.folder, name.removeprefix("file://")), self.records.where
         try:
             with open_found(path) as file:
                 # Spark's readers leave out empty files.
                 if size_of(file):
-                    yield from map(self.decode, self.records.all_of(file, name, self.later_columns))
+                    yield from self.records.all_of(file, name, self.later_columns)
         except OSError as error:
             step_failed(unreadable(error, name, where), where)
         except ValueError as error:
             step_failed(error, where)
+
+
+@dataclass(frozen=True)
+class RowsOfFiles:
+    """Makes rows of the names of files that a stream found on disks, in a task."""
+
+    files: StreamOfFiles
+    schema: T.StructType
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        schema = arrow_schema_of(self.schema)
+        for batch in promptly(batches):
+            for name in map(self.files.naming.name, batch.column(FILE).to_pylist()):
+                for records in () if name is None else self.files.batches(name):
+                    # A column without any values has another type there.
+                    yield records if records.schema == schema else records.cast(schema)
+
+
+@dataclass(frozen=True)
+class LaterFiles:
+    """Looks at files on disks before Spark reads them, which would take some values for others."""
+
+    schema: T.StructType  # The columns of the files that the stream began with.
+    wanted: Sequence[str]
+    naming: Naming
+    where: str
+    later_columns: LaterColumns | None
+    seen: set[str] = field(default_factory=set)
+
+    def __call__(self, names: Sequence[str]) -> None:
+        """Raises a step's failure if Spark would not read the elements of one of the files.
+
+        Then nothing of the micro-batch is written, and the next run reads these files another way.
+        """
+        new = [name for name in names if name not in self.seen]
+        paths = [os.path.abspath(unquote(urlsplit(name).path)) for name in new]
+        try:
+            for name, path, footer in zip(new, paths, looked_at(paths, self._footer), strict=True):
+                self._check(name, path, footer)
+        except OSError as error:
+            step_failed(error, self.where)
+        except ValueError as error:
+            step_failed(error, self.where)
+        self.seen.update(new)
+
+    def _footer(self, path: str) -> pq.FileMetaData | None:
+        # Spark's readers leave out empty files.
+        return footer_of(path, self.where) if os.path.getsize(path) else None
+
+    def _check(self, name: str, path: str, footer: pq.FileMetaData | None) -> None:
+        if self.naming.name(name) is None:
+            raise self._refused(f"{path} is deeper than the pattern, and Spark would read it")
+        if footer is None:
+            return
+        if self.later_columns is not None:
+            self.later_columns.look(path, lambda: names_at_any_depth(schema_of_footer(footer)))
+        if not is_read_by_spark([footer], self.schema, self.wanted):
+            raise self._refused(
+                f"{path} has other types of columns than the first files, which Spark does not read"
+            )
+
+    def _refused(self, what: str) -> ValueError:
+        hint = "start the pipeline again: it then reads these files as they are, and loses nothing"
+        return refusal(ValueError, what, where=self.where, hint=hint)

@@ -29,6 +29,7 @@ from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.parquet.footers import (
     certain_schema,
+    is_of_pandas,
     is_read_by_spark,
     merged_schema,
     read_footers,
@@ -39,7 +40,9 @@ from penstock_spark.formats.parquet.records import (
     ContentReader,
     ContentRows,
     GroupReader,
+    LaterFiles,
     ParquetRecords,
+    RowsOfFiles,
     StreamOfFiles,
     check_types,
     footer_of,
@@ -239,7 +242,18 @@ def open_parquet_stream(
     if is_on_disk and not leaves_files_out(spark):
         later = None if known is None else LaterColumns(known, where)
         read = StreamOfFiles(found.records(values), decode, naming, working_folder(), later)
-        return stream_of_names(files, stream, spark, lambda: read)
+        scan = stream_of_names(files, stream, spark, lambda: read)
+        if is_beyond_spark(found.wanted):
+            return scan
+        by_spark = (
+            found.by_spark and not values.names and not any(map(is_of_pandas, (footers or {}).values()))
+        )
+        if not by_spark or not all(map(naming.name, files.seen_by_spark(spark))):
+            rows = RowsOfFiles(read, without_nothing(found.wanted))
+            return replace(scan, columns=map_in_arrow(scan.frame, rows, rows.schema))
+        check = LaterFiles(found.schema, found.wanted.names, naming, where, later)
+        by_spark_frame = files.load(spark.readStream.schema(found.wanted), "parquet")
+        return replace(scan, columns=by_spark_frame, check_files=check)
     if not found.by_spark:
         later = None if known is None else LaterColumns(known, where)
         return stream_of_contents(files, stream, spark, ContentReader(found.records(values), decode, later))

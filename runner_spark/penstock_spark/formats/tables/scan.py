@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -77,17 +78,25 @@ def open_table_stream(
         check_names(frame, where)
     if not is_files:
         has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
-        return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all)
+        return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all, columns=frame)
 
-    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
+    def check(file: str) -> None:
         # See `reader_options.file_options`.
         if not looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
             what = f"because of a special character in the path, Spark would read {file} more than once"
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
             step_failed(refusal(ValueError, what, where=where, hint=hint), where)
+
+    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
+        check(file)
         return to_rows(batch)
 
-    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(decode, Naming()))
+    def check_files(names: Sequence[str]) -> None:
+        for name in names:
+            check(name)
+
+    rows = frame.select("*", *place_columns(stream))
+    return StreamScan(rows, lambda: ByFile(decode, Naming()), columns=frame, check_files=check_files)
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:

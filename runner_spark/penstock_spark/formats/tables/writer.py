@@ -62,7 +62,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
         # Of a batch that fails, Spark leaves the folder, in which it does not write again if the mode is "error".
         commits_in_tasks=not (is_stream and _is_of_files(sink)),
     )
-    return plan if is_stream else replace(plan, columns=plan)
+    return replace(plan, columns=plan)
 
 
 def _save(rows: DataFrame, sink: SparkSink) -> None:

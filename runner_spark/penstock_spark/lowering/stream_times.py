@@ -1,0 +1,111 @@
+"""The times of a stream's elements as columns, and the watermark that Spark keeps of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.error import refusal
+from penstock.functions.expressions import Expression
+from penstock.io.stream_times import MicrosOf
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock_spark.lowering.column_expressions import ColumnMaker, failing
+from penstock_spark.plan.column_kinds import kind
+from penstock_spark.plan.column_plan import Table
+from penstock_spark.plan.spark_watermark import END_MICROS, SHIFT_MICROS
+
+_DELAY = "spark.watermarkDelayMs"
+"""The key of a column's metadata by which Spark knows that the watermark passes the column's values."""
+
+_MICROS_PER_MILLI = 1_000
+_MICROS_PER_SECOND = 1_000_000
+_FIRST_SECOND = -(-MIN_TIMESTAMP.micros // _MICROS_PER_SECOND)
+_LAST_SECOND = (MAX_TIMESTAMP.micros - 1) // _MICROS_PER_SECOND
+_KINDS = {"dict": "dict", "row": "Row"}
+
+
+@dataclass(frozen=True, eq=False)
+class Watermark:
+    """The watermark of a source whose elements arrive at most some time out of order, as Spark keeps it.
+
+    The column ``e`` moves it. A grouping has a key with the time at which its window is over, and Spark takes the
+    watermark for that of this key by its metadata alone. So elements that are too far ahead of the clock, whose ``e``
+    is null, stay in their windows and do not move the watermark.
+    """
+
+    delay_micros: int
+    lateness_micros: int  # How long after its end a window takes elements.
+    max_ahead_micros: int | None  # Later elements than this after the clock do not move it.
+    now_micros: Column
+    ends: DataFrame  # A stream of rows, each of which says that the source has ended.
+
+    def kept_over(self, frame: DataFrame, names: list[str], where: str) -> DataFrame:
+        """A stream of the columns `names` and ``t``, with ``e``, whose watermark Spark keeps."""
+        shifted = F.col("t") + F.lit(SHIFT_MICROS)
+        is_known = F.col("t").between(-SHIFT_MICROS, END_MICROS - SHIFT_MICROS - 1)
+        at = F.timestamp_micros(
+            F.when(is_known, shifted).otherwise(failing(_beyond_spark(), where, "bigint"))
+        )
+        if self.max_ahead_micros is not None:
+            at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)
+        rows = frame.withColumn("e", at)
+        kinds = {field.name: field.dataType for field in rows.schema}
+        last = [F.lit(None).cast(kinds[name]).alias(name) for name in (*names, "t")]
+        both = rows.unionAll(self.ends.select(*last, _end().alias("e")))
+        kept = both.withWatermark("e", f"{self._delay_millis} milliseconds")
+        return kept.where(F.coalesce(F.col("e") < _end(), F.lit(True)))
+
+    def behind(self, condition: Column) -> Column:
+        """A filter's condition in a form that Spark does not move in front of the watermark.
+
+        Elements that are filtered out move the watermark, too.
+        """
+        return F.when(F.col("e") >= _end(), F.lit(False)).otherwise(condition)
+
+    def over(self, size_micros: int) -> Column:
+        """The time at which a window is over, as a column ``x`` to group by."""
+        moved = F.expr(f"w + {self._from_start(size_micros)}L")
+        return F.timestamp_micros(moved).alias("x", metadata={_DELAY: self._delay_millis})
+
+    def start(self, size_micros: int) -> Column:
+        """The start of a window, of ``x``."""
+        return F.expr(f"unix_micros(x) - {self._from_start(size_micros)}L").alias("w")
+
+    @property
+    def _delay_millis(self) -> int:
+        return -(-self.delay_micros // _MICROS_PER_MILLI)
+
+    def _from_start(self, size_micros: int) -> int:
+        return size_micros + self.lateness_micros + SHIFT_MICROS
+
+
+def _end() -> Column:
+    return F.expr(f"timestamp_micros({END_MICROS}L)")
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTimes:
+    """The times of a stream's elements."""
+
+    where: str  # The step that reads the stream.
+    stamp: Expression | None  # The event time of an element; None if it is the time of its arrival.
+    watermark: Watermark | None  # For windows of event time.
+
+
+def stamp_of(make: ColumnMaker, stamp: Expression, table: Table, where: str) -> Column:
+    """An element's event time in microseconds, with the errors of `MicrosOf`."""
+    of_element = MicrosOf("event_time", "")
+    missing = failing(of_element.missing(_KINDS[table.records], None), where, "bigint")
+    column = make.column(stamp)
+    if kind(stamp, table.fields) == "instant":
+        return F.coalesce(F.unix_micros(column), missing)
+    known = F.when(column.between(_FIRST_SECOND, _LAST_SECOND), column * _MICROS_PER_SECOND)
+    beyond = failing(of_element.beyond(), where, "bigint")
+    return known.when(column.isNull(), missing).otherwise(beyond)
+
+
+def _beyond_spark() -> ValueError:
+    what = "the event time of an element is before the year 1, or at the end of time, where Spark has no watermark"
+    return refusal(ValueError, what, hint="pass --without=native_streams and another checkpoint_location")

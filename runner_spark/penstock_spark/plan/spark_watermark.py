@@ -1,0 +1,45 @@
+"""The scale of the watermark that Spark keeps: its zero is the year 1, because Spark takes all before zero for late."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
+"""What an event time is more on Spark's scale."""
+
+END_MICROS = MAX_TIMESTAMP.micros
+"""The end of time on Spark's scale."""
+
+_END_YEAR = 200_000
+_CYCLE_YEARS = 400
+_CYCLE_MICROS = 146_097 * 86_400_000_000
+_MOMENT = re.compile(r"\+?(\d+)(-.*)Z")
+
+
+def watermark_micros(told: str | None) -> int:
+    """The watermark as event time, in microseconds, of what Spark tells of it; None if it keeps none yet.
+
+    >>> watermark_micros("1970-01-01T00:00:00.000Z") == MIN_TIMESTAMP.micros
+    True
+    >>> watermark_micros("3939-01-01T00:00:01.500Z")
+    1500000
+    >>> watermark_micros("+294247-01-09T04:00:44.775Z") == MAX_TIMESTAMP.micros
+    True
+    """
+    found = _MOMENT.fullmatch(told or "")
+    if found is None:
+        return MIN_TIMESTAMP.micros
+    year = int(found[1])
+    if year > _END_YEAR:
+        return MAX_TIMESTAMP.micros
+    # Python has no years after 9999, but the calendar begins again after 400 years.
+    cycles = max(0, year - 2_000) // _CYCLE_YEARS
+    moment = datetime.fromisoformat(f"{year - cycles * _CYCLE_YEARS:04}{found[2]}+00:00")
+    micros = (moment - _EPOCH) // _MICROSECOND + cycles * _CYCLE_MICROS
+    return micros - SHIFT_MICROS if micros else MIN_TIMESTAMP.micros
