@@ -103,7 +103,7 @@ def source_after(transform, fields=FIELDS, records="row"):
     pcoll = pipeline | ReadFromParquet("in", validate=False, as_rows=records == "row") | transform
     pcoll | SinkTransform(DriverList([]))
     graph = columns(pipeline.to_graph(), lambda step, source: Table(tuple(fields), records))
-    return graph.steps[0].primitive.source
+    return graph.steps[0].primitive.source.columns
 
 
 def grouped(*fields, combine=sum, **named):
@@ -137,9 +137,9 @@ def grouped(*fields, combine=sum, **named):
     ],
 )
 def test_columns_end_where_python_has_to_go_on_and_the_reason_is_said(transform, reason):
-    source = source_after(transform)
-    assert reason in source.ends
-    assert not source.operations
+    found = source_after(transform)
+    assert reason in found.ends
+    assert not found.operations
 
 
 def test_a_sum_in_windows_that_may_fire_early_is_python_s():
@@ -150,9 +150,9 @@ def test_a_sum_in_windows_that_may_fire_early_is_python_s():
     rows = pipeline | ReadFromParquet("in", validate=False) | beam.WithTimestamps("n") | windows
     rows | grouped("text") | SinkTransform(DriverList([]))
     graph = columns(pipeline.to_graph(), lambda step, source: Table(FIELDS, "dict"))
-    source = graph.steps[0].primitive.source
-    assert "may fire before the end" in source.ends
-    assert [step.label for step in source.steps] == ["WithTimestamps(n)/Stamp", "WindowInto(WindowIntoFn)"]
+    found = graph.steps[0].primitive.source.columns
+    assert "may fire before the end" in found.ends
+    assert [step.label for step in found.steps] == ["WithTimestamps(n)/Stamp", "WindowInto(WindowIntoFn)"]
 
 
 @pytest.mark.parametrize(
@@ -173,21 +173,21 @@ def test_a_sum_in_windows_that_may_fire_early_is_python_s():
 def test_a_sink_takes_columns_that_fit_its_schema(tmp_path, schema, fits):
     names = pa.schema(schema).names
     fields = [each for each in FIELDS if each[0] in names] or FIELDS[:1]
-    source = source_after(WriteToParquet(str(tmp_path / "out"), pa.schema(schema)), fields)
-    assert source.is_written is fits
+    found = source_after(WriteToParquet(str(tmp_path / "out"), pa.schema(schema)), fields)
+    assert found.is_written is fits
 
 
 def test_a_sink_whose_schema_lacks_a_column_leaves_the_refusal_to_python(tmp_path):
-    source = source_after(WriteToParquet(str(tmp_path / "out"), pa.schema([("n", pa.int64())])), FIELDS[:2])
-    assert not source.is_written
-    assert "lacks a column" in source.ends
+    found = source_after(WriteToParquet(str(tmp_path / "out"), pa.schema([("n", pa.int64())])), FIELDS[:2])
+    assert not found.is_written
+    assert "lacks a column" in found.ends
 
 
 def lost_steps(before, after):
     """The steps of a graph that another neither has nor stands for, and the edges that nobody makes."""
     kept = {step.label for step in after.steps}
     reads = [step.primitive for step in after.steps if isinstance(step.primitive, Read)]
-    kept |= {step.label for read in reads for step in getattr(read.source, "steps", ())}
+    kept |= {step.label for read in reads for step in read.source.columns.steps}
     made = {output.edge for step in after.steps for output in step.outputs}
     unmade = {edge for step in after.steps for edge in step.inputs} - made
     return [step.label for step in before.steps if step.label not in kept], unmade
@@ -208,7 +208,8 @@ def test_every_step_is_done_by_spark_or_by_python(build):
 def test_the_law_of_steps_finds_a_pass_that_forgets_one():
     before, after = rewritten(golden_pipelines.columns_that_python_goes_on_with)
     source = after.steps[0].primitive.source
-    forgetful = Read(replace(source, operations=source.operations[1:]))
+    fewer = replace(source.columns, operations=source.columns.operations[1:])
+    forgetful = Read(replace(source, columns=fewer))
     mutant = replace(after, steps=(replace(after.steps[0], primitive=forgetful), *after.steps[1:]))
     assert lost_steps(before, mutant) == (["ToRows(team, points, at)/Row"], set())
 

@@ -322,7 +322,7 @@ def lasting_faults(run_pass: Pass, found: graph.Graph) -> list[str]:
     steps = [step for part in parts for step in part.steps]
     for step in after.steps:
         if isinstance(step.primitive, graph.Read) and isinstance(step.primitive.source, ColumnsSource):
-            steps += step.primitive.source.steps
+            steps += step.primitive.source.columns.steps
     everything = graph.Graph(tuple(steps), after.edges)
     # A write of files of windows becomes a grouping and a step of the runner's, which has the write's label.
     written = {id(step.primitive.sink) for step in before.steps if isinstance(step.primitive, graph.Write)}
