@@ -57,6 +57,16 @@ class Watermark:
         kept = both.withWatermark("e", f"{self._delay_millis} milliseconds")
         return kept.where(F.coalesce(F.col("e") < _end(), F.lit(True)))
 
+    def kept_over_parts(self, rows: DataFrame) -> DataFrame:
+        """Rows of parts of sums, with the time ``x`` at which their windows are over, and the watermark of ``e``."""
+        kinds = {field.name: field.dataType for field in rows.schema}
+        last = [F.lit(None).cast(kind).alias(name) for name, kind in kinds.items() if name != "e"]
+        both = rows.unionAll(self.ends.select(*last, F.lit(END_MICROS).alias("e")))
+        timed = both.withColumn("e", F.timestamp_micros("e"))
+        kept = timed.withWatermark("e", f"{self._delay_millis} milliseconds")
+        over = F.timestamp_micros(F.expr(f"first + {self.lateness_micros + SHIFT_MICROS}L"))
+        return kept.withColumn("x", over.alias("x", metadata={_DELAY: self._delay_millis}))
+
     def behind(self, condition: Column) -> Column:
         """A filter's condition in a form that Spark does not move in front of the watermark.
 
