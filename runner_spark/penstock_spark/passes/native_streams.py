@@ -12,7 +12,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.triggers import machine_of
-from penstock.windows.triggers import AccumulationMode, ClosingBehavior
+from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
 from penstock_spark.passes.native import why_not_native
@@ -34,7 +34,9 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     in ``micro_batch`` one for each window that a round has changed. Its watermark is the one of the micro-batch before,
     so windows fire a micro-batch later, and elements that are late by less are not late.
 
-    If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts.
+    If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts. That is
+    so in ``micro_batch`` alone, where each round reads and writes the state of its keys: otherwise Python's state, which
+    takes elements as they come and is read at the end of a window, is as fast.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) != 1 or not isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
@@ -63,7 +65,9 @@ def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step,
 
 
 def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str) -> Sums:
-    """The only grouping, with the steps before it; NotInColumns if Spark's own aggregate cannot do it."""
+    """The only grouping, with the steps before it; NotInColumns if Spark's own aggregate should not do it."""
+    if mode != "micro_batch":
+        raise NotInColumns("windows that fire once are as fast in Python's state")
     if len(read.outputs) > 1 or stream.arrival_time is not None:
         raise NotInColumns("the source has several outputs, or recorded times")
     groupings = [step for step in graph.steps if isinstance(step.primitive, Grouping | WaitingParDo)]
@@ -85,12 +89,13 @@ def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str) -> Sums:
         raise NotInColumns(reason)
     windowing = windowing_of(graph, grouping.inputs[0])
     _check_panes(windowing, mode)
-    if type(windowing.windowfn) is GlobalWindows:
-        _check_global(mode)
-    elif type(windowing.windowfn) in (FixedWindows, SlidingWindows):
-        _check_policy(stream.watermark)
-    else:
-        raise NotInColumns("Spark has no such windows")
+    match windowing.windowfn:
+        case FixedWindows() | SlidingWindows():
+            _check_policy(stream.watermark)
+        case GlobalWindows():
+            pass
+        case _:
+            raise NotInColumns("Spark has no such windows")
     _check_behind(graph, inside, mode)
     return Sums(read, before, grouping, windowing)
 
@@ -145,14 +150,17 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
 
 def _check_panes(windowing: Any, mode: str) -> None:
     """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
-    if machine_of(windowing.triggerfn).fires_on_elements or not windowing.triggerfn.has_ontime_pane():
-        raise NotInColumns(f"the trigger {windowing.triggerfn} may fire before the end")
+    trigger = windowing.triggerfn
+    if machine_of(trigger).fires_on_elements:
+        raise NotInColumns(f"the trigger {trigger} may fire before the end")
     if windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS:
         raise NotInColumns("windows give a last pane in any case")
     if mode == "streaming" and not windowing.fires_once:
         raise NotInColumns("windows may give several panes")
     if mode == "micro_batch" and windowing.accumulation_mode != AccumulationMode.ACCUMULATING:
         raise NotInColumns("a pane of a round has only what the round has added")
+    if mode == "micro_batch" and trigger.may_lose_data(windowing) != DataLossReason.NO_POTENTIAL_LOSS:
+        raise NotInColumns(f"the trigger {trigger} may finish before the window does")
 
 
 def _check_global(mode: str) -> None:
