@@ -38,7 +38,7 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
     "which the schema lacks",
     "has no zone",
     "has a zone",
-    "does not fit the schema",
+    "a value of the field x does not fit the type",
 )
 
 
@@ -64,6 +64,12 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
         ("float", 1e30, 1e300, MISFIT),
         ("double", 1 << 60, (1 << 53) + 1, MISFIT),
         (logical("string", "uuid"), "7a2cd4f3-6e25-4f09-a4e3-6eb0a5c25ad5", "x", MISFIT),
+        ("null", None, 5, MISFIT),
+        ("long", 1, True, MISFIT),
+        ({"type": "array", "items": "string"}, ["a"], "ab", MISFIT),
+        ({"type": "array", "items": "string"}, ("a",), {"a": 1}, MISFIT),
+        ({"type": "array", "items": "long"}, [97], b"ab", MISFIT),
+        ({"type": "map", "values": "long"}, {"a": 1}, [("a", 1)], MISFIT),
     ],
 )
 def test_what_the_package_would_change_without_a_word_is_refused(

@@ -12,11 +12,13 @@ import pyarrow as pa
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
+from penstock.utils.timestamp import Timestamp
 from penstock.values import types as values
 from penstock_spark.arrow.records import plain, schema_of
 from penstock_spark.arrow.types import spelling_of
 from penstock_spark.files.compressed import open_for_writing
-from penstock_spark.formats.avro.exact import MISFIT, check_of
+from penstock_spark.formats.avro.exact import check_of
+from penstock_spark.formats.avro.misfits import refused_by_the_package
 from penstock_spark.formats.packages import FASTAVRO
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames
@@ -167,6 +169,17 @@ def _try_out(schema: Any, sink: AvroSink, where: str) -> None:
         raise refusal(ValueError, what, where=where, hint=hint) from None
 
 
+def _record_of(value: Any) -> Any:
+    if type(value) is not dict:
+        return plain(value)
+    # A pair in a dict may name a branch of a union, and so is left alone.
+    if any(isinstance(each, Timestamp) for each in value.values()):
+        return {
+            name: plain(each, name) if isinstance(each, Timestamp) else each for name, each in value.items()
+        }
+    return value
+
+
 class _AvroShard:
     """One Avro file on a local disk."""
 
@@ -178,20 +191,25 @@ class _AvroShard:
         self._writer = Writer(self._file, schema, codec=codec)
         # The package's own validator takes five times as long as writing.
         self._check = check_of(FASTAVRO.load(where).parse_schema(schema))
+        self._schema = schema
         self._where = where
 
     def write(self, values: Sequence[Any]) -> int:
-        write = self._writer.write
         try:
-            records = [value if type(value) is dict else plain(value) for value in values]
-            lost = None if self._check is None else self._check(records)
-            for record in records if lost is None else ():
-                write(record)
-        except OSError:
-            raise
-        except Exception:
-            # The message of the package would show the value.
-            lost = MISFIT
+            records = list(map(_record_of, values))
+        except ValueError as error:
+            step_failed(error, self._where)
+        lost = None if self._check is None else self._check(records)
+        if lost is None:
+            write = self._writer.write
+            try:
+                for record in records:
+                    write(record)
+            except OSError:
+                raise
+            except Exception:
+                # The message of the package would show the value.
+                lost = refused_by_the_package(records, self._schema)
         if lost is not None:
             step_failed(lost.refused(self._where), self._where)
         return len(values)
