@@ -285,6 +285,60 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a Parquet column of a type that no reader has",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                keys = pyarrow.ExtensionArray.from_storage(pyarrow.uuid(), pyarrow.array([bytes(16)], pyarrow.binary(16)))
+                pyarrow.parquet.write_table(pyarrow.table({"key": keys}), "scores.parquet")
+                p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                  at step 'Read' (game.py:6)
+                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a Parquet column of a type that no reader has, in a file that a collection names",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                keys = pyarrow.ExtensionArray.from_storage(pyarrow.uuid(), pyarrow.array([bytes(16)], pyarrow.binary(16)))
+                pyarrow.parquet.write_table(pyarrow.table({"key": keys}), "scores.parquet")
+                p | beam.Create(["scores.parquet"]) | "Read" >> beam.io.ReadAllFromParquet() | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                  at step 'Read/ReadAllFiles' (game.py:6)
+                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a time that Python's datetime lacks",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                times = pyarrow.array([1 << 60], pyarrow.timestamp("us", "UTC"))
+                pyarrow.parquet.write_table(pyarrow.table({"at": times}), "visits.parquet")
+                p | "Read" >> beam.io.ReadFromParquet("visits.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: a value of the column at is beyond what Python has of the type timestamp[us, tz=UTC] [while running 'Read' (game.py:6)]
+                  in the data that is read
+                  hint: leave the column out, or correct what writes it: years are from 1 to 9999
+                """,
+            on_spark=True,
+        ),
+        Row(
             "a Parquet file with two columns of one name",
             write="""
                 import pyarrow

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.error import refusal
+from penstock.error import NoSuchField, refusal
 from penstock_spark.arrow.types import limits_of
 
 FLOAT_LARGEST = 3.4028234663852886e38
@@ -53,7 +53,7 @@ def misfit_of(what: str, kind: str, limits: str) -> Loss:
 
 def missing_field(name: str) -> Loss:
     """A record without a field that its type requires."""
-    return Loss(KeyError, f"a record has no field {name}", "make the field nullable in the schema")
+    return Loss(NoSuchField, f"a record has no field {name}", "make the field nullable in the schema")
 
 
 def forbidden_none(name: str, whose: str = "a value of the field") -> Loss:

@@ -182,7 +182,7 @@ def _datetime_of(time: Timestamp, name: Any) -> datetime.datetime:
 
 
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Records as columns; a missing field becomes null where the schema allows it, else a KeyError, as in Beam.
+    """Records as columns; a missing field becomes null where the schema allows it, else a NoSuchField, Beam's KeyError.
 
     ValueError for a field that the schema lacks.
     """

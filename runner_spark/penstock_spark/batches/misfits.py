@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from penstock.error import refusal
@@ -43,7 +42,7 @@ def without_none(hint: Any) -> tuple[Any, bool]:
     return (get_concrete_type_from_nullable(hint), True) if is_nullable(hint) else (hint, False)
 
 
-def are_kept(numbers: Sequence[Any], floats: Any) -> bool:
+def are_kept(numbers: Any, floats: Any) -> bool:
     """True if an array of floats has all whole numbers that it was made of, and no infinity for a large number.
 
     >>> import numpy as np

@@ -81,6 +81,7 @@ def records_of_file(
         partition_values((), None, ""),
         "",
     )
+    check_types(records.schema, {name: opened.footer}, "")
     declared = opened.footer.schema.to_arrow_schema()
     as_declared = pa.schema(
         [
