@@ -22,7 +22,6 @@ from penstock_spark.arrow.records import to_batch
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.formats.parquet.footers import schema_of_footer
 from penstock_spark.formats.parquet.records import (
-    ContentReader,
     GroupReader,
     ParquetRecords,
     StreamOfFiles,
@@ -30,6 +29,7 @@ from penstock_spark.formats.parquet.records import (
 )
 from penstock_spark.formats.parquet.scan import records_of_file
 from penstock_spark.formats.parquet.writer import parquet_files
+from penstock_spark.sources.contents import ColumnsReader
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.stream_files import Naming
 
@@ -115,7 +115,7 @@ def read_groups(columns: Sequence[Column], place: Path) -> Iterable[Any]:
 
 def read_content(columns: Sequence[Column], place: Path) -> Iterable[Any]:
     path = place / "values.parquet"
-    return ContentReader(_records(str(path))[0], to_dicts)(path.read_bytes(), str(path))
+    return ColumnsReader(_records(str(path))[0], to_dicts)(path.read_bytes(), str(path))
 
 
 def read_names(columns: Sequence[Column], place: Path) -> Iterable[Any]:

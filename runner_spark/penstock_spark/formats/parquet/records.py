@@ -234,19 +234,6 @@ class GroupReader(PartsReader):
 
 
 @dataclass(frozen=True)
-class ContentReader:
-    """Makes elements of the bytes of a file, which only Spark reaches."""
-
-    records: ParquetRecords
-    decode: Decoder
-    later_columns: LaterColumns | None = None  # For a stream.
-
-    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
-        for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
-            yield from self.decode(batch)
-
-
-@dataclass(frozen=True)
 class ContentRows:
     """Makes rows of the bytes of files that only Spark reaches, in a task."""
 
