@@ -240,6 +240,23 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a record of CSV with a field too many, which Spark reads",
+            write="""
+                import os
+
+                scores = p | "Read" >> beam.io.ReadFromSpark("csv", os.path.abspath("scores.csv"), header=True)
+                scores | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: /data/scores.csv has a record that does not fit the columns: a field is missing or too many, or is not of its type
+                  at step 'Read' (game.py:3)
+                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them
+                """,
+            files={"scores.csv": "team,points\nred,3\nblue,4,5\n"},
+            on_spark=True,
+        ),
+        Row(
             "a Parquet file that is none",
             write="""
                 p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)

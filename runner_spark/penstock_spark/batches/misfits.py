@@ -10,6 +10,9 @@ from penstock.functions.batches import BatchConverter
 from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nullable, show_type
 from penstock.values.types import TYPES
 
+_WHOLE_UP_TO = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}
+"""Up to here, floats of so many bytes have every whole number."""
+
 
 def misfit(element_type: Any, field: str = "") -> TypeError:
     r"""The error for an element, or for a field of it; it does not show the element, which may be private.
@@ -49,14 +52,9 @@ def are_kept(numbers: Any, floats: Any) -> bool:
     >>> are_kept([1 << 53, 0.1], np.array([2.0**53, 0.1])), are_kept([(1 << 53) + 1], np.array([2.0**53]))
     (True, False)
     """
-    import numpy as np
-
-    # Below, floats have every whole number.
-    least = 2.0 ** (np.finfo(floats.dtype).nmant + 1)
-    return all(
-        _is_kept(numbers[place], float(floats[place]))
-        for place in np.flatnonzero(np.abs(floats) >= least).tolist()
-    )
+    least = _WHOLE_UP_TO.get(floats.dtype.itemsize, math.inf)
+    places = (abs(floats) >= least).nonzero()[0].tolist()
+    return all(_is_kept(numbers[place], float(floats[place])) for place in places)
 
 
 def _is_kept(number: Any, made: float) -> bool:

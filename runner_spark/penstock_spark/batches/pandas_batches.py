@@ -7,11 +7,11 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock_spark.arrow.losses import FLOAT_LARGEST, overflows
 from penstock_spark.batches.misfits import OfLibrary, are_kept, misfit, without_none
 from penstock_spark.batches.rows import RowBatches, row_type
 
@@ -55,9 +55,10 @@ def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
     if dtype != "object" and not all(_is_exact(kind, inner) for kind in kinds):
         raise misfit(hint, field)
+    if dtype == "float32" and overflows(values, FLOAT_LARGEST):
+        raise misfit(hint, field)
     try:
-        with np.errstate(over="ignore"):
-            made = pd.Series(list(values), dtype=dtype)
+        made = pd.Series(list(values), dtype=dtype)
     except (TypeError, ValueError, OverflowError):
         raise misfit(hint, field) from None
     if made.dtype.kind == "f" and not are_kept(values, made.to_numpy()):
@@ -114,7 +115,7 @@ class SeriesConverter(OfLibrary):
 class FrameConverter(RowBatches):
     """DataFrames with a column for each field; the index has no meaning.
 
-    Pandas has one missing number: NaN in a field that may be None arrives as None.
+    A float that may be None has the dtype float64, as in Beam, whose one missing number is NaN: it arrives as None.
 
     >>> from penstock.pvalue import Row
     >>> from penstock.typehints import Optional
