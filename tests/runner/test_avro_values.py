@@ -69,6 +69,9 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
         ({"type": "array", "items": "string"}, ["a"], "ab", MISFIT),
         ({"type": "array", "items": "string"}, ("a",), {"a": 1}, MISFIT),
         ({"type": "array", "items": "long"}, [97], b"ab", MISFIT),
+        ({"type": "array", "items": "long"}, [97], 7, MISFIT),
+        ("double", 1e300, 10**400, MISFIT),
+        (["null", "long", "string"], "a", 1.5, "a value of the field x does not fit the type long or string"),
         ({"type": "map", "values": "long"}, {"a": 1}, [("a", 1)], MISFIT),
     ],
 )

@@ -199,17 +199,16 @@ class _AvroShard:
             records = list(map(_record_of, values))
         except ValueError as error:
             step_failed(error, self._where)
-        lost = None if self._check is None else self._check(records)
-        if lost is None:
-            write = self._writer.write
-            try:
-                for record in records:
-                    write(record)
-            except OSError:
-                raise
-            except Exception:
-                # The message of the package would show the value.
-                lost = refused_by_the_package(records, self._schema)
+        write = self._writer.write
+        try:
+            lost = None if self._check is None else self._check(records)
+            for record in records if lost is None else ():
+                write(record)
+        except OSError:
+            raise
+        except Exception:
+            # The message of the package would show the value.
+            lost = refused_by_the_package(records, self._schema)
         if lost is not None:
             step_failed(lost.refused(self._where), self._where)
         return len(values)
