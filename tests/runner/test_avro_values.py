@@ -11,6 +11,7 @@ import pytest
 
 from penstock.io.avroio import AvroSink
 from penstock.io.text_sink import Shards
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_spark.formats.avro.writer import avro_files
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 
@@ -54,6 +55,7 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
         (TREE, {"name": "a", "left": {"name": "b"}}, {"name": "a", "left": {"name": "b", "right": 1}}, LACKS),
         (INSTANT, NOON_UTC, NOON, NO_ZONE),
         (["null", INSTANT], None, NOON, NO_ZONE),
+        (INSTANT, Timestamp(7), MAX_TIMESTAMP, "a time of the field x is outside of the years 1 to 9999"),
         (LOCAL, NOON, NOON_UTC, ZONE),
         (["null", "string", LOCAL], "noon", NOON_UTC, ZONE),
         (logical("long", "time-micros"), NOON.time(), NOON_UTC.timetz(), ZONE),
