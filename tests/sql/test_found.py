@@ -13,7 +13,10 @@ from random_queries import validity
 from relations import changes, random_input
 
 import penstock as beam
+from penstock.sql.binding import Tables, bound
 from penstock.sql.errors import SqlError
+from penstock.sql.relations import Join, Named, below_projections
+from penstock.sql.types import BIGINT
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailed
 
@@ -49,6 +52,38 @@ FOUND = [
 def test_a_query_that_broke_the_law_keeps_it(query: str) -> None:
     for seed in range(4):
         check_text(query, seed)
+
+
+_SAFE = "NULLIF(a.k, 2) IS NOT DISTINCT FROM NULLIF(b.k, 2)"
+NULL_SAFE = [
+    *(
+        f"SELECT a.k, a.s, b.k AS o, b.w FROM a {kind} JOIN b ON {_SAFE}"
+        for kind in ("", "LEFT", "RIGHT", "FULL")
+    ),
+    *(f"SELECT a.k, a.s FROM a {kind} JOIN b ON {_SAFE}" for kind in ("LEFT SEMI", "LEFT ANTI")),
+    # NULL equals NULL in one of the keys only.
+    f"SELECT a.k, a.s, b.w FROM a FULL JOIN b ON a.s = b.s AND {_SAFE}",
+    f"SELECT a.k, b.w FROM a LEFT JOIN b ON b.s = a.s AND {_SAFE} AND b.w > 1",
+    f"SELECT a.k, a.s, b.w FROM a CROSS JOIN b WHERE {_SAFE} AND a.s = b.s",
+    # One side is never NULL, or both are.
+    "SELECT a.k, c.n FROM a LEFT JOIN (SELECT COUNT(*) AS n FROM b) AS c ON a.k IS NOT DISTINCT FROM c.n",
+    "SELECT a.k, c.n FROM a JOIN (SELECT NULL AS n, MAX(w) AS w FROM b) AS c ON a.k IS NOT DISTINCT FROM c.n",
+]
+
+
+@pytest.mark.parametrize("query", NULL_SAFE)
+def test_null_equals_null_in_a_null_safe_join(query: str) -> None:
+    for seed in range(4):
+        check_text(query, seed, query.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI"))
+
+
+def test_a_null_safe_equality_is_a_key_of_the_join() -> None:
+    k = Named("k", BIGINT)
+    tables = Tables({"a": (k,), "b": (k,)}, {}, {})
+    relation = bound(f"SELECT a.k FROM a CROSS JOIN b WHERE {_SAFE} AND a.k = b.k", tables).relation
+    _, join = below_projections(relation)
+    assert isinstance(join, Join)
+    assert (len(join.left_keys), join.null_safe) == (2, (0,))
 
 
 _RATES = "(SELECT k, ts, MAX(w) AS w FROM b GROUP BY k, ts)"

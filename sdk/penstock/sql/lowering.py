@@ -325,7 +325,8 @@ class Lowering:
             ((relation.left, relation.left_keys), (relation.right, relation.right_keys))
         ):
             rows = self.lower(side)
-            if (has_key := _not_null(keys)) is not None:
+            needed = tuple(key for place, key in enumerate(keys) if place not in relation.null_safe)
+            if (has_key := _not_null(needed)) is not None:
                 # NULL equals nothing, not even NULL.
                 if preserved[at]:
                     without = self._filtered(rows, "Without key", functions.call("NOT", [has_key]))
