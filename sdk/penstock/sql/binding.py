@@ -908,11 +908,12 @@ class _Binder(Expressions):
                 tree, "ORDER BY with DISTINCT takes selected columns only", "select what orders the rows"
             )
         extra = tuple(Named(f"order{at}", each.type) for at, each in enumerate(hidden))
-        result: Relation = Project(relation, (*scalars, *hidden), (*columns, *extra))
+        selected = Project(relation, (*scalars, *hidden), (*columns, *extra))
+        result: Relation = selected
         if tree.args.get("distinct"):
             if tree.args["distinct"].args.get("on"):
                 self.refuse(tree, "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (…) = 1")
-            result = distinct(result)
+            result = self._distinct(selected)
         if tree.args.get("limit") or tree.args.get("offset"):
             every = [*scalars, *hidden]
             resolved = tuple(
@@ -925,6 +926,21 @@ class _Binder(Expressions):
             places = iter(range(len(columns)))
             shown += [(name, value if isinstance(value, str) else next(places)) for name, value in items]
         return self._emitted(tree, scope_of(result, None))
+
+    def _distinct(self, rows: Project) -> Relation:
+        """The rows, each once: of rows in windows that they show, as of a grouping by these windows."""
+        below = _window_below(rows)
+        bounds = [each for each in window_columns(scope_of(rows.input, None)) if each is not None]
+        shown = [each for each in bounds if each in rows.scalars]
+        if below is None or below.kind == "session" or not shown:
+            return distinct(rows)
+        hidden = tuple(each for each in bounds if each not in rows.scalars)
+        named = tuple(Named(each.name, each.type) for each in hidden)
+        scope = scope_of(Project(rows.input, rows.scalars + hidden, rows.columns + named), None)
+        grouping = Grouping(scope, [*columns_as_scalars(rows.columns)])
+        self._complete_window(grouping, scope)
+        grouped = self._aggregate(scope.relation, grouping)
+        return Project(grouped, columns_as_scalars(rows.columns), rows.columns)
 
     def _limited(self, tree: Any, relation: Relation, orders: tuple[Order, ...]) -> Relation:
         limit, offset = (tree.args.get(key) for key in ("limit", "offset"))
