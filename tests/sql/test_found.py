@@ -10,7 +10,7 @@ import pytest
 from law import check_emitted, check_text
 from plain_runner import collect, run_plain
 from random_queries import validity
-from relations import changes, random_input
+from relations import Advance, Change, Input, changes, random_input
 
 import penstock as beam
 from penstock.sql.binding import Tables, bound
@@ -168,6 +168,55 @@ def test_a_subquery_with_two_rows_fails(query: str) -> None:
 def test_the_clock_of_a_batch_stands_before_all_times(query: str) -> None:
     first = datetime.datetime.min.replace(tzinfo=datetime.UTC)
     assert rows_of(query, beam.Row(k=1), beam.Row(k=1)) == [(1, first), (1, first)]
+
+
+def emitted_of_three_rows(query: str) -> dict[int, list[Any]]:
+    """What a query over the rows 2, 3 and 4, which come in seconds 0, 4 and 10, emits in which second."""
+    rows = [Change("a", ((1, (1, "x", value, None)),)) for value in (2, 3, 4)]
+    events = (
+        rows[0],
+        Advance(None, 4),
+        rows[1],
+        Advance(None, 2),
+        Advance(None, 4),
+        rows[2],
+        Advance(None, 6),
+    )
+    seconds = (0, 0, 4, 4, 6, 10, 10, 16)
+    found = changes(f"{query} SECONDS", Input(events, retracts=False))
+    emitted: dict[int, list[Any]] = {}
+    for second, each in zip(seconds, found, strict=False):
+        emitted.setdefault(second, []).extend((sign, *row) for sign, row in each.changes)
+    return {second: rows for second, rows in emitted.items() if rows}
+
+
+TOTALS = [(1, 5)], [(-1, 5), (1, 9)]
+
+
+@pytest.mark.parametrize("keys", ["", "GROUP BY k"])
+def test_a_delay_counts_from_the_first_change_of_a_group_even_of_the_group_of_all_rows(keys: str) -> None:
+    found = emitted_of_three_rows(f"SELECT SUM(v) AS t FROM a {keys} EMIT AFTER DELAY 6")
+    assert found == dict(zip((6, 16), TOTALS, strict=True))
+
+
+def test_an_aligned_delay_ends_at_once_for_a_row_that_comes_at_a_multiple() -> None:
+    grouped = emitted_of_three_rows("SELECT v FROM a GROUP BY v EMIT AFTER ALIGNED DELAY 10")
+    assert grouped == {0: [(1, 2)], 10: [(1, 3), (1, 4)]}
+    assert emitted_of_three_rows("SELECT v FROM a EMIT AFTER ALIGNED DELAY 10") == grouped
+
+
+def test_distinct_rows_of_windows_are_emitted_as_groups_are() -> None:
+    table, clause = "TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '10' SECONDS)", "EMIT AFTER WATERMARK"
+    for seed in range(8):
+        given = random_input(seed, retracts=False)
+        distinct, grouped = (
+            [[each.changes, each.dropped] for each in changes(f"{query} {clause}", given)]
+            for query in (
+                f"SELECT DISTINCT k, window_end FROM {table}",
+                f"SELECT k, window_end FROM {table} GROUP BY k, window_start, window_end",
+            )
+        )
+        assert distinct == grouped
 
 
 def test_a_window_may_end_in_two_columns_of_what_is_emitted_at_its_end() -> None:

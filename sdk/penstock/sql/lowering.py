@@ -430,7 +430,7 @@ class Lowering:
     def _by_trigger(self, relation: Emitted) -> Any:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
         _, inner = below_projections(relation.input)
-        if not isinstance(inner, Aggregate) or not inner.keys:
+        if not isinstance(inner, Aggregate):
             return None
         if relation.emit.watermark and (without_windows(inner) is None or not _is_window_end(relation)):
             return None
