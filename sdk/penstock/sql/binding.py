@@ -59,7 +59,7 @@ from penstock.sql.scalars import (
     Scalar,
     columns_of,
 )
-from penstock.sql.scopes import Grouping, Scope, Visible, nearest
+from penstock.sql.scopes import Grouping, Scope, Visible, suggest
 from penstock.sql.types import BIGINT, TIMESTAMP, SqlType
 from penstock.sql.unread import refuse_unread
 
@@ -410,7 +410,7 @@ class _Binder(Expressions):
             self.refuse(
                 node,
                 f"there is no table {name!r}",
-                nearest(name, [*self._tables.inputs, *self._tables.views, *ctes]),
+                suggest(name, [*self._tables.inputs, *self._tables.views, *ctes]),
             )
         relation = Scan(found, self._tables.inputs[found], self._arrival, self._until_micros)
         if not self._arrival:
@@ -526,7 +526,7 @@ class _Binder(Expressions):
         if name == "TABLE" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Anonymous):
             return self._table_function(node.expressions[0], ctes)
         if name not in WINDOWS:
-            self.refuse(node, f"there is no table function {node.name!r}", nearest(name, WINDOWS))
+            self.refuse(node, f"there is no table function {node.name!r}", suggest(name, WINDOWS))
         named = {
             each.this.name.lower(): each.expression
             for each in node.expressions
@@ -823,7 +823,7 @@ class _Binder(Expressions):
             self.refuse(
                 node,
                 f"there is no table {qualifier!r} here",
-                nearest(qualifier, [str(each.qualifier) for each in env.visible]),
+                suggest(qualifier, [str(each.qualifier) for each in env.visible]),
             )
         return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.base.near_names import nearest
 from penstock.error import split_hint, three_parts
 from penstock.sql import casting, digits, meanings, regexes
 from penstock.sql.scalars import Call, Literal, Scalar, walk
@@ -99,8 +99,8 @@ def unknown(name: str) -> SqlTypeError:
     ('unknown function UPER', 'did you mean UPPER?')
     """
     names = [each for each in FUNCTIONS if each.isidentifier() and each not in _WORDS]
-    near = difflib.get_close_matches(name.upper(), names, 1, _LIKENESS)
-    return SqlTypeError(f"unknown function {name}", f"did you mean {near[0]}?" if near else IN_PYTHON)
+    near = nearest(name, names, _LIKENESS)
+    return SqlTypeError(f"unknown function {name}", f"did you mean {near}?" if near else IN_PYTHON)
 
 
 def cast(scalar: Scalar, target: SqlType) -> Scalar:
@@ -687,9 +687,9 @@ _UNITS = dict(zip(meanings.TRUNCATIONS, meanings.TRUNCATIONS, strict=True)) | {
 def _named(literal: Scalar, names: dict[str, str], what: str) -> str:
     value = literal.value if isinstance(literal, Literal) else None
     if not isinstance(value, str) or value.upper() not in names:
-        near = difflib.get_close_matches(str(value).upper(), names, 1)
+        near = nearest(str(value), names)
         raise SqlTypeError(
-            f"unknown {what} {literal}", f"did you mean {near[0]}?" if near else "write DAY or HOUR"
+            f"unknown {what} {literal}", f"did you mean {near}?" if near else "write DAY or HOUR"
         )
     return names[value.upper()]
 
