@@ -134,12 +134,11 @@ def _split(
     equal: list[_Equality] = []
     rest = []
     for part in conjuncts(condition):
-        sides = _sides(part, width) if isinstance(part, Call) and part.name in names else None
-        if sides is None:
+        if not isinstance(part, Call) or part.name not in names or (sides := _sides(part, width)) is None:
             rest.append(part)
-        else:
-            may_be_null = all(each.type.nullable for each in sides)
-            equal.append(_Equality(*sides, part.name == "<=>" and may_be_null))
+            continue
+        may_be_null = all(each.type.nullable for each in sides)
+        equal.append(_Equality(*sides, part.name == "<=>" and may_be_null))
     return equal, rest
 
 
