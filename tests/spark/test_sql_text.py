@@ -215,6 +215,11 @@ class Report:
     differences: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
+    def counts(self) -> str:
+        """How many texts compare how."""
+        refused = f"{len(self.refused)} refused here, {len(self.only_here)} refused by Spark"
+        return f"{self.equal} equal, {refused}; values left out: {dict(self.left_out)}"
+
     def reasons(self) -> str:
         """The number of refused texts for each reason."""
         found = Counter(_NAMED.sub("…", message)[:60] for _, message in self.refused)
@@ -231,16 +236,16 @@ _ONLY_IN_PYTHON = (
 )
 
 
-def compare(frame: Any, given: Iterable[str], fails: float = 1.0, whole: bool = False) -> Report:
+def compare(frame: Any, given: Iterable[str], fails: float = 1.0, as_sent: float = 0.0) -> Report:
     """Compares penstock's results of expressions with Spark's, of the same text over the same table.
 
     Args:
         frame: The table.
         given: The texts.
         fails: The part of the texts that fail for a row, for which Spark is asked whether it fails, too.
-        whole: Whether Spark is asked for the text that penstock gives it to compute, too.
+        as_sent: The part of the texts of which Spark is asked for the text that penstock has it compute, too.
     """
-    report = Report()
+    report, chance = Report(), random.Random(0)
     read: list[Asked] = []
     for text in dict.fromkeys(given):
         try:
@@ -252,13 +257,12 @@ def compare(frame: Any, given: Iterable[str], fails: float = 1.0, whole: bool = 
             report.differences.append(f"{text}: {type(error).__name__}: {error}")
             continue
         read.append(Asked(found, f"({text}\n)"))
-        if whole:
+        if chance.random() < as_sent:
             with suppress(NotForSpark):
                 read.append(Asked(found, spark_text(found.scalar, NAMES), is_own=False))
     known: list[Asked] = []
     for start in range(0, len(read), _AT_ONCE):
         known += _compare_values(frame, read[start : start + _AT_ONCE], report)
-    chance = random.Random(0)
     for asked in known:
         if asked.is_own and asked.found.failed and chance.random() < fails:
             _compare_failure(frame, asked, chance.choice(asked.found.failed), report)
@@ -312,7 +316,7 @@ def _compare_values(frame: Any, given: list[Asked], report: Report) -> list[Aske
     try:
         selected = frame.selectExpr("id", *_columns(given))
     except _FAILURES:
-        accepted = _accepted(frame, given, report)
+        accepted = _accepted_parts(frame, given, report)
         return _compare_values(frame, accepted, report) if accepted else []
     known = [
         (name, each)
@@ -346,16 +350,23 @@ def _accepted(frame: Any, given: list[Asked], report: Report) -> list[Asked]:
     try:
         frame.selectExpr(*_columns(given))
     except _FAILURES as error:
-        if len(given) == 1:
-            [asked], what = given, str(error).splitlines()[0]
-            if asked.is_own:
-                report.only_here.append((asked.found.text, what))
-            else:
-                report.differences.append(f"{asked.found.text}: Spark refuses {asked.text} ({what})")
-            return []
-        half = len(given) // 2
-        return _accepted(frame, given[:half], report) + _accepted(frame, given[half:], report)
+        if len(given) > 1:
+            return _accepted_parts(frame, given, report)
+        [asked], what = given, str(error).splitlines()[0]
+        if asked.is_own:
+            report.only_here.append((asked.found.text, what))
+        else:
+            report.differences.append(f"{asked.found.text}: Spark refuses {asked.text} ({what})")
+        return []
     return given
+
+
+def _accepted_parts(frame: Any, given: list[Asked], report: Report) -> list[Asked]:
+    """Returns the same of texts of which one is refused."""
+    if len(given) == 1:
+        return _accepted(frame, given, report)
+    half = len(given) // 2
+    return _accepted(frame, given[:half], report) + _accepted(frame, given[half:], report)
 
 
 def _columns(given: list[Asked]) -> list[str]:
@@ -410,7 +421,7 @@ def sample() -> list[str]:
 
 
 def test_an_expression_means_in_penstock_what_it_means_in_spark(frame):
-    report = compare(frame, sample(), fails=0.1)
+    report = compare(frame, sample(), fails=0.1, as_sent=0.1)
     assert not report.differences, "\n" + "\n".join(report.differences)
     assert report.equal > 1000
     assert len(report.refused) < 400, report.reasons()
@@ -420,10 +431,10 @@ def test_an_expression_means_in_penstock_what_it_means_in_spark(frame):
 @pytest.mark.parametrize("seed", range(5))
 def test_more_expressions_mean_in_penstock_what_they_mean_in_spark(frame, seed):
     report = compare(
-        frame, [*texts.signatures(random.Random(seed), 150), *texts.generated(seed, 600)], whole=True
+        frame, [*texts.signatures(random.Random(seed), 150), *texts.generated(seed, 600)], as_sent=1.0
     )
     assert not report.differences, "\n" + "\n".join(report.differences)
-    print(report.equal, dict(report.left_out), "\n", report.reasons())
+    print(report.counts(), report.reasons(), sep="\n")
 
 
 def test_each_function_is_among_the_texts():
@@ -648,7 +659,7 @@ def test_more_queries_mean_in_penstock_what_they_mean_in_spark(spark, tables, se
     report = compare_queries(spark, query_texts.queries(seed, 200))
     assert not report.differences, "\n" + "\n".join(report.differences)
     assert not report.refused
-    print(report.equal)
+    print(report.counts())
 
 
 def test_a_break_of_equality_is_found(spark, tables, monkeypatch):

@@ -432,7 +432,7 @@ def _whole_digits(operand: Scalar) -> int:
     if operand.name.startswith("AS "):
         return _DIGITS[operand.name.removeprefix("AS ")]
     if operand.name in _OF_OPERANDS:
-        arguments = operand.arguments[:1] if operand.name in ("ITEM", "ELEMENT_AT") else operand.arguments
+        arguments = operand.arguments[:1] if operand.name in _OF_FIRST else operand.arguments
         wholes = [each for each in arguments if each.type.name in ("BIGINT", "ARRAY")]
         return max(map(_whole_digits, wholes), default=_DIGITS["INT"])
     function = FUNCTIONS.get(operand.name)
@@ -448,6 +448,8 @@ _OF_OPERANDS = frozenset(
     ]
 )
 """The functions whose whole numbers have the digits of their operands."""
+_OF_FIRST = frozenset(["ROUND", "NULLIF", "ELEMENT_AT", "ITEM"])
+"""Those of them whose whole numbers have the digits of the first operand."""
 
 
 def common_type(scalars: Iterable[Scalar]) -> SqlType | None:

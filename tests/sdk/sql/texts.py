@@ -182,6 +182,8 @@ PINNED: list[tuple[str, Any, str]] = [
     ("CAST(5 AS BIGINT) * amount", Decimal("0.00"), "DECIMAL(31, 2)"),
     ("COALESCE(fine, 5S)", Decimal("0.000001"), "DECIMAL(20, 6)"),
     ("COALESCE(amount, CAST(NULL AS BIGINT))", Decimal("0.00"), "DECIMAL(22, 2)"),
+    ("COALESCE(amount, NULLIF(10, 3L))", Decimal("0.00"), "DECIMAL(12, 2)"),
+    ("COALESCE(amount, ROUND(4Y, 1))", Decimal("0.00"), "DECIMAL(10, 2)"),
     ("LEAST(3L, 1.5)", Decimal("1.5"), "DECIMAL(21, 1)"),
     ("-32768S", -32768, "BIGINT"),
     ("-9223372036854775808L", -(1 << 63), "BIGINT"),
