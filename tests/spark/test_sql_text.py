@@ -315,8 +315,8 @@ def _compare_values(frame: Any, given: list[Asked], report: Report) -> list[Aske
     """Compares types and values, and returns what Spark has a value of."""
     try:
         selected = frame.selectExpr("id", *_columns(given))
-    except _FAILURES:
-        accepted = _accepted_parts(frame, given, report)
+    except _FAILURES as error:
+        accepted = _accepted_parts(frame, given, report, error)
         return _compare_values(frame, accepted, report) if accepted else []
     known = [
         (name, each)
@@ -351,7 +351,7 @@ def _accepted(frame: Any, given: list[Asked], report: Report) -> list[Asked]:
         frame.selectExpr(*_columns(given))
     except _FAILURES as error:
         if len(given) > 1:
-            return _accepted_parts(frame, given, report)
+            return _accepted_parts(frame, given, report, error)
         [asked], what = given, str(error).splitlines()[0]
         if asked.is_own:
             report.only_here.append((asked.found.text, what))
@@ -361,12 +361,17 @@ def _accepted(frame: Any, given: list[Asked], report: Report) -> list[Asked]:
     return given
 
 
-def _accepted_parts(frame: Any, given: list[Asked], report: Report) -> list[Asked]:
-    """Returns the same of texts of which one is refused."""
+def _accepted_parts(frame: Any, given: list[Asked], report: Report, error: Exception) -> list[Asked]:
+    """Returns the same of texts of which Spark refuses one, most likely one with the words that its error names."""
     if len(given) == 1:
         return _accepted(frame, given, report)
-    half = len(given) // 2
-    return _accepted(frame, given[:half], report) + _accepted(frame, given[half:], report)
+    contexts = error.getQueryContext() if isinstance(error, PySparkException) else []
+    named = contexts[0].fragment() if contexts else ""
+    suspects = [each for each in given if named in each.text]
+    others = [each for each in given if named not in each.text]
+    if not suspects or not others:
+        suspects, others = given[::2], given[1::2]
+    return _accepted(frame, suspects, report) + _accepted(frame, others, report)
 
 
 def _columns(given: list[Asked]) -> list[str]:
@@ -616,7 +621,9 @@ def compare_queries(spark: Any, given: Iterable[str]) -> Report:
                     else None
                 )
             except (*_FAILURES, pyarrow.ArrowException) as error:
-                if not failed:
+                if failed:
+                    report.left_out[f"fails here and in {who}"] += 1
+                else:
                     report.differences.append(
                         f"{query}: answers here, and fails in {who}: {str(error).splitlines()[0]}"
                     )
