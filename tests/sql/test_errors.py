@@ -56,6 +56,8 @@ REFUSED = {
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '0' MINUTE)": "lengths of TUMBLE must be positive",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MONTH)": "a length of time belongs here",
     "SELECT DATE 'yesterday' AS x FROM goals": "'yesterday' is not a DATE",
+    "SELECT 300Y AS x FROM goals": "300 is not a TINYINT, as its suffix says",
+    "SELECT -1.5S AS x FROM goals": "-1.5 is not a SMALLINT, as its suffix says",
     "SELECT CAST(DATE '2026-01-01' AS BIGINT) AS x FROM goals": "no CAST from DATE to BIGINT",
     "SELECT TRY_CAST(DATE '2026-01-01' AS BIGINT) AS x FROM goals": "no CAST from DATE to BIGINT",
     # Shapes that are refused by name.
