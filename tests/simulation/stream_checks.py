@@ -12,7 +12,7 @@ from typing import Any
 
 from simulated_disk import File
 from simulated_drivers import Simulation
-from simulated_spark import Noted
+from simulated_spark import Noted, noted
 from stream_parts import NET, ORACLES, Moment, Part, PlayerThatGoesBack, net_of
 from stream_programs import (
     FOLDERS,
@@ -62,7 +62,7 @@ _Read = tuple[_Parts, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Committed:
-    """A micro-batch that Spark has noted as done."""
+    """A micro-batch that Spark has noted as done, or has only planned."""
 
     number: int
     clock_micros: int
@@ -94,8 +94,9 @@ def check(simulation: Simulation) -> None:
     _ends_are_true(simulation, batches)
     _every_file_is_read_once(simulation, batches)
     _a_drain_reads_everything(simulation, batches)
-    played = list(_played(simulation, batches))
+    played = list(_played(simulation, [*batches, *begun_after_the_end(simulation, len(batches))]))
     _sinks_have(simulation, played)
+    played = played[: len(batches)]
     _table_has(simulation, played)
     _watermarks_and_drops_are_right(simulation, played)
     _nothing_is_left_over(simulation, batches)
@@ -156,34 +157,54 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
         several = simulation.noted[number]
         if len(several) > 1 and not simulation.has_stalled:
             raise Fault(f"the micro-batch {number} was done {len(several)} times")
-        noted, shape_number, driver = max(several, key=lambda each: _folder_number(each[0]))
-        folders.append(_folder_number(noted))
-        shape = simulation.program.shapes[shape_number]
-        has_commands = shape.grouping != "none"
-        first = len(noted.ends) - len(shape.kinds)
-        reads, names_read = [], []
-        for source, (label, kind) in enumerate(shape.kinds.items(), first):
-            parts, names = (_of_log if kind == "log" else _of_files)(simulation, label, noted, source)
-            reads.append((label, parts))
-            names_read += names
-        commands = []
-        if has_commands:
-            for name, _ in noted.files[first - 1]:
-                command = json.loads(_content(simulation, f"/checkpoint/control/{name}"))
-                commands.append((command["command"], command["name"] or ""))
-        beat = first - has_commands - 1
-        yield Committed(
-            number,
-            noted.clock_micros,
-            tuple(reads),
-            tuple(names_read),
-            tuple(commands),
-            beat >= 0 and has_commands and (noted.ends[beat] or 0) > (noted.starts[beat] or 0),
-            shape,
-            driver,
-        )
+        entry, shape, driver = _latest(several)
+        folders.append(_folder_number(entry))
+        yield _read_by(simulation, entry, shape, driver)
     if folders != sorted(folders):
         raise Fault(f"a run goes on where the state was before it was written anew: {folders}")
+
+
+def begun_after_the_end(simulation: Simulation, number: int) -> Iterator[Committed]:
+    """The micro-batch with the next number, if the run came to its end and sinks have something of it.
+
+    Whoever ends a run waits until such a micro-batch is in all sinks, and not until Spark notes it as done.
+    """
+    if simulation.has_ended and any(number == own for _, own in written(simulation)):
+        before, _, _ = _latest(simulation.noted[number - 1])
+        yield _read_by(
+            simulation, noted(simulation.disk, before.location, number), *simulation.tried[number][-1]
+        )
+
+
+def _read_by(simulation: Simulation, entry: Noted, shape_number: int, driver: int) -> Committed:
+    shape = simulation.program.shapes[shape_number]
+    has_commands = shape.grouping != "none"
+    first = len(entry.ends) - len(shape.kinds)
+    reads, names_read = [], []
+    for source, (label, kind) in enumerate(shape.kinds.items(), first):
+        parts, names = (_of_log if kind == "log" else _of_files)(simulation, label, entry, source)
+        reads.append((label, parts))
+        names_read += names
+    commands = []
+    if has_commands:
+        for name, _ in entry.files[first - 1]:
+            command = json.loads(_content(simulation, f"/checkpoint/control/{name}"))
+            commands.append((command["command"], command["name"] or ""))
+    beat = first - has_commands - 1
+    return Committed(
+        entry.number,
+        entry.clock_micros,
+        tuple(reads),
+        tuple(names_read),
+        tuple(commands),
+        beat >= 0 and has_commands and (entry.ends[beat] or 0) > (entry.starts[beat] or 0),
+        shape,
+        driver,
+    )
+
+
+def _latest(several: list[tuple[Noted, int, int]]) -> tuple[Noted, int, int]:
+    return max(several, key=lambda each: _folder_number(each[0]))
 
 
 def _folder_number(noted: Noted) -> int:

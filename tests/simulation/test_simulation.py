@@ -15,6 +15,7 @@ from mutants_of_streams import (
     MUTANTS,
     ORDER,
     Mutant,
+    a_full_disk_after_the_end,
     a_table_and_a_driver_that_stands_still,
     a_table_and_another_source,
     a_table_and_another_watermark,
@@ -91,6 +92,11 @@ def test_a_table_has_each_row_once_wherever_a_program_is_cut_off_and_changed(mak
 def test_state_is_written_anew_when_nothing_waits_any_more() -> None:
     """A step with a side input has a page that says so, and no keys."""
     assert failure_of(600_225) is None
+
+
+def test_a_micro_batch_that_has_begun_after_the_end_is_whole_in_all_sinks() -> None:
+    """Spark cannot note it as done, since the disk is full; the run is done nevertheless, and nobody repeats it."""
+    assert failure_of(215, a_full_disk_after_the_end(215)) is None
 
 
 @pytest.mark.parametrize("without", [(), ("window_columns",)])
