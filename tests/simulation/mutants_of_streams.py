@@ -19,7 +19,7 @@ from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
 from penstock.transforms import row_joins, validity
-from penstock_spark.checkpoints import eras, folder, lease, rewriting
+from penstock_spark.checkpoints import eras, folder, lease, plans, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors, postgres
 from penstock_spark.formats.database.postgres import PostgresWriter
@@ -74,8 +74,9 @@ def two_sinks(seed: int) -> Program:
 def input_that_comes_between_two_runs(seed: int) -> Program:
     """The first run dies in a micro-batch without input."""
     late = tuple(replace(file, seconds=1.5) for file in FILES)
-    lives = (Life("crash", 18.0 + seed % 8), Life("drain", 0.0, pause=3.0), END)
-    return Program((Shape(ends=False, files_per_batch=1),), late, lives)
+    lives = (Life("crash", 12.0 + seed % 24), Life("drain", 0.0, pause=3.0), END)
+    # Its trigger has a micro-batch begin each second.
+    return Program((Shape(ends=False, files_per_batch=1, trigger="by the clock"),), late, lives)
 
 
 def input_that_comes_between_two_finite_runs(seed: int) -> Program:
@@ -144,10 +145,25 @@ def a_driver_that_stands_still_at_its_end(seed: int) -> Program:
     return Program((shape,), AT_ONCE, (stall, END))
 
 
+def a_driver_that_stands_still_at_its_plan(seed: int) -> Program:
+    """Another one begins in its place, and dies in a micro-batch when the first one has gone on."""
+    shape = Shape(grouping="none", files_per_batch=1, table_too=True, ends=False)
+    files = tuple(
+        Arriving(18 + number / 8, f"{number:02d}.txt", (f"a,1,{number},{number}",)) for number in range(24)
+    )
+    stall = Life("stall", 5.0 + seed % 2, rival="polite", rival_at=0.5, rival_machine="second")
+    return Program((shape,), files, (stall, END))
+
+
 def a_change_that_is_cut_off(seed: int) -> Program:
     shapes = (Shape(ends=False), Shape(ends=False, lines_too=True))
     lives = (Life("cancel", 2.5), Life("crash", 3.0 + seed % 8, shape=1), Life(shape=1))
     return Program(shapes, FILES, lives)
+
+
+def a_start_that_is_cut_off(seed: int) -> Program:
+    lives = (Life("cancel", 2.5), Life("crash", 3.0 + seed % 8), END)
+    return Program((Shape(ends=False, table_too=True),), FILES, lives)
 
 
 def a_side_input(seed: int) -> Program:
@@ -503,11 +519,29 @@ ORDER = (
     Mutant(
         "the old plan goes before the new one is there",
         folder,
-        "_keep",
-        'place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")',
-        "place.delete(PLAN)",
+        "open_at",
+        "write_plan(place, kept)",
+        "forget_plans_before(place, kept)\n    write_plan(place, kept)",
+        make=a_start_that_is_cut_off,
+        seed=5,
+    ),
+    Mutant(
+        "the plan in force goes when there is a later one",
+        plans,
+        "forget_plans_before",
+        " and number != plan.before",
+        "",
         make=a_change_that_is_cut_off,
-        seed=4,
+        seed=7,
+    ),
+    Mutant(
+        "a plan is numbered by what is there",
+        folder,
+        "open_at",
+        "if lease is None else lease.number",
+        "if True else lease.number",
+        make=a_driver_that_stands_still_at_its_plan,
+        seed=31,
     ),
     Mutant(
         "the end is noted of a run that was cancelled",
@@ -870,7 +904,7 @@ OF_REWRITING = (
         "nothing is planned in a folder that is written anew",
         folder,
         "open_at",
-        '_last(place, plans[-1]["folder"], "offsets")',
+        '_last(place, plans[-1].content["folder"], "offsets")',
         '_last(place, opened.plan["folder"], "offsets")',
         make=one_source_more,
         seed=29,
@@ -879,8 +913,9 @@ OF_REWRITING = (
         "the plan refers to a folder before it is whole",
         folder,
         "open_at",
-        "rewrite(opened, plans[-1])",
-        "_keep(place, opened.plan, plans)\n        rewrite(opened, plans[-1])",
+        "rewrite(opened, plans[-1].content)",
+        "write_plan(place, KeptPlan(number, opened.plan, plans[-1].number))\n"
+        "        rewrite(opened, plans[-1].content)\n        place.delete(name_of_plan(number))",
         make=state_that_is_divided,
         seed=2,
     ),

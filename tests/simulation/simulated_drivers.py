@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -329,6 +330,7 @@ class Simulation:
         step = 0.0 if program.is_calm else program.clock_step
         self.world = World(seed, CALM if program.is_calm else Chances(), traced)
         self.disk = Disk(self.world)
+        self.disk.is_local = Random(f"disk {seed}").random() < 0.5
         self.disk.on_move = self.note_commit
         self.machines = Machines(self.world)
         self.database = Server(self.world, seed, self.world.chances.broken)
