@@ -43,6 +43,7 @@ from penstock.machines.records import (
 )
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.lease import CheckpointTaken
+from penstock_spark.files.temporary import MARK
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.worker.machine_read import DROPPED
 
@@ -548,19 +549,23 @@ def written(simulation: Simulation) -> dict[tuple[str, int], Counter[str]]:
 
 def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> None:
     others = [name for name in simulation.disk.names("/out") if not _NAME.match(name)]
-    # Whoever dies between the last file of a temporary folder and the folder leaves an empty folder without a mark, and
-    # whoever dies while it writes the mark, a folder with a mark that says nothing: both stay for a month.
     others = [
         name
         for name in others
-        if isinstance(simulation.disk.find(f"/out/{name}"), File)
-        or any(
-            _content(simulation, f"/out/{name}/{file}")
-            for file in simulation.disk.files_below(f"/out/{name}")
-        )
+        if isinstance(simulation.disk.find(f"/out/{name}"), File) or _is_somebodys(simulation, f"/out/{name}")
     ]
     machines = {driver.process.machine for driver in simulation.drivers}
     if others and len(machines) == 1 and not simulation.has_stalled:
         # Nobody knows whether the process on another machine goes on; and one that stood still may write and die when
         # all the others have come to their ends.
         raise Fault(f"left over: {others}")
+
+
+def _is_somebodys(simulation: Simulation, folder: str) -> bool:
+    """True if a temporary folder says whose it is; others stay for a month.
+
+    Whoever dies between the last file of one and the folder leaves an empty folder without a mark. Whoever dies while
+    it writes the mark leaves a mark that says nothing, and a task that outlives it may write a file beside that.
+    """
+    names = list(simulation.disk.files_below(folder))
+    return any(_content(simulation, f"{folder}/{name}") for name in ([MARK] if MARK in names else names))
