@@ -21,7 +21,7 @@ from penstock_spark.process.written_formats import PLAN
 NOT_A_PLAN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What comes of reading a file that is not a plan as one."""
 
-_NAME = re.compile(r"plan-(\d+)\.json")
+_NAME = re.compile(r"plan-([1-9]\d*)\.json")
 _TYPES = {
     **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder"), (str,)),
     **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), (list,)),
