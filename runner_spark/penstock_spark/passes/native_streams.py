@@ -90,8 +90,6 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
         if mode == "streaming":
             raise NotInColumns("the global window ends with the stream")
         return
-    if before.time == "end":
-        raise NotInColumns("a grouping follows another one")
     _check_policy(stream.watermark)
 
 
