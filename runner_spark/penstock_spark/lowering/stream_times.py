@@ -57,13 +57,6 @@ class Watermark:
         kept = both.withWatermark("e", f"{self._delay_millis} milliseconds")
         return kept.where(F.coalesce(F.col("e") < _end(), F.lit(True)))
 
-    def behind(self, condition: Column) -> Column:
-        """A filter's condition in a form that Spark does not move in front of the watermark.
-
-        Elements that are filtered out move the watermark, too.
-        """
-        return F.when(F.col("e") >= _end(), F.lit(False)).otherwise(condition)
-
     def over(self, size_micros: int) -> Column:
         """The time at which a window is over, as a column ``x`` to group by."""
         moved = F.expr(f"w + {self._from_start(size_micros)}L")
@@ -106,6 +99,17 @@ def stamp_of(make: ColumnMaker, stamp: Expression, table: Table, where: str) -> 
     return known.when(column.isNull(), missing).otherwise(beyond)
 
 
+def in_place(condition: Column) -> Column:
+    """A filter's condition in a form that Spark does not move, neither in front of a grouping nor of the watermark.
+
+    Elements that are filtered out move the watermark, too, and so does the row at the end of time. Spark moves only
+    what is deterministic.
+    """
+    return condition.eqNullSafe(F.spark_partition_id() >= 0)
+
+
 def _beyond_spark() -> ValueError:
     what = "the event time of an element is before the year 1, or at the end of time, where Spark has no watermark"
-    return refusal(ValueError, what, hint="pass --without=native_streams and another checkpoint_location")
+    return refusal(
+        ValueError, what, where="", hint="pass --without=native_streams and another checkpoint_location"
+    )
