@@ -118,6 +118,6 @@ def too_many_bits() -> OverflowError:
         OverflowError,
         "an integer in a column has more than 64 bits",
         where="",
-        hint="pass --without=native_columns, or in a stream --without=native_streams and another checkpoint_location, so "
-        "that Python computes it with as many bits as it needs",
+        hint="pass --without=native_columns, or for a stream --without=native_streams and another "
+        "checkpoint_location, so that Python computes it with as many bits as it needs",
     )
