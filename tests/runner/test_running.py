@@ -129,6 +129,7 @@ def report_of(batch: int, second: int, dropped: int | None = None) -> dict[str, 
         "timestamp": f"2026-01-02T03:04:0{second}.000Z",
         "durationMs": {} if dropped is None else {"addBatch": 1},
         "eventTime": {},
+        "observedMetrics": {"penstock_ahead": {"penstock_ahead": dropped or 0}},
         "stateOperators": [
             {"numRowsDroppedByWatermark": dropped or 0, "numRowsTotal": 1, "memoryUsedBytes": 8}
         ],
@@ -142,7 +143,7 @@ def test_each_report_of_a_grouping_of_sparks_is_counted_once_however_rarely_one_
 ) -> None:
     made = run(monkeypatch)
     made.cancel()
-    made.about = replace(made.about, native_grouping="Sum")
+    made.about = replace(made.about, native_grouping="Sum", sources=("Read",))
     reports = [report_of(*each) for each in ((0, 1, 1), (1, 2), (1, 3, 10), (2, 4, 100), (3, 5, 1000))]
     for look in looks:
         java = {name: lambda value=value: value for name, value in reports[look].items()}
@@ -150,7 +151,10 @@ def test_each_report_of_a_grouping_of_sparks_is_counted_once_however_rarely_one_
         made.started.lastProgress = reports[look]  # type: ignore[misc]
         made.started.recentProgress = reports[: look + 1]  # type: ignore[misc]
         made._new_progress()
-    assert made.snapshot() == {("counters", "Sum", "penstock", "elements_dropped_as_late"): 1111}
+    assert made.snapshot() == {
+        ("counters", "Sum", "penstock", "elements_dropped_as_late"): 1111,
+        ("counters", "Read", "penstock", "elements_ahead_of_the_clock"): 1111,
+    }
 
 
 def test_a_micro_batch_is_seen_whose_number_spark_has_reported_when_there_was_nothing_to_read(

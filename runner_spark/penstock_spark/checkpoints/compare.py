@@ -227,6 +227,9 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
                 f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint: "
                 "pass --without=native_streams"
             )
+    sources = list(_sources(old)), list(_sources(new))
+    if before and sources[0] != sources[1]:
+        yield _changed("Spark's own aggregate keeps its source", *map(", ".join, sources))
     if before and old["shards"] != new["shards"]:
         yield _changed(
             "Spark's own aggregate keeps the number of its partitions: leave shuffle_partitions as it was",

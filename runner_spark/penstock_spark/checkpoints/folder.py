@@ -30,7 +30,7 @@ from penstock_spark.checkpoints.eras import Counted, counted_seconds
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
 from penstock_spark.checkpoints.privacy import check_writers, make_private
-from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, slots_of
+from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, operators_of, slots_of
 from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.place import Place
@@ -253,7 +253,7 @@ def open_at(
     if plans:
         spark_place = place.inside(plans[-1]["folder"])
         check_logs(spark_place, len(slots_of(plans[-1])))
-        check_state(spark_place, len(plans[-1]["levels"]), plans[-1]["shards"])
+        check_state(spark_place, operators_of(plans[-1]), plans[-1]["shards"])
     if plans and _finish_written(place, plans[0], is_written, lease):
         # The plan that has written it is the one in force by that.
         plans = _plans(place)

@@ -105,7 +105,8 @@ def _native(plan: StreamPlan) -> dict[str, Any]:
     columns = plan.columns
     if columns is None or columns.table is None or (grouping := columns.grouping) is None:
         return {}
-    return {grouping.step.label: {**windowing_as_text(grouping.windowing), **columns.layout(grouping)}}
+    described = {**windowing_as_text(grouping.windowing), **columns.layout(grouping)}
+    return {grouping.step.label: {**described, "waits_for_end": columns.has_windows}}
 
 
 def _source(source: Source) -> dict[str, Any]:

@@ -125,9 +125,12 @@ def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
     ``numbers`` always has new data: micro-batches follow each other without a pause, or at the interval of
     Spark's trigger. ``seconds`` has new data once a second, so that arriving data starts a micro-batch at
     once. With ``none``, micro-batches run only while there is data to read. That is enough if nothing waits for the
-    clock, or if all sources end soon and their end also ends the waiting. Work that may never end continues by
-    ``seconds``: it would keep the processors busy with micro-batches in which nothing happens.
+    clock, as where Spark groups on its own, or if all sources end soon and their end also ends the waiting. Work that
+    may never end continues by ``seconds``: it would keep the processors busy with micro-batches in which nothing
+    happens.
     """
+    if plan.columns is not None:
+        return "none"
     if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"
     waits = clock_waits(plan)

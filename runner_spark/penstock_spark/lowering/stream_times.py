@@ -14,7 +14,7 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing
 from penstock_spark.plan.column_kinds import kind
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.plan.spark_watermark import END_MICROS, SHIFT_MICROS
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC, END_MICROS, SHIFT_MICROS
 
 _DELAY = "spark.watermarkDelayMs"
 """The key of a column's metadata by which Spark knows that the watermark passes the column's values."""
@@ -51,6 +51,8 @@ class Watermark:
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)
         rows = frame.withColumn("e", at)
+        if self.max_ahead_micros is not None:
+            rows = rows.observe(AHEAD_METRIC, F.count_if(F.col("e").isNull()).alias(AHEAD_METRIC))
         kinds = {field.name: field.dataType for field in rows.schema}
         last = [F.lit(None).cast(kinds[name]).alias(name) for name in (*names, "t")]
         both = rows.unionAll(self.ends.select(*last, _end().alias("e")))

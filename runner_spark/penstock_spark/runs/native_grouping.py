@@ -8,8 +8,10 @@ from typing import Any
 from penstock.base import clock
 from penstock.machines.records import DropReason
 from penstock.metrics.execution import COUNTERS, Snapshot
-from penstock_spark.plan.spark_watermark import watermark_micros
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
 from penstock_spark.reports.metrics import Report, Reports, Told
+from penstock_spark.runs.looking import About
+from penstock_spark.stream.sources import AHEAD
 from penstock_spark.worker.machine_read import DROPPED
 
 
@@ -24,12 +26,16 @@ def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
     return {(1, 0): Report(int(progress["batchId"]), clock.micros(), {label: told})}
 
 
-def native_counts(label: str | None, progress: Mapping[str, Any]) -> Snapshot:
-    """What a micro-batch has dropped as late.
+def native_counts(about: About, progress: Mapping[str, Any]) -> Snapshot:
+    """What a micro-batch has dropped as late, and the elements of the source too far ahead of the clock.
 
     Spark adds up the elements of a key and window first, and counts the rows that it then drops.
     """
-    if label is None:
+    label = about.native_grouping
+    if label is None or "addBatch" not in progress["durationMs"]:
         return {}
+    [source] = about.sources
     dropped = sum(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
-    return {(COUNTERS, label, *DROPPED[DropReason.EXPIRED]): dropped} if dropped else {}
+    ahead = progress["observedMetrics"].get(AHEAD_METRIC, {AHEAD_METRIC: 0})[AHEAD_METRIC]
+    counted = {(label, *DROPPED[DropReason.EXPIRED]): dropped, (source, *AHEAD): ahead}
+    return {(COUNTERS, *name): count for name, count in counted.items() if count}

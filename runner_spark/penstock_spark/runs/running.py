@@ -265,9 +265,8 @@ class Running:
     def _see(self, progress: Mapping[str, Any]) -> None:
         """Notes what Spark reports, for those who look; no report of another version of Spark's may end the run."""
         try:
-            self._snapshot = merge_snapshots(
-                self._snapshot, native_counts(self.about.native_grouping, progress)
-            )
+            counted = native_counts(self.about, progress)
+            self._snapshot = merge_snapshots(self._snapshot, counted)
             self._seen = with_progress(self._seen, progress, self.about)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             _LOGGER.debug("a report of Spark's was not understood: %r", error)
