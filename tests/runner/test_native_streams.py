@@ -4,67 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-import golden_pipelines
 import pyarrow as pa
 import pytest
-from pyspark.sql import types
+from native_plans import (
+    ACCUMULATING,
+    AGAIN,
+    DISCARDING,
+    GLOBAL,
+    MINUTES,
+    OUT,
+    RETRACTING,
+    TOTAL,
+    plan_after,
+    plan_of,
+)
 
 import penstock as beam
 from penstock import field
-from penstock.graph import DriverList
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
-from penstock.io.primitive import SinkTransform
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime
-from penstock.options.pipeline_options import PipelineOptions
 from penstock.pvalue import AsSingleton
 from penstock.transforms.trigger import (
-    AccumulationMode,
     AfterCount,
-    AfterProcessingTime,
     AfterWatermark,
     ClosingBehavior,
     Repeatedly,
 )
-from penstock.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, TimestampCombiner
-from penstock_spark.compiler import Target, compiled
-from penstock_spark.formats.registry import table_of_schema
-from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
-
-ACCUMULATING, DISCARDING = AccumulationMode.ACCUMULATING, AccumulationMode.DISCARDING
-RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
-SCORES = types.StructType(
-    [
-        *golden_pipelines.SCORES,
-        types.StructField("local", types.TimestampNTZType()),
-        types.StructField("day", types.DateType()),
-    ]
-)
-MINUTES = beam.WindowInto(FixedWindows(60))
-BY_CLOCK = AfterWatermark(early=AfterProcessingTime(10))
-"""In a round, nothing waits for the clock."""
-
-GLOBAL = beam.WindowInto(GlobalWindows(), BY_CLOCK, ACCUMULATING)
-TOTAL = beam.GroupBy("team").aggregate_field("points", sum, "total")
-AGAIN = beam.GroupBy("total").aggregate_field("total", sum, "all")
-OUT = SinkTransform(DriverList([]))
-
-
-def plan_after(pipeline: beam.Pipeline, mode: str) -> StreamPlan:
-    target = Target(mode, table_of=lambda step, source: table_of_schema(SCORES, "row"))
-    plan = compiled(pipeline.to_graph(), target).plan
-    assert isinstance(plan, StreamPlan)
-    return plan
-
-
-def plan_of(*transforms: Any, mode: str = "streaming", policy: Any = BoundedDisorder(60), **more: Any) -> Any:
-    """The plan of a stream of scores behind which some transforms stand in a row."""
-    timed = {} if isinstance(policy, IngressTime) else {"event_time": "at"}
-    read = ReadFromParquet("in", validate=False, as_rows=True).as_stream(watermark=policy, **timed | more)
-    pipeline = beam.Pipeline(options=PipelineOptions(["--allow_unsafe_triggers"]))
-    pcoll = pipeline | "Read" >> read
-    for number, transform in enumerate(transforms):
-        pcoll = pcoll | f"{number}" >> transform
-    return plan_after(pipeline, mode)
+from penstock.transforms.window import FixedWindows, SlidingWindows, TimestampCombiner
+from penstock_spark.lowering.query import heartbeat_of
+from penstock_spark.plan.stream_plan import show_stream_plan
 
 
 def pane_of(element: Any, pane: Any = beam.DoFn.PaneInfoParam) -> Any:
@@ -158,22 +126,22 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "two groupings": (
         [MINUTES, TOTAL, AGAIN, OUT],
         {},
-        "'2/CombinePerKey(TupleCombineFn)' follows another grouping",
+        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' follows another grouping",
     ),
     "two groupings of rounds": (
         [GLOBAL, TOTAL, AGAIN, OUT],
         {"mode": "micro_batch"},
-        "'2/CombinePerKey(TupleCombineFn)' follows another grouping",
+        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' follows another grouping",
     ),
     "a grouping of Python's behind it": (
         [MINUTES, TOTAL, beam.Map(lambda row: (row.team, row.total)), beam.GroupByKey(), OUT],
         {},
-        "'3' has state of its own",
+        "'GroupByKey' has state of its own",
     ),
     "rounds whose panes are read": (
         [windows(), TOTAL, beam.Map(pane_of), OUT],
         {"mode": "micro_batch"},
-        "'2' reads the panes",
+        "'Map(pane_of)' reads the panes",
     ),
     "other times": (
         [beam.WithTimestamps("points"), MINUTES, TOTAL, OUT],
@@ -225,17 +193,17 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "a function of Python's first": (
         [beam.Filter(lambda row: True), MINUTES, TOTAL, OUT],
         {},
-        "'0' is a function that only Python can call",
+        "is a function that only Python can call",
     ),
     "a function of Python's in between": (
         [MINUTES, beam.Filter(lambda row: True), TOTAL, OUT],
         {},
-        "'1' is a function that only Python can call",
+        "is a function that only Python can call",
     ),
     "no grouping, and Python reads": (
         [beam.Filter(field("points") > 0), beam.Map(window_of), OUT],
         {},
-        "'1' is a function that only Python can call",
+        "'Map(window_of)' is a function that only Python can call",
     ),
     "floats": (
         [MINUTES, beam.GroupBy("team").aggregate_field("weight", sum, "total"), OUT],
@@ -305,12 +273,12 @@ def test_two_sources_and_sources_without_columns_are_python_s():
 
 
 def test_it_is_switched_off():
-    pipeline = beam.Pipeline()
-    golden_pipelines.a_stream_of_columns(pipeline)
-    target = Target(
-        "streaming", frozenset({"native_streams"}), table_of=lambda *_: table_of_schema(SCORES, "row")
-    )
-    plan = compiled(pipeline.to_graph(), target).plan
-    assert isinstance(plan, StreamPlan)
+    plan = plan_of(MINUTES, TOTAL, OUT, without=["native_streams"])
     assert plan.columns is None
     assert len(plan.levels) == 1
+
+
+@pytest.mark.parametrize("case", [case for case in DONE if case != "rounds by the clock"])
+def test_nothing_waits_for_the_clock(case):
+    transforms, more = DONE[case]
+    assert heartbeat_of(plan_of(*transforms, **more), has_interval=False) == "none"

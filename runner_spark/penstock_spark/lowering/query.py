@@ -79,12 +79,10 @@ def build_query(
     if plan.views is not None:
         compute_views(plan, context)
     timeline, recorded = recorded_input(plan, events_per_batch)
-    opened = tuple(open_reading(plan, part, context, checkpoint, sinks) for part in plan.readings)
     keys = shard_keys(context.partitions)
-    frames = [
-        *_beats(plan, context, checkpoint, heartbeat, keys),
-        *_commands(plan, context, checkpoint, keys),
-    ]
+    beats = _beats(plan, context, checkpoint, heartbeat, keys)
+    opened = tuple(open_reading(plan, part, context, checkpoint, sinks, beats) for part in plan.readings)
+    frames = [*beats, *_commands(plan, context, checkpoint, keys)]
 
     def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
         program = level_program(plan, part, timeline, recorded, reading, context, sinks)
@@ -98,7 +96,7 @@ def build_query(
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
         if reading.is_native:
-            frames.append(reading.frame)
+            frames = [reading.frame]
             continue
         clocked = reading.frame.withColumn("clock", now_micros())
         frames.append(map_in_arrow(clocked, function(reading_function, part, reading.spec), ROWS))
@@ -125,12 +123,9 @@ def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
     ``numbers`` always has new data: micro-batches follow each other without a pause, or at the interval of
     Spark's trigger. ``seconds`` has new data once a second, so that arriving data starts a micro-batch at
     once. With ``none``, micro-batches run only while there is data to read. That is enough if nothing waits for the
-    clock, as where Spark groups on its own, or if all sources end soon and their end also ends the waiting. Work that
-    may never end continues by ``seconds``: it would keep the processors busy with micro-batches in which nothing
-    happens.
+    clock, or if all sources end soon and their end also ends the waiting. Work that may never end continues by
+    ``seconds``: it would keep the processors busy with micro-batches in which nothing happens.
     """
-    if plan.columns is not None:
-        return "none"
     if plan.clock is Clock.RECORDED or has_interval:
         return "numbers"
     waits = clock_waits(plan)

@@ -81,8 +81,6 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
     def is_in_sinks(latest: Signature, number: int) -> bool:
         if context.spark.conf.get(_COMMIT_VERSION, "1") != "1":
             return False  # Spark notes more of a micro-batch than is known here.
-        if latest.get("native"):
-            return False  # So it does of one with a watermark of its own.
         return is_written(sinks, latest["id"], number, latest["sinks"])
 
     dropped = tuple(settings.drop_state or ())
