@@ -37,7 +37,7 @@ class NativeHost:
     updates: bool = False  # Whether it emits each window that a micro-batch has changed.
     max_ahead_micros: int | None = None
     batch: int = 0
-    dropped: int = 0
+    dropped: list[tuple[int, str | None, int]] = field(default_factory=list)  # Micro-batch, key and window.
     _late_micros: int = MIN_MICROS  # The watermark that decides what is late.
     _next_micros: int = MIN_MICROS  # The watermark for the end of the next micro-batch.
     _state: dict[tuple[str | None, int], int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class NativeHost:
                 continue
             start_micros = row.time_micros - row.time_micros % self.size_micros
             if self._over(start_micros) <= self._late_micros:
-                self.dropped += 1
+                self.dropped.append((self.batch, row.key, start_micros))
                 continue
             place = row.key, start_micros
             self._state[place] = self._state.get(place, 0) + row.number
