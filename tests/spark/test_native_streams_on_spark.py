@@ -26,6 +26,7 @@ from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark import read_state
+from penstock_spark.lowering.batch_writer import BatchWriter
 
 pytestmark = pytest.mark.spark
 
@@ -289,6 +290,39 @@ def totals_of(tables: Iterable[pa.Table], size_seconds: int | None) -> Counter[t
             sums[row["key"], row["at"].timestamp() // size_seconds if size_seconds else 0] += row["number"]
         after += [(key, total) for (key, _), total in sums.items() if size_seconds is None]
     return Counter(after if size_seconds is None else [(key, total) for (key, _), total in sums.items()])
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(
+    ("mode", "windows", "size_seconds"),
+    [("streaming", MINUTES, 60), pytest.param("micro_batch", GLOBAL, None, marks=pytest.mark.soak)],
+    ids=["append", "update"],
+)
+def test_a_run_that_dies_while_a_sink_commits_loses_and_doubles_nothing(
+    spark, tmp_path, monkeypatch, mode, windows, size_seconds, moment
+):
+    lasting = Lasting(tmp_path, mode, windows)
+    for number in range(4):
+        add_file(tmp_path / "in", number, numbers(number))
+    commit = BatchWriter._commit
+
+    def die(writer: BatchWriter, sink: Any, batch: Any, rows: Any) -> None:
+        if batch.number != 2 or moment == "after":
+            commit(writer, sink, batch, rows)
+        if batch.number == 2:
+            raise SystemError("the power is gone")
+
+    with monkeypatch.context() as context:
+        context.setattr(BatchWriter, "_commit", die)
+        result = lasting.run()
+        with pytest.raises(Exception, match="the power is gone"):
+            result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000)
+    assert lasting.commits() == 2
+    result = lasting.run()
+    until(lambda: lasting.commits() >= 4, result)
+    result.drain()
+    assert result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
+    assert lasting.written() == totals_of(map(numbers, range(4)), size_seconds)
 
 
 @pytest.mark.parametrize("kind", ["append", "global rounds"])
