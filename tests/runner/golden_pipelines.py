@@ -13,6 +13,7 @@ from penstock.graph import DriverList
 from penstock.io import ReadFromParquet, WriteToParquet
 from penstock.io.primitive import SinkTransform
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
+from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsIter, AsSingleton
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.changelog import Changelog
@@ -292,6 +293,32 @@ def columns_that_end(p):
     out(scores(p, "Triggered") | "Early" >> beam.WindowInto(beam.window.FixedWindows(60)), "Windows")
 
 
+def scores_that_keep_coming(p):
+    disorder = BoundedDisorder(60)
+    return p | "Read" >> ReadFromParquet("scores.parquet", validate=False, as_rows=True).as_stream(
+        "at", disorder
+    )
+
+
+def a_stream_of_columns(p):
+    total = beam.GroupBy("team").aggregate_field("points", sum, "total")
+    scored = scores_that_keep_coming(p) | beam.Filter(field("points") > 0)
+    scored | beam.WindowInto(beam.window.FixedWindows(60)) | total | WriteToParquet("totals", TOTALS)
+
+
+def a_stream_of_columns_that_python_continues_with(p):
+    seen = beam.GroupBy("team", odd=field("points") % 2 == 1).aggregate_field("at", max, "last")
+    rows = scores_that_keep_coming(p) | beam.Select("team", "points", "at")
+    out(rows | beam.WindowInto(beam.window.FixedWindows(60)) | seen | "Double" >> beam.Map(double))
+
+
+def a_stream_whose_elements_python_sees(p):
+    total = beam.GroupBy("team").aggregate_field("points", sum, "total")
+    scored = scores_that_keep_coming(p) | beam.Filter(field("points") > 0)
+    early = AfterWatermark(early=AfterCount(1))
+    out(triggered(scored, early, mode=AccumulationMode.DISCARDING) | total)
+
+
 def a_fan_out(p):
     out(pairs(p) | "Sum" >> beam.CombinePerKey(sum).with_hot_key_fanout(8))
 
@@ -402,6 +429,10 @@ CASES: dict[str, tuple[Build, ...]] = {
     "spread_writes": (a_wanted_number_of_files,),
     "record_groupings": (combine_after_a_group, a_group_with_two_readers),
     "columns": (columns_from_a_source_to_a_sink, columns_that_python_goes_on_with, columns_that_end),
+    "native_streams": (
+        *(a_stream_of_columns, a_stream_of_columns_that_python_continues_with),
+        a_stream_whose_elements_python_sees,
+    ),
     "driver_rows": (
         *(groupings_of_a_few_values, a_marker_for_nothing, a_side_input_of_a_few_values),
         *(values_that_the_user_sees_first, values_that_the_user_combines, values_in_windows_of_the_user),

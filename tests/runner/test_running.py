@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,6 +122,41 @@ def test_a_run_is_watched_for_micro_batches_that_make_no_progress(
     assert set(watched) == {-1}
 
 
+def report_of(batch: int, second: int, dropped: int | None = None) -> dict[str, Any]:
+    """Spark's report of a micro-batch; without `dropped`, there was nothing to read."""
+    return {
+        "batchId": batch,
+        "timestamp": f"2026-01-02T03:04:0{second}.000Z",
+        "durationMs": {} if dropped is None else {"addBatch": 1},
+        "eventTime": {},
+        "observedMetrics": {"penstock_ahead": {"penstock_ahead": dropped or 0}},
+        "stateOperators": [
+            {"numRowsDroppedByWatermark": dropped or 0, "numRowsTotal": 1, "memoryUsedBytes": 8}
+        ],
+        "sources": [],
+    }
+
+
+@pytest.mark.parametrize("looks", [(0, 1, 2, 3, 4), (0, 3, 4), (2, 4), (1, 2, 4), (4,)])
+def test_each_report_of_a_grouping_of_sparks_is_counted_once_however_rarely_one_looks(
+    looks: tuple[int, ...], at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = run(monkeypatch)
+    made.cancel()
+    made.about = replace(made.about, native_grouping="Sum", sources=("Read",))
+    reports = [report_of(*each) for each in ((0, 1, 1), (1, 2), (1, 3, 10), (2, 4, 100), (3, 5, 1000))]
+    for look in looks:
+        java = {name: lambda value=value: value for name, value in reports[look].items()}
+        made.started._jsq.lastProgress = lambda java=java: SimpleNamespace(**java)
+        made.started.lastProgress = reports[look]  # type: ignore[misc]
+        made.started.recentProgress = reports[: look + 1]  # type: ignore[misc]
+        made._new_progress()
+    assert made.snapshot() == {
+        ("counters", "Sum", "penstock", "elements_dropped_as_late"): 1111,
+        ("counters", "Read", "penstock", "elements_ahead_of_the_clock"): 1111,
+    }
+
+
 def test_a_micro_batch_is_seen_whose_number_spark_has_reported_when_there_was_nothing_to_read(
     at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,10 +165,11 @@ def test_a_micro_batch_is_seen_whose_number_spark_has_reported_when_there_was_no
     seen = []
     # While it rests, Spark reports the number of the micro-batch that comes next.
     for batch, second in ((0, 1), (0, 1), (0, 2), (0, 2), (1, 3)):
-        report = {"batchId": batch, "timestamp": f"2026-01-02T03:04:0{second}.000Z", "sources": []}
+        report = report_of(batch, second)
         java = SimpleNamespace(**{name: lambda value=value: value for name, value in report.items()})
         made.started._jsq.lastProgress = lambda java=java: java
         made.started.lastProgress = report  # type: ignore[misc]
+        made.started.recentProgress = [report]  # type: ignore[misc]
         seen.append(made._new_progress())
     told = [report and (report["batchId"], report["timestamp"][17:19]) for report in seen]
     assert told == [(0, "01"), None, (0, "02"), None, (1, "03")]

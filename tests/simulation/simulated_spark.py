@@ -854,6 +854,7 @@ class Query(Jobs):
         self.lastProgress = {
             "batchId": planned.number,
             "timestamp": stamp.replace("+00:00", "Z"),
+            "durationMs": {"addBatch": 1},
             "sources": [
                 {
                     "description": source.description,

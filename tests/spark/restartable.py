@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
+
 import penstock as beam
 from penstock.coders import BooleanCoder
 from penstock.io.watermarks import BoundedDisorder
@@ -133,7 +135,17 @@ def windows(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -
     _ = names | "Name" >> beam.Map(os.path.basename) | "WriteNames" >> beam.io.WriteToText(f"{target}/names")
 
 
-PIPELINES = {"sums": sums, "shares": shares, "windows": windows}
+def columns(pipeline: beam.Pipeline, source: str, target: str, files: int = 1) -> None:
+    """Sums per team and minute, which Spark computes and writes on its own."""
+    read = beam.io.ReadFromParquet(f"{source}/*.parquet", as_rows=True)
+    rows = pipeline | read.as_stream("at", BoundedDisorder(20), ends=True, max_files_per_batch=files)
+    totals = beam.GroupBy("team").aggregate_field("points", sum, "total")
+    schema = pa.schema([("team", pa.string()), ("total", pa.int64())])
+    write = beam.io.WriteToParquet(f"{target}/totals", schema, file_name_suffix=".parquet")
+    _ = rows | beam.WindowInto(FixedWindows(60)) | totals | "WriteTotals" >> write
+
+
+PIPELINES = {"sums": sums, "shares": shares, "windows": windows, "columns": columns}
 ENDLESS = {"lines": lines}
 
 

@@ -230,6 +230,14 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
                 f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint: "
                 "pass --without=native_streams"
             )
+    sources = list(_sources(old)), list(_sources(new))
+    if before and sources[0] != sources[1]:
+        yield _changed("Spark's own aggregate keeps its source", *map(", ".join, sources))
+    if before and old["heartbeat"] != new["heartbeat"]:
+        what = (
+            "Spark's own aggregate keeps its heartbeat: pass a trigger_interval only if there was one before"
+        )
+        yield _changed(what, old["heartbeat"], new["heartbeat"])
     if before and old["shards"] != new["shards"]:
         yield _changed(
             "Spark's own aggregate keeps the number of its partitions: leave shuffle_partitions as it was",

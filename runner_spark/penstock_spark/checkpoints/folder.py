@@ -40,7 +40,7 @@ from penstock_spark.checkpoints.plans import (
     write_plan,
 )
 from penstock_spark.checkpoints.privacy import check_writers, make_private
-from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, slots_of
+from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, operators_of, slots_of
 from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.place import Place
@@ -255,7 +255,7 @@ def open_at(
         old = plans[-1].content
         spark_place = place.inside(old["folder"])
         check_logs(spark_place, len(slots_of(old)))
-        check_state(spark_place, len(old["levels"]), old["shards"])
+        check_state(spark_place, operators_of(old), old["shards"])
     if plans and _finish_written(place, plans[0].content, is_written, lease):
         # The plan that has written it is the one in force by that.
         plans = kept_plans(place)
@@ -315,7 +315,10 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
     """
     folder = latest["folder"]
     begun, finished = _last(place, folder, "offsets"), _last(place, folder, "commits")
-    if begun <= finished or not is_written(latest, begun):
+    if begun <= finished or latest.get("native"):
+        # With Spark's own aggregate, Spark notes how far its watermark has come, and that is not known here.
+        return False
+    if not is_written(latest, begun):
         return False
     commits = place.inside(folder).inside("commits")
     content = _FIRST_COMMIT if finished < 0 else commits.read(str(finished))

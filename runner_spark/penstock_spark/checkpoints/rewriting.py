@@ -122,12 +122,18 @@ def slots_of(plan: Signature) -> list[str]:
     read = [each for each in plan["sources"] if not (is_recorded and each["kind"] in _PLAYED)]
     first = [] if plan["heartbeat"] == "none" else [HEARTBEAT_SLOT]
     commands = [COMMANDS_SLOT]
+    waits_for_end = any(native["waits_for_end"] for native in plan.get("native", {}).values())
     return [
         *first,
         *(commands if plan["levels"] else []),
         *(each["label"] for each in read),
-        *(commands if plan.get("native") else []),
+        *(commands if waits_for_end else []),
     ]
+
+
+def operators_of(plan: Signature) -> int:
+    """The number of Spark's operators with state: one for each level, and its own aggregate."""
+    return len(plan["levels"]) + bool(plan.get("native"))
 
 
 def must_rewrite(old: Signature, new: Signature) -> bool:

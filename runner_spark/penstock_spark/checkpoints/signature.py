@@ -118,7 +118,8 @@ def _native(plan: StreamPlan) -> dict[str, Any]:
                 "combine": combine_as_text(grouping.step.combine_fn),
                 "key_coders": _key_coders(plan, grouping.step),
             }
-    return {grouping.step.label: {**windowing_as_text(grouping.windowing), **layout}}
+    described = {**windowing_as_text(grouping.windowing), **layout}
+    return {grouping.step.label: {**described, "waits_for_end": plan.native_grouping is not None}}
 
 
 def _source(source: Source) -> dict[str, Any]:

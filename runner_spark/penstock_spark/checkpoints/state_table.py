@@ -111,7 +111,8 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
         spark: The session; by default the session that a pipeline would run in.
 
     Raises:
-        ValueError: There is no checkpoint, or its path has spaces or other characters that Spark's reader rejects.
+        ValueError: There is no checkpoint, Spark's own aggregate has its state, or its path has spaces or other
+            characters that Spark's reader rejects.
     """
     spark = session_for(SessionOptions(spark=spark))
     checkpoint = find_checkpoint(spark, location)
@@ -135,7 +136,8 @@ def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = No
         spark: The session; by default the session that a pipeline would run in.
 
     Raises:
-        ValueError: There is no checkpoint, or it holds objects of classes that this process cannot import.
+        ValueError: There is no checkpoint, Spark's own aggregate has its state, or it holds objects of classes that
+            this process cannot import.
     """
     spark = session_for(SessionOptions(spark=spark))
     checkpoint = find_checkpoint(spark, location)
@@ -325,6 +327,10 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     The segments of long lists have numbers below zero, so they come before the pages of their shard and grouping.
     """
     plan = checkpoint.plan
+    for label in plan.get("native", {}):
+        what = f"the state of '{label}' is that of Spark's own aggregate, in Spark's own form"
+        hint = f'read it with spark.read.format("statestore").load("{checkpoint.spark_location}")'
+        raise refusal(ValueError, what, hint=hint)
     if not plan["levels"] or checkpoint.last_commit() < 0:
         return None
     check_readable(spark, checkpoint.spark_location)

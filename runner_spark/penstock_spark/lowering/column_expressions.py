@@ -117,5 +117,7 @@ def too_many_bits() -> OverflowError:
     return refusal(
         OverflowError,
         "an integer in a column has more than 64 bits",
-        hint="pass --without=native_columns, so that Python computes it with as many bits as it needs",
+        where="",
+        hint="pass --without=native_columns, or for a stream --without=native_streams and another "
+        "checkpoint_location, so that Python computes it with as many bits as it needs",
     )

@@ -8,7 +8,7 @@ it, until the grouping.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from penstock.functions.expressions import Arithmetic, Expression, Literal
 from penstock_spark.arrow.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
-from penstock_spark.lowering.stream_times import StreamTimes, Watermark, stamp_of
+from penstock_spark.lowering.stream_times import StreamTimes, Watermark, in_place, stamp_of
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, kind
 from penstock_spark.plan.column_plan import (
     Columns,
@@ -55,6 +55,7 @@ class _Lowered:
     frame: DataFrame
     table: Table
     watermark: Watermark | None = None  # The watermark on which the next grouping depends, in a stream.
+    has_watermark: bool = False  # Whether Spark keeps a watermark, also behind the grouping.
     made: dict[str, Column] = dataclass_field(default_factory=dict)
 
     def column(self, name: str) -> Column:
@@ -140,8 +141,12 @@ def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTim
         if in_order and groupings and operation is groupings[-1]:
             keys = [f"c{place}" for place in range(len(groupings[-1].keys))]
             applied = applied.sortWithinPartitions(*keys, *(["w"] if "w" in lowered.beside else []))
-        watermark = None if isinstance(operation, Combined) else lowered.watermark
-        lowered = _Lowered(applied, after(operation, lowered.table), watermark, lowered.made)
+        lowered = replace(
+            lowered,
+            frame=applied,
+            table=after(operation, lowered.table),
+            watermark=None if isinstance(operation, Combined) else lowered.watermark,
+        )
     return lowered
 
 
@@ -156,7 +161,7 @@ def _timed(before: _Lowered, times: StreamTimes, watermark: Watermark | None) ->
     if watermark is None:
         # Without a reader of the times, Spark would not look for elements that have none.
         return _Lowered(frame.where("t is not null"), before.table)
-    return _Lowered(watermark.kept_over(frame, before.names, times.where), before.table, watermark)
+    return _Lowered(watermark.kept_over(frame, before.names, times.where), before.table, watermark, True)
 
 
 def _quoted(name: str) -> str:
@@ -177,7 +182,7 @@ def _applied(operation: Operation, before: _Lowered) -> DataFrame:
     match operation:
         case Filter(_, condition):
             wanted = make.column(condition)
-            return frame.where(wanted if before.watermark is None else before.watermark.behind(wanted))
+            return frame.where(in_place(wanted) if before.has_watermark else wanted)
         case Select(_, fields):
             made = [make.passed_on(each).alias(f"c{place}") for place, (_, each) in enumerate(fields)]
             return frame.select(made + before.columns(before.beside))

@@ -6,7 +6,7 @@ Spark keeps the watermark, does the grouping, and may write the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -38,11 +38,17 @@ from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 
 
 def columns_of(
-    plan: StreamPlan, scan: StreamScan, context: Context, checkpoint: Checkpoint, sinks: Sequence[StreamSink]
+    plan: StreamPlan,
+    scan: StreamScan,
+    context: Context,
+    checkpoint: Checkpoint,
+    sinks: Sequence[StreamSink],
+    beats: Sequence[DataFrame],
 ) -> tuple[DataFrame, Callable[[], Any]]:
     """The columns of the only source after all of Spark's operations, in the sink's schema if it takes them.
 
-    Also returns what makes the function by which a task reads the other columns.
+    These also have the heartbeats, by which Spark starts micro-batches. Also returns what makes the function by which a
+    task reads the other columns.
     """
     [part] = plan.readings
     [read] = part.roots
@@ -55,9 +61,8 @@ def columns_of(
     columns = stream.columns
     if columns.is_written:
         [sink] = sinks
-        return columns_for(
-            columns, scan.columns, schema_of(sink.plan.schema), sink.step.where, times
-        ), _nothing
+        rows = reduce(DataFrame.unionAll, [*(_no_rows(each, scan.columns) for each in beats), scan.columns])
+        return columns_for(columns, rows, schema_of(sink.plan.schema), sink.step.where, times), _nothing
     frame, reader = lower_columns(columns, scan.columns, in_order=False, times=times)
     return frame, partial(column_reader, reader)
 
@@ -89,6 +94,12 @@ def sums_of(
     added = parts.groupBy(*keys).agg(*(F.sum(name).alias(name) for name in NUMBER_COLUMNS))
     root = TotalsRoot(sums.step.outputs[0].edge, 0, sums.windowing)
     return select(added, (*GROUP_COLUMNS, *NUMBER_COLUMNS)), partial(totals_reader, root)
+
+
+def _no_rows(frame: DataFrame, like: DataFrame) -> DataFrame:
+    """No row of a frame, in the schema of another one."""
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in like.schema]
+    return frame.where(F.lit(False)).select(nulls)
 
 
 def _nothing() -> None:

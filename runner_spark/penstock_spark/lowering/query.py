@@ -79,12 +79,10 @@ def build_query(
     if plan.views is not None:
         compute_views(plan, context)
     timeline, recorded = recorded_input(plan, events_per_batch)
-    opened = tuple(open_reading(plan, part, context, checkpoint, sinks) for part in plan.readings)
     keys = shard_keys(context.partitions)
-    frames = [
-        *_beats(plan, context, checkpoint, heartbeat, keys),
-        *_commands(plan, context, checkpoint, keys),
-    ]
+    beats = _beats(plan, context, checkpoint, heartbeat, keys)
+    opened = tuple(open_reading(plan, part, context, checkpoint, sinks, beats) for part in plan.readings)
+    frames = [*beats, *_commands(plan, context, checkpoint, keys)]
 
     def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
         program = level_program(plan, part, timeline, recorded, reading, context, sinks)
@@ -98,7 +96,7 @@ def build_query(
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
         if reading.is_native:
-            frames.append(reading.frame)
+            frames = [reading.frame]
             continue
         clocked = reading.frame.withColumn("clock", now_micros())
         frames.append(map_in_arrow(clocked, function(reading_function, part, reading.spec), ROWS))

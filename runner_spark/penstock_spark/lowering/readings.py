@@ -59,15 +59,23 @@ def ends_soon(part: Level) -> bool:
 
 
 def open_reading(
-    plan: StreamPlan, part: Level, context: Context, checkpoint: Checkpoint, sinks: Sequence[StreamSink]
+    plan: StreamPlan,
+    part: Level,
+    context: Context,
+    checkpoint: Checkpoint,
+    sinks: Sequence[StreamSink],
+    beats: Sequence[DataFrame],
 ) -> Opened:
-    """Opens the only source of a part; a bounded source is staged in the checkpoint."""
+    """Opens the only source of a part; a bounded source is staged in the checkpoint.
+
+    If no task of Python reads it, its frame has the heartbeats, too.
+    """
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
         scan = context.streams.get(step.label) or open_stream(source, context.spark, step.where)
         columns = plan.columns
         if columns is not None:
-            frame, reader = columns_of(plan, scan, context, checkpoint, sinks)
+            frame, reader = columns_of(plan, scan, context, checkpoint, sinks, beats)
         elif plan.sums is not None:
             frame, reader = sums_of(plan, scan, context, checkpoint)
         else:

@@ -14,7 +14,7 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing
 from penstock_spark.plan.column_kinds import kind
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.plan.spark_watermark import END_MICROS, SHIFT_MICROS
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC, END_MICROS, SHIFT_MICROS
 
 _DELAY = "spark.watermarkDelayMs"
 """The key of a column's metadata by which Spark knows that the watermark passes the column's values."""
@@ -51,6 +51,8 @@ class Watermark:
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)
         rows = frame.withColumn("e", at)
+        if self.max_ahead_micros is not None:
+            rows = rows.observe(AHEAD_METRIC, F.count_if(F.col("e").isNull()).alias(AHEAD_METRIC))
         kinds = {field.name: field.dataType for field in rows.schema}
         last = [F.lit(None).cast(kinds[name]).alias(name) for name in (*names, "t")]
         both = rows.unionAll(self.ends.select(*last, _end().alias("e")))
@@ -66,13 +68,6 @@ class Watermark:
         kept = timed.withWatermark("e", f"{self._delay_millis} milliseconds")
         over = F.timestamp_micros(F.expr(f"first + {self.lateness_micros + SHIFT_MICROS}L"))
         return kept.withColumn("x", over.alias("x", metadata={_DELAY: self._delay_millis}))
-
-    def behind(self, condition: Column) -> Column:
-        """A filter's condition in a form that Spark does not move in front of the watermark.
-
-        Elements that are filtered out move the watermark, too.
-        """
-        return F.when(F.col("e") >= _end(), F.lit(False)).otherwise(condition)
 
     def over(self, size_micros: int) -> Column:
         """The time at which a window is over, as a column ``x`` to group by."""
@@ -116,6 +111,17 @@ def stamp_of(make: ColumnMaker, stamp: Expression, table: Table, where: str) -> 
     return known.when(column.isNull(), missing).otherwise(beyond)
 
 
+def in_place(condition: Column) -> Column:
+    """A filter's condition in a form that Spark does not move, neither in front of a grouping nor of the watermark.
+
+    Elements that are filtered out move the watermark, too, and so does the row at the end of time. Spark moves only
+    what is deterministic.
+    """
+    return condition.eqNullSafe(F.spark_partition_id() >= 0)
+
+
 def _beyond_spark() -> ValueError:
     what = "the event time of an element is before the year 1, or at the end of time, where Spark has no watermark"
-    return refusal(ValueError, what, hint="pass --without=native_streams and another checkpoint_location")
+    return refusal(
+        ValueError, what, where="", hint="pass --without=native_streams and another checkpoint_location"
+    )

@@ -35,8 +35,8 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     so windows fire a micro-batch later, and elements that are late by less are not late.
 
     If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts. That is
-    so in ``micro_batch`` alone, where each round reads and writes the state of its keys: otherwise Python's state, which
-    takes elements as they come and is read at the end of a window, is as fast.
+    so in ``micro_batch`` alone, where each round reads and writes the state of its keys. Windows that fire once are as
+    fast in Python's state, which is read only at their ends.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) != 1 or not isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
@@ -143,8 +143,6 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
     if before.windowfn is None:
         _check_global(mode)
         return
-    if before.time == "end":
-        raise NotInColumns("a grouping follows another one")
     _check_policy(stream.watermark)
 
 

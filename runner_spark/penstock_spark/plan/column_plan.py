@@ -15,7 +15,7 @@ from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
-from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type
+from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
 
 Named = tuple[tuple[str, Expression], ...]
 
@@ -117,15 +117,15 @@ class Columns:
         return next(iter(self.groupings), None)
 
     def layout(self, grouping: Combined) -> dict[str, str]:
-        """The types of the columns that Spark keeps for a grouping, by what they are."""
+        """The kinds of the columns that Spark keeps for a grouping; all integers have 64 bits there."""
         table = self.table
         assert table is not None
         for operation in self.operations:
             if operation is grouping:
                 break
             table = after(operation, table)
-        keys = [each.simpleString() for _, each in _typed(grouping.keys, table)]
-        results = [f"{kind} of {type_of(each, table).simpleString()}" for _, kind, each in grouping.combines]
+        keys = [kind(each, table.fields) for _, each in grouping.keys]
+        results = [f"{name} of {kind(each, table.fields)}" for _, name, each in grouping.combines]
         return {"keys": ", ".join(keys), "combine": ", ".join(results)}
 
     @property

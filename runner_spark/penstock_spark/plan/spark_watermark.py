@@ -16,6 +16,9 @@ SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
 END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""
 
+AHEAD_METRIC = "penstock_ahead"
+"""The metric with the number of elements too far ahead of the clock to move the watermark."""
+
 _END_YEAR = 200_000
 _CYCLE_YEARS = 400
 _CYCLE_MICROS = 146_097 * 86_400_000_000

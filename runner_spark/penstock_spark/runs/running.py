@@ -21,11 +21,8 @@ from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
-from penstock_spark.plan.spark_watermark import watermark_micros
 from penstock_spark.reports.metrics import (
-    Report,
     Reports,
-    Told,
     Watermarks,
     ended_sources,
     forget_reports,
@@ -43,6 +40,7 @@ from penstock_spark.runs.looking import (
     with_progress,
     with_tallies,
 )
+from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.standing_still import standing_still_of
 from penstock_spark.runs.watching import View, Watch
 from penstock_spark.session.waiting import warned_of_waiting
@@ -85,6 +83,7 @@ class Running:
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._reported = (-1, "")  # The micro-batch and the time of Spark's last report.
+        self._next_batch = 0  # The micro-batch of the next report, if only one has ended by then.
         # Whether a source could not be reached when the last micro-batch was planned.
         self._is_any_away = False
         self._over = threading.Event()
@@ -249,23 +248,25 @@ class Running:
         report = _last_report(self.started)
         if report is None or report == self._reported:
             return None
-        before, self._reported = self._batch, report
-        batch = self._batch
-        self._fold(batch)
+        before, self._reported = self._reported, report
+        self._fold(self._batch)
         progress = self.started.lastProgress
         self._reports |= native_reports(self.about.native_grouping, progress)
         self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
-        if before >= 0 and batch > before + 1:
+        if self._batch > self._next_batch:
             # Several micro-batches have ended since the last look.
             for earlier in self.started.recentProgress:
-                if before < int(earlier["batchId"]) < batch:
+                if before < (int(earlier["batchId"]), earlier["timestamp"]) < report:
                     self._see(earlier)
         self._see(progress)
+        self._next_batch = self._batch + ("addBatch" in progress["durationMs"])
         return progress
 
     def _see(self, progress: Mapping[str, Any]) -> None:
         """Notes what Spark reports, for those who look; no report of another version of Spark's may end the run."""
         try:
+            counted = native_counts(self.about, progress)
+            self._snapshot = merge_snapshots(self._snapshot, counted)
             self._seen = with_progress(self._seen, progress, self.about)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             _LOGGER.debug("a report of Spark's was not understood: %r", error)
@@ -383,17 +384,6 @@ class Running:
         is_planned_before = self._batch <= self.checkpoint.last_begun
         source = progress["sources"][self.query.first_reading + number]
         return nothing_comes_after(self.query.readings[number], source, is_planned_before)
-
-
-def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
-    """What Spark tells of the grouping that it does on its own, if there is one, as the report of its only shard."""
-    if label is None:
-        return {}
-    micros = watermark_micros(progress["eventTime"].get("watermark"))
-    states = progress["stateOperators"]
-    rows, size = (sum(each[part] for each in states) for part in ("numRowsTotal", "memoryUsedBytes"))
-    told = Told(micros, micros, keys=rows, state_bytes=size, windows=rows)
-    return {(1, 0): Report(int(progress["batchId"]), clock.micros(), {label: told})}
 
 
 def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_before: bool) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 """For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
 
-_AHEAD = ("penstock", "elements_ahead_of_the_clock")
+AHEAD = ("penstock", "elements_ahead_of_the_clock")
 REJECTED = ("penstock", "elements_rejected")
 _ELEMENTS_AT_ONCE = 200_000
 
@@ -148,7 +148,7 @@ class SourceTask:
             self._count(REJECTED, len(arrival.rejected))
             done(self._stage.sized_for(self._spec.rejects).push(Batch(list(arrival.rejected))))
         if arrival.ahead:
-            self._count(_AHEAD, arrival.ahead)
+            self._count(AHEAD, arrival.ahead)
 
     def _count(self, name: tuple[str, str], count: int) -> None:
         self._stage.container(self._spec.origin).inc(name, count)

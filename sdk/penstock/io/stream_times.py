@@ -103,13 +103,13 @@ class MicrosOf:
     def missing(self, kind: str, moment: Any) -> ValueError:
         """The error about an element of a kind that has no time but, say, None."""
         what = f"an element of type {kind} has no {self._noun}: there is {moment}"
-        return refusal(ValueError, what, hint=_PUT_ASIDE)
+        return refusal(ValueError, what, where="", hint=_PUT_ASIDE)
 
     def beyond(self) -> ValueError:
         """The error about an element whose time is before the first one, or after the last one."""
         what = f"the {self._noun} of an element is beyond the ends of time"
         hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
-        return refusal(ValueError, what, hint=hint)
+        return refusal(ValueError, what, where="", hint=hint)
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:
         """The times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.

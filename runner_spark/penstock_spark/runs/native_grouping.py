@@ -1,0 +1,41 @@
+"""What Spark tells of a grouping that it does on its own, in the words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.base import clock
+from penstock.machines.records import DropReason
+from penstock.metrics.execution import COUNTERS, Snapshot
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
+from penstock_spark.reports.metrics import Report, Reports, Told
+from penstock_spark.runs.looking import About
+from penstock_spark.stream.sources import AHEAD
+from penstock_spark.worker.machine_read import DROPPED
+
+
+def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
+    """The report of the grouping, if there is one, as that of its only shard."""
+    if label is None:
+        return {}
+    micros = watermark_micros(progress["eventTime"].get("watermark"))
+    states = progress["stateOperators"]
+    rows, size = (sum(each[part] for each in states) for part in ("numRowsTotal", "memoryUsedBytes"))
+    told = Told(micros, micros, keys=rows, state_bytes=size, windows=rows)
+    return {(1, 0): Report(int(progress["batchId"]), clock.micros(), {label: told})}
+
+
+def native_counts(about: About, progress: Mapping[str, Any]) -> Snapshot:
+    """What a micro-batch has dropped as late, and the elements of the source too far ahead of the clock.
+
+    Spark adds up the elements of a key and window first, and counts the rows that it then drops.
+    """
+    label = about.native_grouping
+    if label is None or "addBatch" not in progress["durationMs"]:
+        return {}
+    [source] = about.sources
+    dropped = sum(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
+    ahead = progress["observedMetrics"].get(AHEAD_METRIC, {AHEAD_METRIC: 0})[AHEAD_METRIC]
+    counted = {(label, *DROPPED[DropReason.EXPIRED]): dropped, (source, *AHEAD): ahead}
+    return {(COUNTERS, *name): count for name, count in counted.items() if count}
