@@ -16,6 +16,9 @@ SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
 END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""
 
+LATENESS_MICROS_MAX = END_MICROS // 2
+"""Windows that take elements for so long, or longer, do so until the end of time."""
+
 AHEAD_METRIC = "penstock_ahead"
 """The metric with the number of elements too far ahead of the clock to move the watermark."""
 
