@@ -21,7 +21,17 @@ from penstock.machines.records import (
     Pane,
     Played,
 )
-from penstock.transforms.trigger import AccumulationMode
+from penstock.machines.triggers import machine_of
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterAll,
+    AfterAny,
+    AfterEach,
+    AfterProcessingTime,
+    AfterWatermark,
+    Repeatedly,
+    TriggerFn,
+)
 from penstock.transforms.window import FixedWindows
 from penstock.utils.timestamp import Duration
 from penstock.windows.windowing import Windowing
@@ -52,12 +62,15 @@ def batches_of(seed: int) -> Batches:
     return made
 
 
-def by_machine(batches: Batches, lateness_micros: int, updates: bool) -> tuple[list[Result], int]:
+def by_machine(
+    batches: Batches, lateness_micros: int, updates: bool, trigger: TriggerFn | None = None
+) -> tuple[list[Result], int]:
     """What penstock's machine emits in each micro-batch, if the summary of a source arrives one later; and how many it
     drops.
     """
     windowing = Windowing(
         FixedWindows(SIZE // 1_000_000),
+        trigger,
         accumulation_mode=AccumulationMode.ACCUMULATING,
         allowed_lateness=Duration(micros=lateness_micros),
     )
@@ -109,6 +122,26 @@ def test_sparks_aggregate_is_the_machine_with_summaries_that_arrive_one_micro_ba
         assert by_host(batches_of(seed), lateness_micros, updates) == expected, seed
         some_dropped = some_dropped or expected[1] > 0
     assert some_dropped
+
+
+TRIGGERS = (
+    AfterWatermark(),
+    AfterWatermark(early=AfterProcessingTime(10), late=AfterProcessingTime(3)),
+    AfterEach(AfterWatermark(), AfterProcessingTime(3)),
+    AfterAny(AfterWatermark(), AfterProcessingTime(5)),
+    AfterAll(AfterWatermark(), AfterProcessingTime(5)),
+    Repeatedly(AfterWatermark()),
+)
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS, ids=str)
+def test_in_rounds_the_law_holds_for_each_trigger_that_no_element_fires(trigger):
+    assert not machine_of(trigger).fires_on_elements
+    assert trigger.has_ontime_pane()
+    for seed in SEEDS:
+        for lateness_micros in (0, 15_000_000):
+            expected = by_machine(batches_of(seed), lateness_micros, True, trigger)
+            assert by_host(batches_of(seed), lateness_micros, True) == expected
 
 
 class _FilterFirst(NativeHost):

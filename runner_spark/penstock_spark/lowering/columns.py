@@ -237,10 +237,9 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
     window = before.columns(["w"]) if before.table.windowfn is not None else []
     frame, grouped_by = before.frame, window
     if before.watermark is not None:
-        size_micros = before.table.windowfn.size_micros
         # Spark forgets what it knows of a column that is made in the grouping itself.
-        frame = frame.withColumn("x", before.watermark.over(size_micros))
-        grouped_by, window = [F.col("x")], [before.watermark.start(size_micros)]
+        frame = frame.withColumn("x", before.watermark.over())
+        grouped_by, window = [F.col("x")], [before.watermark.start()]
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):

@@ -115,6 +115,7 @@ def _watermark(
     assert isinstance(stream.watermark, BoundedDisorder)
     return Watermark(
         stream.watermark.delay_micros,
+        grouping.windowing.windowfn.size_micros,
         grouping.windowing.allowed_lateness.micros,
         stream.max_ahead_micros,
         now_micros(),

@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.error import refusal
 from penstock.functions.expressions import Expression
 from penstock.io.stream_times import MicrosOf
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing
 from penstock_spark.plan.column_kinds import kind
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.plan.spark_watermark import AHEAD_METRIC, END_MICROS, SHIFT_MICROS
+from penstock_spark.plan.spark_watermark import (
+    AHEAD_METRIC,
+    END_MICROS,
+    LATENESS_MICROS_MAX,
+    SHIFT_MICROS,
+    beyond_spark,
+)
 
 _DELAY = "spark.watermarkDelayMs"
 """The key of a column's metadata by which Spark knows that the watermark passes the column's values."""
@@ -36,7 +41,8 @@ class Watermark:
     """
 
     delay_micros: int
-    lateness_micros: int  # How long after its end a window takes elements.
+    size_micros: int  # The size of a window,
+    lateness_micros: int  # and how long after its end it takes elements.
     max_ahead_micros: int | None  # Later elements than this after the clock do not move it.
     now_micros: Column
     ends: DataFrame  # A stream of rows, each of which says that the source has ended.
@@ -44,10 +50,10 @@ class Watermark:
     def kept_over(self, frame: DataFrame, names: list[str], where: str) -> DataFrame:
         """A stream of the columns `names` and ``t``, with ``e``, whose watermark Spark keeps."""
         shifted = F.col("t") + F.lit(SHIFT_MICROS)
-        is_known = F.col("t").between(-SHIFT_MICROS, END_MICROS - SHIFT_MICROS - 1)
-        at = F.timestamp_micros(
-            F.when(is_known, shifted).otherwise(failing(_beyond_spark(), where, "bigint"))
+        is_known = F.col("t").between(
+            -SHIFT_MICROS, END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self._from_start
         )
+        at = F.timestamp_micros(F.when(is_known, shifted).otherwise(failing(beyond_spark(), where, "bigint")))
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)
         rows = frame.withColumn("e", at)
@@ -66,24 +72,25 @@ class Watermark:
         both = rows.unionAll(self.ends.select(*last, F.lit(END_MICROS).alias("e")))
         timed = both.withColumn("e", F.timestamp_micros("e"))
         kept = timed.withWatermark("e", f"{self._delay_millis} milliseconds")
-        over = F.timestamp_micros(F.expr(f"first + {self.lateness_micros + SHIFT_MICROS}L"))
+        over = F.timestamp_micros(F.expr(f"first + {self._from_start - self.size_micros}L"))
         return kept.withColumn("x", over.alias("x", metadata={_DELAY: self._delay_millis}))
 
-    def over(self, size_micros: int) -> Column:
+    def over(self) -> Column:
         """The time at which a window is over, as a column ``x`` to group by."""
-        moved = F.expr(f"w + {self._from_start(size_micros)}L")
+        moved = F.expr(f"w + {self._from_start}L")
         return F.timestamp_micros(moved).alias("x", metadata={_DELAY: self._delay_millis})
 
-    def start(self, size_micros: int) -> Column:
+    def start(self) -> Column:
         """The start of a window, of ``x``."""
-        return F.expr(f"unix_micros(x) - {self._from_start(size_micros)}L").alias("w")
+        return F.expr(f"unix_micros(x) - {self._from_start}L").alias("w")
 
     @property
     def _delay_millis(self) -> int:
         return -(-self.delay_micros // _MICROS_PER_MILLI)
 
-    def _from_start(self, size_micros: int) -> int:
-        return size_micros + self.lateness_micros + SHIFT_MICROS
+    @property
+    def _from_start(self) -> int:
+        return self.size_micros + min(self.lateness_micros, LATENESS_MICROS_MAX) + SHIFT_MICROS
 
 
 def _end() -> Column:
@@ -118,10 +125,3 @@ def in_place(condition: Column) -> Column:
     what is deterministic.
     """
     return condition.eqNullSafe(F.spark_partition_id() >= 0)
-
-
-def _beyond_spark() -> ValueError:
-    what = "the event time of an element is before the year 1, or at the end of time, where Spark has no watermark"
-    return refusal(
-        ValueError, what, where="", hint="pass --without=native_streams and another checkpoint_location"
-    )

@@ -46,6 +46,7 @@ _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enab
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _COMMIT_VERSION = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_WITHOUT_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
 _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
@@ -113,7 +114,7 @@ def _running(
     batch_writer: BatchWriter,
     views: Views,
 ) -> StreamResult:
-    _configure(context, checkpoint)
+    _configure(plan, context, checkpoint)
     context.seed = checkpoint.plan["id"]
     query = build_query(plan, context, checkpoint, settings.events_per_batch, heartbeat, sinks)
     mode = "update" if plan.updates else "append"
@@ -183,9 +184,12 @@ def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Qu
     )
 
 
-def _configure(context: Context, checkpoint: Checkpoint) -> None:
+def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> None:
     """Sets what a query takes from its session when it starts."""
     context.spark.conf.set(PARALLELISM, str(checkpoint.plan["parallelism"]))
+    if plan.native_grouping is not None:
+        # Windows fire when the watermark has moved, and not only when data arrives after that.
+        context.spark.conf.set(_WITHOUT_DATA, "true")
     if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
         # By default, Spark starts more processes for each file that it writes to a local disk, and writes a file of
         # checksums beside each, as Hadoop's local file system already does.

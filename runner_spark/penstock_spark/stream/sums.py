@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from penstock_spark.plan.spark_watermark import SHIFT_MICROS
+from penstock_spark.plan.spark_watermark import FIRST_MICROS, LAST_MICROS, SHIFT_MICROS, beyond_spark
+from penstock_spark.reports.failure import step_failed
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import SourceTask
 from penstock_spark.stream.stream_stage import StreamStage
@@ -27,6 +29,8 @@ class SummingStage(StreamStage):
     """Stateless steps whose end are the rows of a grouping, as in a batch."""
 
     def __init__(self, level: LevelProgram, partition: int, outbox: Any, views: Mapping[int, Any]) -> None:
+        assert level.reading is not None
+        self._where = level.reading.where
         self._made: list[pa.RecordBatch] = []
         super().__init__(level, partition, outbox, views)
 
@@ -34,6 +38,9 @@ class SummingStage(StreamStage):
         """The rows that were made since the last call."""
         made, self._made = self._made, []
         for rows in made:
+            ends = pc.min_max(rows.column("first")).as_py()
+            if not FIRST_MICROS < ends["min"] <= ends["max"] <= LAST_MICROS:
+                step_failed(beyond_spark(), self._where)
             yield pa.RecordBatch.from_arrays(
                 [*rows.columns, pa.nulls(rows.num_rows, pa.int64())], schema=SUMS
             )
@@ -61,7 +68,7 @@ class SummingTask(SourceTask):
         latest = [micros for summary in summaries for micros in (summary.seen or {}).values()]
         if latest:
             row: dict[str, Any] = dict.fromkeys(SUMS.names)
-            row[MOVES] = max(max(latest), -SHIFT_MICROS) + SHIFT_MICROS
+            row[MOVES] = min(max(FIRST_MICROS, *latest), LAST_MICROS) + SHIFT_MICROS
             yield pa.RecordBatch.from_pylist([row], schema=SUMS)
 
     def _reaches(self) -> tuple[int, ...]:

@@ -314,27 +314,24 @@ class LaterFiles:
     naming: Naming
     where: str
     later_columns: LaterColumns | None
-    seen: set[str] = field(default_factory=set)
 
     def __call__(self, names: Sequence[str]) -> None:
         """Raises a step's failure if Spark would not read the elements of one of the files.
 
         Then nothing of the micro-batch is written, and the next run reads these files another way.
         """
-        new = [name for name in names if name not in self.seen]
-        paths = [os.path.abspath(unquote(urlsplit(name).path)) for name in new]
+        paths = [os.path.abspath(unquote(urlsplit(name).path)) for name in names]
         try:
-            for name, path, footer in zip(new, paths, looked_at(paths, self._footer), strict=True):
+            for name, path, footer in zip(names, paths, looked_at(paths, self._footer), strict=True):
                 self._check(name, path, footer)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             step_failed(error, self.where)
-        except ValueError as error:
-            step_failed(error, self.where)
-        self.seen.update(new)
 
     def _footer(self, path: str) -> pq.FileMetaData | None:
-        # Spark's readers leave out empty files.
-        return footer_of(path, self.where) if os.path.getsize(path) else None
+        with open_found(path) as file:
+            # Spark's readers leave out empty files.
+            is_empty = not size_of(file)
+        return None if is_empty else footer_of(path, self.where)
 
     def _check(self, name: str, path: str, footer: pq.FileMetaData | None) -> None:
         if self.naming.name(name) is None:
