@@ -271,7 +271,10 @@ class StreamOfFiles:
                 yield from (Part(place, values) for values in self._elements(file) if values)
 
     def _elements(self, name: str) -> Iterator[list[Any]]:
-        return map(self.decode, self.batches(name))
+        try:
+            yield from map(self.decode, self.batches(name))
+        except ValueError as error:
+            step_failed(error, self.records.where)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """The records of a file."""
