@@ -16,13 +16,16 @@ SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
 END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""
 
-LATENESS_MICROS_MAX = END_MICROS // 2
+LAST_MICROS = 6_000_000_000_000_000_000
+"""The last time of an element on Spark's scale: a later watermark is the end of time."""
+
+LATENESS_MICROS_MAX = END_MICROS - LAST_MICROS - 100_000_000_000_000_000
 """Windows that take elements for so long, or longer, do so until the end of time."""
 
 AHEAD_METRIC = "penstock_ahead"
 """The metric with the number of elements too far ahead of the clock to move the watermark."""
 
-_END_YEAR = 200_000
+_END_YEAR = 200_000  # Behind `LAST_MICROS`.
 _CYCLE_YEARS = 400
 _CYCLE_MICROS = 146_097 * 86_400_000_000
 _MOMENT = re.compile(r"\+?(\d+)(-.*)Z")
