@@ -58,7 +58,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
         lambda: RecordRows(columns, where),
         None,
         commit,
-        is_one_job=_is_of_files(sink),
+        is_one_job=_is_of_files(sink) or sink.format.lower() == "noop",
         # Of a batch that fails, Spark leaves the folder, in which it does not write again if the mode is "error".
         commits_in_tasks=not (is_stream and _is_of_files(sink)),
     )
