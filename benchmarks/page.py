@@ -16,6 +16,7 @@ import stream_comparison
 import stream_empty_batches
 import stream_latency
 import stream_state
+import stream_table
 from comparisons import COMPARISONS
 from goals import goals_table, summary_table
 from options import ROOT
@@ -175,6 +176,7 @@ _STREAMS: dict[str, Callable[[Numbers], str]] = {
     "stream_latency": _contenders(stream_latency.table),
     "stream_empty_batches": _contenders(stream_empty_batches.table),
     "stream_state": _contenders(stream_state.table),
+    "stream_table": lambda numbers: stream_table.table(numbers["rows"]),
 }
 
 TABLES: dict[str, Callable[[Recorded], str]] = {

@@ -13,6 +13,7 @@ from processes import tree_cpu_seconds
 
 _POLL_SECONDS = 0.1
 _WAIT_SECONDS_MAX = 3_600
+_SETTLING_SECONDS = 5.0
 
 
 def await_micro_batches(query: Any, count: int, rows: int = 0) -> None:
@@ -75,20 +76,39 @@ def measured_state(query: Any, filling: int, batches: int, rows: int) -> dict[st
 
     If a micro-batch has rows of the input, it has at least `rows`.
     """
-    start = time.perf_counter()
-    await_micro_batches(query, filling, rows)
-    fill_seconds = time.perf_counter() - start
-    with own_cpu_seconds() as cpu_seconds:
-        await_micro_batches(query, filling + batches, rows)
+    numbers = measured_growth(query, filling, batches, rows)
     resident_megabytes, resident_megabytes_max = worker_megabytes()
-    seconds = micro_batch_seconds(query, rows)[filling:]
     return {
-        "fill_seconds": fill_seconds,
-        "seconds": seconds,
-        "cpu_seconds": cpu_seconds[0],
+        **numbers,
         "resident_megabytes": resident_megabytes,
         "resident_megabytes_max": resident_megabytes_max,
     }
+
+
+def measured_growth(query: Any, filling: int, batches: int, rows: int) -> dict[str, Any]:
+    """The same without the memory of Python processes, which a query may not have."""
+    start = time.perf_counter()
+    with own_cpu_seconds() as fill_cpu_seconds:
+        await_micro_batches(query, filling, rows)
+    fill_seconds = time.perf_counter() - start
+    with own_cpu_seconds() as cpu_seconds:
+        await_micro_batches(query, filling + batches, rows)
+    return {
+        "fill_seconds": fill_seconds,
+        "fill_cpu_seconds": fill_cpu_seconds[0],
+        "seconds": micro_batch_seconds(query, rows)[filling:],
+        "cpu_seconds": cpu_seconds[0],
+    }
+
+
+def measured_idleness(query: Any, seconds: float) -> dict[str, Any]:
+    """The processor time and the micro-batches of a query to which nothing comes, after its first micro-batch."""
+    await_micro_batches(query, 1, rows=1)
+    time.sleep(_SETTLING_SECONDS)
+    first = _last_batch(query)
+    with own_cpu_seconds() as cpu_seconds:
+        time.sleep(seconds)
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds[0], "micro_batches": _last_batch(query) - first}
 
 
 def worker_megabytes() -> tuple[float, float]:
