@@ -32,12 +32,10 @@ def replay(
     writer.trigger(availableNow=True).start(target).awaitTermination()
 
 
-def growth(
-    spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int, rows: int
-) -> Any:
+def growth(spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int) -> Any:
     """Counts by user that go on for ever, each user's whenever it changes."""
     with started(_written(_counts(spark, source), folder, "update")) as query:
-        return measured_growth(query, filling, batches, rows)
+        return measured_growth(query, source, filling, batches)
 
 
 def counted(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[str, int]:

@@ -18,7 +18,13 @@ from penstock import field
 from penstock.functions.field_functions import window_start
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.row_joins import JoinRows
-from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+from penstock.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    Repeatedly,
+)
 from penstock.typehints import KV
 from stream_inputs import DISORDER_SECONDS, LATENESS_SECONDS
 from stream_penstock import FIRING, running
@@ -49,11 +55,11 @@ _FIRING_BY_COUNT = beam.WindowInto(
     accumulation_mode=AccumulationMode.DISCARDING,
     allowed_lateness=LATENESS_SECONDS,
 )
-_COUNTING_EARLY = beam.WindowInto(
-    beam.window.GlobalWindows(),
-    trigger=AfterWatermark(early=AfterCount(1)),
-    accumulation_mode=AccumulationMode.ACCUMULATING,
-)
+# A trigger of the clock fires once for each changed key at the end of a round.
+_COUNTING = {
+    "counts": Repeatedly(AfterProcessingTime(0)),
+    "counts_early": AfterWatermark(early=AfterCount(1)),
+}
 
 
 def replay(
@@ -70,14 +76,12 @@ def replay(
     pipeline.run().wait_until_finish()
 
 
-def growth(
-    spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int, rows: int
-) -> Any:
+def growth(spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int) -> Any:
     """Counts by user that go on for ever, each user's whenever it changes."""
     pipeline = _counting(spark, cell, folder)
     _ = _counts(pipeline, cell, source, False) | beam.io.WriteToSpark("noop", mode="append")
     with running(pipeline) as query:
-        return measured_growth(query, filling, batches, rows)
+        return measured_growth(query, source, filling, batches)
 
 
 def counted(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[str, int]:
@@ -190,8 +194,11 @@ def _counting(spark: SparkSession, cell: Cell, folder: str) -> Any:
 def _counts(pipeline: Any, cell: Cell, source: str, ends: bool) -> Any:
     read = beam.io.ReadFromParquet(f"{source}/*.parquet", as_rows=True)
     rows = pipeline | read.as_stream(max_files_per_batch=1, ends=ends)
-    if cell.grouping == "counts_early":
-        rows |= _COUNTING_EARLY
+    rows |= beam.WindowInto(
+        beam.window.GlobalWindows(),
+        trigger=_COUNTING[cell.grouping],
+        accumulation_mode=AccumulationMode.ACCUMULATING,
+    )
     if cell.step == "expressions":
         counts = rows | beam.GroupBy("user").aggregate_field(
             "amount", beam.combiners.CountCombineFn(), "total"

@@ -76,34 +76,62 @@ def measured_state(query: Any, filling: int, batches: int, rows: int) -> dict[st
 
     If a micro-batch has rows of the input, it has at least `rows`.
     """
-    numbers = measured_growth(query, filling, batches, rows)
+    start = time.perf_counter()
+    await_micro_batches(query, filling, rows)
+    fill_seconds = time.perf_counter() - start
+    with own_cpu_seconds() as cpu_seconds:
+        await_micro_batches(query, filling + batches, rows)
     resident_megabytes, resident_megabytes_max = worker_megabytes()
+    seconds = micro_batch_seconds(query, rows)[filling:]
     return {
-        **numbers,
+        "fill_seconds": fill_seconds,
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds[0],
         "resident_megabytes": resident_megabytes,
         "resident_megabytes_max": resident_megabytes_max,
     }
 
 
-def measured_growth(query: Any, filling: int, batches: int, rows: int) -> dict[str, Any]:
-    """The same without the memory of Python processes, which a query may not have."""
-    start = time.perf_counter()
-    with own_cpu_seconds() as fill_cpu_seconds:
-        await_micro_batches(query, filling, rows)
-    fill_seconds = time.perf_counter() - start
-    with own_cpu_seconds() as cpu_seconds:
-        await_micro_batches(query, filling + batches, rows)
-    return {
-        "fill_seconds": fill_seconds,
-        "fill_cpu_seconds": fill_cpu_seconds[0],
-        "seconds": micro_batch_seconds(query, rows)[filling:],
-        "cpu_seconds": cpu_seconds[0],
-    }
+def measured_growth(query: Any, folder: str, filling: int, batches: int) -> dict[str, Any]:
+    """Runs a query for so many micro-batches with files of a folder, and then for those that count.
+
+    A query may run other micro-batches in between, which cost what they cost.
+    """
+    parts = {}
+    for part, count in (("fill", filling), ("counted", filling + batches)):
+        start = time.perf_counter()
+        with own_cpu_seconds() as cpu_seconds:
+            _await_files(query, folder, count)
+        parts[part] = {"wall_seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds[0]}
+    return {**parts, "seconds": file_batch_seconds(query, folder)[filling:]}
+
+
+def _await_files(query: Any, folder: str, count: int) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS_MAX
+    while _last_batch(query) < count - 1 or len(file_batch_seconds(query, folder)) < count:
+        if not query.isActive or time.monotonic() > deadline:
+            raise RuntimeError(f"the query came to {query.lastProgress}") from query.exception()
+        time.sleep(_POLL_SECONDS)
+
+
+def file_batch_seconds(query: Any, folder: str) -> list[float]:
+    """The seconds of each micro-batch that read new files of a folder; of the last thousand.
+
+    The number of rows would not tell: it counts what Spark reads, and a task may read the file itself.
+    """
+    return [
+        progress["durationMs"]["triggerExecution"] / 1_000
+        for progress in query.recentProgress
+        if any(
+            folder in source["description"] and source["startOffset"] != source["endOffset"]
+            for source in progress["sources"]
+        )
+    ]
 
 
 def measured_idleness(query: Any, seconds: float) -> dict[str, Any]:
     """The processor time and the micro-batches of a query to which nothing comes, after its first micro-batch."""
-    await_micro_batches(query, 1, rows=1)
+    await_micro_batches(query, 1)
     time.sleep(_SETTLING_SECONDS)
     first = _last_batch(query)
     with own_cpu_seconds() as cpu_seconds:

@@ -128,14 +128,17 @@ def _growth(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) 
             str(source),
             filling=settings.fill_files,
             batches=settings.batches,
-            rows=min(settings.rows, settings.keys // settings.fill_files),
         )
-    filled = {
-        side: {"wall_seconds": found["fill_seconds"], "cpu_seconds": found["fill_cpu_seconds"]}
+    filled = {side: found["fill"] for side, found in each.items()}
+    counted = {
+        side: {
+            **{kind: seconds / settings.batches for kind, seconds in found["counted"].items()},
+            "wall_seconds_of_batches": found["seconds"],
+        }
         for side, found in each.items()
     }
     size = {"keys": settings.keys, "rows": settings.rows}
-    return {": filling": {**size, **_speeds(filled)}, "": {**size, **_speeds(_per_batch(each))}}
+    return {": filling": {**size, **_speeds(filled)}, ": a micro-batch": {**size, **_speeds(counted)}}
 
 
 def _check_counts(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> None:
@@ -160,7 +163,15 @@ def _empty(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -
         )
         for side, module in sides.items()
     }
-    return {"": {"batches": batches, **_speeds(_per_batch(each))}}
+    times = {
+        side: {
+            "wall_seconds": statistics.median(found["seconds"]),
+            "cpu_seconds": found["cpu_seconds"] / len(found["seconds"]),
+            "wall_seconds_of_batches": found["seconds"],
+        }
+        for side, found in each.items()
+    }
+    return {"": {"batches": batches, **_speeds(times)}}
 
 
 def _idle(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
@@ -178,18 +189,6 @@ def _idle(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) ->
     }
     times = {side: {"wall_seconds": found["seconds"], **found} for side, found in each.items()}
     return {"": {**_speeds(times), "speed_by_wall": None}}
-
-
-def _per_batch(each: dict[str, Numbers]) -> dict[str, Numbers]:
-    """The median of the micro-batches' seconds, and the mean of their processor seconds."""
-    return {
-        side: {
-            "wall_seconds": statistics.median(found["seconds"]),
-            "cpu_seconds": found["cpu_seconds"] / len(found["seconds"]),
-            "wall_seconds_of_batches": found["seconds"],
-        }
-        for side, found in each.items()
-    }
 
 
 def _speeds(times: dict[str, Numbers]) -> Numbers:
@@ -303,6 +302,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data")
     parser.add_argument("--results", type=Path, help="the file to write")
+    parser.add_argument(
+        "--compared-with", type=Path, help="the record of --quick; default the one that is kept"
+    )
     settings = parser.parse_args(given)
     defaults = _QUICK if settings.quick else _FULL
     is_full = not settings.only and all(getattr(settings, name) is None for name in defaults)
@@ -310,9 +312,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         setattr(settings, name, value if getattr(settings, name) is None else getattr(settings, name))
     settings.folder = settings.folder.resolve() / "cells"
     name = "stream_table_quick.json" if settings.quick else "stream_table.json"
-    settings.kept = FOLDER / name
     is_kept = settings.record or (is_full and not settings.quick)
-    settings.results = settings.results or (settings.kept if is_kept else settings.folder.parent / name)
+    settings.results = settings.results or (FOLDER if is_kept else settings.folder.parent) / name
+    settings.compared_with = settings.compared_with or FOLDER / name
     try:
         settings.cells = cells.chosen(settings.only, settings.quick)
     except ValueError as error:
@@ -331,7 +333,7 @@ def main(given: Sequence[str] | None = None) -> None:
 
     spark = start_session(settings.cores)
     sides = {"native": cell_native, "penstock": cell_penstock}
-    record = _rows_of(settings.kept) if settings.quick and not settings.record else {}
+    record = _rows_of(settings.compared_with) if settings.quick and not settings.record else {}
     found: dict[str, Numbers] = {}
     for cell in settings.cells:
         rows = measure(spark, sides, cell, settings)
