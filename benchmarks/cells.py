@@ -68,6 +68,9 @@ CELLS = (
     Cell("parquet", "expressions", "idle", "nothing", SQL, measure="idle"),
 )
 
+TWINS = {cell.name: cell.twin for cell in CELLS}
+"""For people, by the names of cells."""
+
 
 def chosen(patterns: Iterable[str], is_quick: bool) -> list[Cell]:
     """The cells whose names match a pattern, or have it among their parts; without patterns, all or the quick ones.

@@ -207,3 +207,31 @@ def test_a_record_of_some_cells_keeps_the_numbers_of_the_others(load: Load, tmp_
         found = json.loads(results.read_text())["rows"]
         assert set(found) == rows
         assert found["a"] == {"speed_by_wall": 2}
+
+
+def test_a_row_that_has_no_speed_by_the_clock_shows_none(load: Load) -> None:
+    seconds = {"wall_seconds": 30.0, "cpu_seconds": 1.5}
+    sides = {"native": seconds, "penstock": {**seconds, "cpu_seconds": 3.0}}
+    idle = {"twin": "Spark SQL", **sides, "speed_by_wall": None, "speed_by_cpu": 0.5}
+    table = load("stream_table").table({"parquet/expressions/idle/nothing": idle})
+    assert table.splitlines()[-1].split("|")[-3:-1] == ["               ", "   0.50 "]
+
+
+def test_a_peers_totals_are_read_from_text_and_from_csv(load: Load, tmp_path: Path) -> None:
+    peers = load("stream_peers")
+    totals = {"team1 1600000080": 5, "team2 1600000080": 7}
+    text, folder = tmp_path / "text", tmp_path / "csv"
+    text.write_text("team1 1600000080\t5\nteam2 1600000080\t7\nlast 1600000080\t1\n")
+    folder.mkdir()
+    (folder / "part-0").write_text("team1,1600000080,5\n")
+    (folder / "part-1").write_text("team2,1600000080,7\n")
+    assert peers.written(text) == peers.written(folder) == totals
+
+
+def test_peers_are_pinned_and_only_those_that_are_installed_are_measured(
+    load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peers = load("stream_peers")
+    assert all("==" in peer.wheel for peer in peers.PEERS)
+    peers.main([f"--folder={tmp_path}"])
+    assert "not measured: bytewax==" in capsys.readouterr().out
