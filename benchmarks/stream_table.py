@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyarrow import parquet
 
@@ -44,8 +44,26 @@ LOSS_MAX = 0.15
 _KINDS = ("wall", "cpu")
 _STATEFUL_USERS = 100_000
 _CHECKED_KEYS = 500
-_FULL = {"events": 2_500_000, "files": 10, "warming_seconds": 20.0}
-_QUICK = {"events": 400_000, "files": 4, "warming_seconds": 6.0}
+
+
+class Size(NamedTuple):
+    """How much is measured: in full, and by ``--quick``."""
+
+    full: int
+    quick: int
+    meaning: str
+
+
+SIZES = {
+    "events": Size(2_500_000, 400_000, "of a stream that is read to its end"),
+    "files": Size(10, 4, "in which they are"),
+    "warming_seconds": Size(20, 6, "for so long a side's turns do not count at first"),
+    "keys": Size(1_000_000, 100_000, "of counts"),
+    "fill_files": Size(10, 4, "micro-batches in which keys come first"),
+    "batches": Size(20, 10, "micro-batches after them, which count"),
+    "empty_batches": Size(80, 40, "micro-batches without events, of which the second half counts"),
+    "idle_seconds": Size(30, 15, "for so long nothing comes"),
+}
 
 
 def measure(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
@@ -284,21 +302,12 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--record", action="store_true", help="keep the numbers of the cells that are measured"
     )
-    parser.add_argument("--events", type=int, help=f"default {_FULL['events']:,}")
-    parser.add_argument("--files", type=int, help=f"default {_FULL['files']}")
+    for name, size in SIZES.items():
+        words = f"{size.meaning}; default {size.full:,}, and {size.quick:,} if quick"
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=words)
     parser.add_argument("--files-per-batch", type=int, default=2)
     parser.add_argument("--turns", type=int, default=3, help="how many turns count")
-    parser.add_argument(
-        "--warming-seconds", type=float, help="for so long a side's turns do not count at first"
-    )
-    parser.add_argument("--keys", type=int, default=1_000_000, help="of counts")
-    parser.add_argument(
-        "--fill-files", type=int, default=10, help="the micro-batches in which keys come first"
-    )
-    parser.add_argument("--batches", type=int, default=20, help="the micro-batches after them, which count")
-    parser.add_argument("--rows", type=int, default=10_000, help="of each of these")
-    parser.add_argument("--empty-batches", type=int, default=80, help="of which the second half counts")
-    parser.add_argument("--idle-seconds", type=float, default=30)
+    parser.add_argument("--rows", type=int, default=10_000, help="of a micro-batch that counts")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data")
     parser.add_argument("--results", type=Path, help="the file to write")
@@ -306,10 +315,10 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         "--compared-with", type=Path, help="the record of --quick; default the one that is kept"
     )
     settings = parser.parse_args(given)
-    defaults = _QUICK if settings.quick else _FULL
-    is_full = not settings.only and all(getattr(settings, name) is None for name in defaults)
-    for name, value in defaults.items():
-        setattr(settings, name, value if getattr(settings, name) is None else getattr(settings, name))
+    is_full = not settings.only and all(getattr(settings, name) is None for name in SIZES)
+    for name, size in SIZES.items():
+        if getattr(settings, name) is None:
+            setattr(settings, name, size.quick if settings.quick else size.full)
     settings.folder = settings.folder.resolve() / "cells"
     name = "stream_table_quick.json" if settings.quick else "stream_table.json"
     is_kept = settings.record or (is_full and not settings.quick)
@@ -360,8 +369,7 @@ def _rows_of(path: Path) -> dict[str, Numbers]:
 
 def _write(settings: argparse.Namespace, found: dict[str, Numbers]) -> None:
     """Writes what is measured so far; a record keeps the numbers of other cells."""
-    sizes = ("events", "files", "files_per_batch", "turns", "warming_seconds")
-    numbers = {name: getattr(settings, name) for name in sizes}
+    numbers = {name: getattr(settings, name) for name in (*SIZES, "files_per_batch", "rows", "turns")}
     kept = _rows_of(settings.results) if settings.record else {}
     write_numbers(settings.results, settings.cores, {**numbers, "rows": {**kept, **found}})
 
