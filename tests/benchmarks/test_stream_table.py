@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyarrow import parquet
 
 _TINY = ("--events=4000", "--files=2", "--turns=1", "--warming-seconds=0", "--keys=400", "--fill-files=2")
 _TINY_BATCHES = ("--batches=2", "--rows=100", "--empty-batches=4", "--idle-seconds=2")
+_ROW = "parquet/expressions/none/nothing"
 
 
 @pytest.mark.spark
@@ -22,6 +24,8 @@ def test_every_cell_runs_beside_its_twin_and_both_have_equal_totals(load: Load, 
     numbers, printed = numbers_of("stream_table.py", tmp_path, *_TINY, *_TINY_BATCHES)
     rows = numbers["rows"]
     assert {row.partition(":")[0] for row in rows} == {cell.name for cell in load("cells").CELLS}
+    goals = [goal.ratio.keywords for goal in load("goals").GOALS if isinstance(goal.ratio, partial)]
+    assert set() < {words["row"] for words in goals if "row" in words} <= set(rows)
     for row, found in rows.items():
         assert f"| {row} " in printed
         assert all(found[side]["cpu_seconds"] > 0 for side in ("native", "penstock"))
@@ -35,15 +39,11 @@ def test_every_cell_runs_beside_its_twin_and_both_have_equal_totals(load: Load, 
 @TAKES_MINUTES
 def test_a_quick_run_that_is_slower_than_the_record_fails(load: Load, tmp_path: Path) -> None:
     """A record of a speed that nobody has."""
-    numbers = json.loads(json.dumps({"rows": {_ROW: {"speed_by_wall": 1e6, "speed_by_cpu": 0.0}}}))
     record = tmp_path / "record.json"
-    record.write_text(json.dumps(numbers))
+    record.write_text(json.dumps({"rows": {_ROW: {"speed_by_wall": 1e6, "speed_by_cpu": 0.0}}}))
     options = ("--quick", "--only", _ROW, *_TINY, f"--compared-with={record}")
     with pytest.raises(AssertionError, match=r"has lost speed: .* by wall, and 1000000\.00 in the record"):
         run_program("stream_table.py", tmp_path, *options)
-
-
-_ROW = "parquet/expressions/none/nothing"
 
 
 @pytest.mark.parametrize("module", ["cells", "cell_inputs", "stream_table"])
