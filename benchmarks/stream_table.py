@@ -13,37 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyarrow import parquet
-
-import cell_inputs
 import cells
-from cell_inputs import Events
-from cells import Cell
 from options import ROOT
 from outcome import FOLDER, write_numbers
-from pairs import paired
 from stream_report import markdown
 from stream_session import start_session
-from targets import empty_target
 
 Numbers = dict[str, Any]
-Sides = dict[str, Any]
 
 LOSS_MAX = 0.15
 """The part of a recorded speed that may be lost before it is an error."""
 
 _KINDS = ("wall", "cpu")
-_STATEFUL_USERS = 100_000
-_CHECKED_KEYS = 500
 
 
 class Size(NamedTuple):
@@ -64,161 +50,6 @@ SIZES = {
     "empty_batches": Size(80, 40, "micro-batches without events, of which the second half counts"),
     "idle_seconds": Size(30, 15, "for so long nothing comes"),
 }
-
-
-def measure(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
-    """A cell's numbers, by the rows of the table that it makes."""
-    return {
-        f"{cell.name}{part}": {"twin": cell.twin, **numbers}
-        for part, numbers in _MEASURES[cell.measure](spark, sides, cell, settings).items()
-    }
-
-
-def _replay(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
-    """Runs over all files, in turns."""
-    events = _events_of(cell, settings)
-    if cell.grouping == "join":
-        source = cell_inputs.side_files(settings.folder, events, settings.files)
-    else:
-        source = events.make_files(settings.folder, cell.source, settings.files)
-    rows = {}
-
-    def target_of(side: str) -> Path:
-        return empty_target(settings.folder, f"cell-{side}")
-
-    def run(side: str, target: Path, sink: str) -> None:
-        files_per_batch = settings.files_per_batch
-        sides[side].replay(spark, cell, sink, str(source), str(target), files_per_batch=files_per_batch)
-        if sink == "parquet":
-            checks.append((side, target))
-
-    def checked() -> None:
-        for side, target in checks:
-            rows[side] = cell_inputs.check(events, cell.grouping, target)
-        checks.clear()
-
-    checks: list[tuple[str, Path]] = []
-    for side in sides:
-        start = time.monotonic()
-        run(side, target_of(side), "parquet")
-        checked()
-        while time.monotonic() - start < settings.warming_seconds:
-            run(side, target_of(side), cell.sink)
-            checked()
-    found = paired(
-        *(partial(_and_check, partial(run, side), cell.sink) for side in sides),
-        warming_turns=0,
-        turns=settings.turns,
-        prepare=tuple(partial(_prepared, checked, target_of, side) for side in sides),  # type: ignore[arg-type]
-    )
-    checked()
-    return {"": {"events": events.count, "rows": rows, **found}}
-
-
-def _and_check(run: Callable[[Path, str], None], sink: str, target: Path) -> None:
-    run(target, sink)
-
-
-def _prepared(checked: Callable[[], None], target_of: Callable[[str], Path], side: str) -> tuple[Path]:
-    """Looks at what the turn before has written, since a new one of that side removes it."""
-    checked()
-    return (target_of(side),)
-
-
-def _events_of(cell: Cell, settings: argparse.Namespace) -> Events:
-    count = max(2_000, int(settings.events * cell.part))
-    if cell.grouping == "stateful":
-        return Events(count, users=min(_STATEFUL_USERS, count // 2))
-    return Events(count, is_late=cell.grouping.startswith("panes"))
-
-
-def _growth(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
-    """Fills the state of all keys, and then measures micro-batches of some."""
-    _check_counts(spark, sides, cell, settings)
-    sizes = (settings.keys, settings.fill_files, settings.batches, settings.rows)
-    source = cell_inputs.filling_files(settings.folder, *sizes)
-    each = {}
-    for side, module in sides.items():
-        each[side] = module.growth(
-            spark,
-            cell,
-            str(empty_target(settings.folder, f"cell-{side}")),
-            str(source),
-            filling=settings.fill_files,
-            batches=settings.batches,
-        )
-    filled = {side: found["fill"] for side, found in each.items()}
-    counted = {
-        side: {
-            **{kind: seconds / settings.batches for kind, seconds in found["counted"].items()},
-            "wall_seconds_of_batches": found["seconds"],
-        }
-        for side, found in each.items()
-    }
-    size = {"keys": settings.keys, "rows": settings.rows}
-    return {": filling": {**size, **_speeds(filled)}, ": a micro-batch": {**size, **_speeds(counted)}}
-
-
-def _check_counts(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> None:
-    """Compares the counts of few users with the expected ones."""
-    source = cell_inputs.filling_files(settings.folder, _CHECKED_KEYS, 1, 3, 200)
-    wanted: Counter[str] = Counter()
-    for path in sorted(source.glob("*.parquet")):
-        wanted.update(parquet.read_table(path)["user"].to_pylist())
-    for side, module in sides.items():
-        folder = str(empty_target(settings.folder, f"cell-{side}"))
-        if module.counted(spark, cell, folder, str(source)) != wanted:
-            raise AssertionError(f"{side}: counts of {cell.name} are wrong")
-
-
-def _empty(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
-    """Measures micro-batches of files without events."""
-    batches = settings.empty_batches
-    source = cell_inputs.empty_files(settings.folder, batches + 1)
-    each = {
-        side: module.empty(
-            spark, cell, str(empty_target(settings.folder, f"cell-{side}")), str(source), batches=batches
-        )
-        for side, module in sides.items()
-    }
-    times = {
-        side: {
-            "wall_seconds": statistics.median(found["seconds"]),
-            "cpu_seconds": found["cpu_seconds"] / len(found["seconds"]),
-            "wall_seconds_of_batches": found["seconds"],
-        }
-        for side, found in each.items()
-    }
-    return {"": {"batches": batches, **_speeds(times)}}
-
-
-def _idle(spark: Any, sides: Sides, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
-    """Measures a stream to which nothing comes: by CPU only, since the clock is the same for both."""
-    source = cell_inputs.empty_files(settings.folder, 0)
-    each = {
-        side: module.idle(
-            spark,
-            cell,
-            str(empty_target(settings.folder, f"cell-{side}")),
-            str(source),
-            seconds=settings.idle_seconds,
-        )
-        for side, module in sides.items()
-    }
-    times = {side: {"wall_seconds": found["seconds"], **found} for side, found in each.items()}
-    return {"": {**_speeds(times), "speed_by_wall": None}}
-
-
-def _speeds(times: dict[str, Numbers]) -> Numbers:
-    native, ours = times["native"], times["penstock"]
-    speeds = {
-        f"speed_by_{kind}": round(native[f"{kind}_seconds"] / max(ours[f"{kind}_seconds"], 0.001), 3)
-        for kind in _KINDS
-    }
-    return {**speeds, **times}
-
-
-_MEASURES = {"replay": _replay, "growth": _growth, "empty": _empty, "idle": _idle}
 
 
 def losses(found: dict[str, Numbers], recorded: dict[str, Numbers]) -> dict[str, str]:
@@ -337,18 +168,16 @@ def main(given: Sequence[str] | None = None) -> None:
     if settings.list:
         print("\n".join(cell.name for cell in settings.cells))
         return
-    import cell_native
-    import cell_penstock
+    import cell_measures
 
     spark = start_session(settings.cores)
-    sides = {"native": cell_native, "penstock": cell_penstock}
     record = _rows_of(settings.compared_with) if settings.quick and not settings.record else {}
     found: dict[str, Numbers] = {}
     for cell in settings.cells:
-        rows = measure(spark, sides, cell, settings)
+        rows = cell_measures.measure(spark, cell, settings)
         if losses(rows, record):
             print(f"{cell.name} seems to have lost; once more", file=sys.stderr, flush=True)
-            rows = better(rows, measure(spark, sides, cell, settings))
+            rows = better(rows, cell_measures.measure(spark, cell, settings))
         found |= rows
         for row, numbers in rows.items():
             print(
