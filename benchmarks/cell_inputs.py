@@ -63,7 +63,7 @@ class Valued(NamedTuple):
 
 
 def is_kept(event: Any) -> bool:
-    """The filter, as everybody calls it for each event."""
+    """True if the filter keeps an event; everybody calls it for each."""
     return event.amount >= KEPT_FROM
 
 

@@ -92,7 +92,7 @@ def _growth(spark: Any, cell: Cell, settings: argparse.Namespace) -> dict[str, N
     sizes = (settings.keys, settings.fill_files, settings.batches, settings.rows)
     source = cell_inputs.filling_files(settings.folder, *sizes)
     each = {
-        side: module.growth(
+        side: module.measure_growth(
             spark, cell, str(_target(settings, side)), str(source), settings.fill_files, settings.batches
         )
         for side, module in SIDES.items()
@@ -116,7 +116,7 @@ def _check_counts(spark: Any, cell: Cell, settings: argparse.Namespace) -> None:
     for path in sorted(source.glob("*.parquet")):
         wanted.update(parquet.read_table(path)["user"].to_pylist())
     for side, module in SIDES.items():
-        if module.counted(spark, cell, str(_target(settings, side)), str(source)) != wanted:
+        if module.count_users(spark, cell, str(_target(settings, side)), str(source)) != wanted:
             raise AssertionError(f"{side}: counts of {cell.name} are wrong")
 
 
@@ -125,7 +125,7 @@ def _empty(spark: Any, cell: Cell, settings: argparse.Namespace) -> dict[str, Nu
     batches = settings.empty_batches
     source = cell_inputs.empty_files(settings.folder, batches + 1)
     each = {
-        side: module.empty(spark, cell, str(_target(settings, side)), str(source), batches)
+        side: module.measure_empty_batches(spark, cell, str(_target(settings, side)), str(source), batches)
         for side, module in SIDES.items()
     }
     times = {
@@ -143,7 +143,9 @@ def _idle(spark: Any, cell: Cell, settings: argparse.Namespace) -> dict[str, Num
     """Measures a stream to which nothing comes: by CPU only, since the clock is the same for both."""
     source = cell_inputs.empty_files(settings.folder, 0)
     each = {
-        side: module.idle(spark, cell, str(_target(settings, side)), str(source), settings.idle_seconds)
+        side: module.measure_idleness(
+            spark, cell, str(_target(settings, side)), str(source), settings.idle_seconds
+        )
         for side, module in SIDES.items()
     }
     times = {side: {"wall_seconds": found["seconds"], **found} for side, found in each.items()}

@@ -32,13 +32,15 @@ def replay(
     writer.trigger(availableNow=True).start(target).awaitTermination()
 
 
-def growth(spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int) -> Any:
+def measure_growth(
+    spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int
+) -> Any:
     """Counts by user that go on for ever, each user's whenever it changes."""
     with started(_written(_counts(spark, source), folder, "update")) as query:
         return measured_growth(query, source, filling, batches)
 
 
-def counted(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[str, int]:
+def count_users(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[str, int]:
     """The counts of all users in the end, by the same query."""
     found: dict[str, int] = {}
 
@@ -51,13 +53,13 @@ def counted(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[s
     return found
 
 
-def empty(spark: SparkSession, cell: Cell, folder: str, source: str, batches: int) -> Any:
+def measure_empty_batches(spark: SparkSession, cell: Cell, folder: str, source: str, batches: int) -> Any:
     """Micro-batches of files without events."""
     with started(_written(_windowed(spark, cell, source, 1), folder, "append")) as query:
         return measured_batches(query, batches)
 
 
-def idle(spark: SparkSession, cell: Cell, folder: str, source: str, seconds: float) -> Any:
+def measure_idleness(spark: SparkSession, cell: Cell, folder: str, source: str, seconds: float) -> Any:
     """A stream to which nothing comes after its first file."""
     with started(_written(_windowed(spark, cell, source, 1), folder, "append")) as query:
         return measured_idleness(query, seconds)

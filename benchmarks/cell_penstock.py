@@ -76,7 +76,9 @@ def replay(
     pipeline.run().wait_until_finish()
 
 
-def growth(spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int) -> Any:
+def measure_growth(
+    spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int
+) -> Any:
     """Counts by user that go on for ever, each user's whenever it changes."""
     pipeline = _counting(spark, cell, folder)
     _ = _counts(pipeline, cell, source, False) | beam.io.WriteToSpark("noop", mode="append")
@@ -84,7 +86,7 @@ def growth(spark: SparkSession, cell: Cell, folder: str, source: str, filling: i
         return measured_growth(query, source, filling, batches)
 
 
-def counted(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[str, int]:
+def count_users(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[str, int]:
     """The counts of all users in the end, by the same pipeline."""
     found: dict[str, int] = {}
     pipeline = _counting(spark, cell, folder)
@@ -96,13 +98,13 @@ def counted(spark: SparkSession, cell: Cell, folder: str, source: str) -> dict[s
     return found
 
 
-def empty(spark: SparkSession, cell: Cell, folder: str, source: str, batches: int) -> Any:
+def measure_empty_batches(spark: SparkSession, cell: Cell, folder: str, source: str, batches: int) -> Any:
     """Micro-batches of files without events."""
     with _standing(spark, cell, folder, source) as query:
         return measured_batches(query, batches)
 
 
-def idle(spark: SparkSession, cell: Cell, folder: str, source: str, seconds: float) -> Any:
+def measure_idleness(spark: SparkSession, cell: Cell, folder: str, source: str, seconds: float) -> Any:
     """A stream to which nothing comes after its first file."""
     with _standing(spark, cell, folder, source) as query:
         return measured_idleness(query, seconds)
@@ -119,7 +121,7 @@ def _pipeline(spark: SparkSession, checkpoint: str, mode: str = "streaming") -> 
 
 
 def _has_windows(cell: Cell) -> bool:
-    """Whether what is written has a window's start."""
+    """True if what is written has a window's start."""
     return cell.grouping not in ("none", "stateful")
 
 

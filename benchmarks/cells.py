@@ -72,12 +72,12 @@ TWINS = {cell.name: cell.twin for cell in CELLS}
 """For people, by the names of cells."""
 
 
-def chosen(patterns: Iterable[str], is_quick: bool) -> list[Cell]:
+def choose(patterns: Iterable[str], is_quick: bool) -> list[Cell]:
     """The cells whose names match a pattern, or have it among their parts; without patterns, all or the quick ones.
 
-    >>> [cell.name for cell in chosen(["text/*/users/*"], False)]
+    >>> [cell.name for cell in choose(["text/*/users/*"], False)]
     ['text/functions/users/parquet']
-    >>> {cell.grouping for cell in chosen(["users"], False)}
+    >>> {cell.grouping for cell in choose(["users"], False)}
     {'users'}
     """
     wanted = tuple(patterns)

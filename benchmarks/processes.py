@@ -69,7 +69,7 @@ def tree_cpu_seconds(root: int) -> float:
 
 
 def _ignores_ends(number: int) -> bool:
-    """Whether a process ignores the ends of its children."""
+    """True if a process ignores the ends of its children."""
     try:
         found = _IGNORED.search(Path(f"/proc/{number}/status").read_text())
     except OSError:

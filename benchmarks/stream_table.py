@@ -52,11 +52,11 @@ SIZES = {
 }
 
 
-def losses(found: dict[str, Numbers], recorded: dict[str, Numbers]) -> dict[str, str]:
+def find_losses(found: dict[str, Numbers], recorded: dict[str, Numbers]) -> dict[str, str]:
     """What has lost more than is allowed of its recorded speed, by row, in words.
 
     >>> now = {"a": {"speed_by_wall": 0.8, "speed_by_cpu": 0.9}}
-    >>> losses(now, {"a": {"speed_by_wall": 1.0, "speed_by_cpu": 1.0}})
+    >>> find_losses(now, {"a": {"speed_by_wall": 1.0, "speed_by_cpu": 1.0}})
     {'a': '0.80 by wall, and 1.00 in the record'}
     """
     lost = {}
@@ -73,7 +73,7 @@ def losses(found: dict[str, Numbers], recorded: dict[str, Numbers]) -> dict[str,
     return lost
 
 
-def better(one: dict[str, Numbers], other: dict[str, Numbers]) -> dict[str, Numbers]:
+def merge_better(one: dict[str, Numbers], other: dict[str, Numbers]) -> dict[str, Numbers]:
     """Of two measurements of a cell, each row with the greater of its speeds: what was lost twice is lost."""
     rows = {}
     for row, numbers in one.items():
@@ -156,7 +156,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     settings.results = settings.results or (FOLDER if is_kept else settings.folder.parent) / name
     settings.compared_with = settings.compared_with or FOLDER / name
     try:
-        settings.cells = cells.chosen(settings.only, settings.quick)
+        settings.cells = cells.choose(settings.only, settings.quick)
     except ValueError as error:
         parser.error(str(error))
     return settings
@@ -175,9 +175,9 @@ def main(given: Sequence[str] | None = None) -> None:
     found: dict[str, Numbers] = {}
     for cell in settings.cells:
         rows = cell_measures.measure(spark, cell, settings)
-        if losses(rows, record):
+        if find_losses(rows, record):
             print(f"{cell.name} seems to have lost; once more", file=sys.stderr, flush=True)
-            rows = better(rows, cell_measures.measure(spark, cell, settings))
+            rows = merge_better(rows, cell_measures.measure(spark, cell, settings))
         found |= rows
         for row, numbers in rows.items():
             print(
@@ -188,7 +188,7 @@ def main(given: Sequence[str] | None = None) -> None:
         _write(settings, found)
     print(table(found), end="\n\n")
     print(f"numbers: {settings.results}")
-    if lost := losses(found, record):
+    if lost := find_losses(found, record):
         sys.exit("\n".join(f"{row} has lost speed: {words}" for row, words in sorted(lost.items())))
 
 

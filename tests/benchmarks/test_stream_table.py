@@ -58,10 +58,10 @@ def test_no_two_cells_have_one_name_and_each_can_be_asked_for(load: Load) -> Non
     names = [cell.name for cell in cells.CELLS]
     assert len(set(names)) == len(names)
     for cell in cells.CELLS:
-        assert cells.chosen([cell.name], False) == [cell]
-    assert {cell.name for cell in cells.chosen([], True)} < set(names)
+        assert cells.choose([cell.name], False) == [cell]
+    assert {cell.name for cell in cells.choose([], True)} < set(names)
     with pytest.raises(ValueError, match="no cell is tems"):
-        cells.chosen(["teams", "tems"], False)
+        cells.choose(["teams", "tems"], False)
 
 
 def test_events_are_the_same_in_every_format(load: Load, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_speed_is_lost_if_it_is_more_than_fifteen_percent_below_the_record(
         "a": {"speed_by_wall": wall, "speed_by_cpu": cpu},
         "new": {"speed_by_wall": 0, "speed_by_cpu": 0},
     }
-    words = table.losses(found, record)
+    words = table.find_losses(found, record)
     assert list(words) == (["a"] if lost else [])
     assert lost in words.get("a", "")
 
@@ -180,7 +180,7 @@ def test_a_speed_is_lost_if_it_is_more_than_fifteen_percent_below_the_record(
 def test_of_two_measurements_the_better_speeds_count(load: Load) -> None:
     once = {"a": {"speed_by_wall": 0.5, "speed_by_cpu": None, "twin": "SQL"}}
     again = {"a": {"speed_by_wall": 0.7, "speed_by_cpu": None, "twin": "SQL"}}
-    assert load("stream_table").better(once, again) == again
+    assert load("stream_table").merge_better(once, again) == again
 
 
 def test_only_full_runs_or_asked_for_ones_change_what_is_kept(load: Load, tmp_path: Path) -> None:
