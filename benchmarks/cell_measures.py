@@ -89,7 +89,7 @@ def _events_of(cell: Cell, settings: argparse.Namespace) -> Events:
 def _growth(spark: Any, cell: Cell, settings: argparse.Namespace) -> dict[str, Numbers]:
     """Fills the state of all keys, and then measures micro-batches of some."""
     _check_counts(spark, cell, settings)
-    sizes = (settings.keys, settings.fill_files, settings.batches, settings.rows)
+    sizes = (settings.keys, settings.fill_files, settings.batches, settings.rows_per_batch)
     source = cell_inputs.filling_files(settings.folder, *sizes)
     each = {
         side: module.measure_growth(
@@ -105,7 +105,7 @@ def _growth(spark: Any, cell: Cell, settings: argparse.Namespace) -> dict[str, N
         }
         for side, found in each.items()
     }
-    size = {"keys": settings.keys, "rows": settings.rows}
+    size = {"keys": settings.keys, "rows": settings.rows_per_batch}
     return {": filling": {**size, **_speeds(filled)}, ": a micro-batch": {**size, **_speeds(counted)}}
 
 

@@ -138,7 +138,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=words)
     parser.add_argument("--files-per-batch", type=int, default=2)
     parser.add_argument("--turns", type=int, default=3, help="how many turns count")
-    parser.add_argument("--rows", type=int, default=10_000, help="of a micro-batch that counts")
+    parser.add_argument("--rows-per-batch", type=int, default=10_000, help="of those that count")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data")
     parser.add_argument("--results", type=Path, help="the file to write")
@@ -198,7 +198,9 @@ def _rows_of(path: Path) -> dict[str, Numbers]:
 
 def _write(settings: argparse.Namespace, found: dict[str, Numbers]) -> None:
     """Writes what is measured so far; a record keeps the numbers of other cells."""
-    numbers = {name: getattr(settings, name) for name in (*SIZES, "files_per_batch", "rows", "turns")}
+    numbers = {
+        name: getattr(settings, name) for name in (*SIZES, "files_per_batch", "rows_per_batch", "turns")
+    }
     kept = _rows_of(settings.results) if settings.record else {}
     write_numbers(settings.results, settings.cores, {**numbers, "rows": {**kept, **found}})
 
