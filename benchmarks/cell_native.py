@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import compress
 from typing import Any
 
 import pyarrow as pa
@@ -97,11 +98,10 @@ def _valued_rows(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Calls the functions of Python for each row, and leaves the times in Arrow."""
     for record in records:
         columns = (record.column(name).to_pylist() for name in Event._fields)
-        found = [
-            (number, valued(event)) for number, event in enumerate(map(Event, *columns)) if is_kept(event)
-        ]
-        at = record.column("at").take(pa.array([number for number, _ in found], pa.int64()))
-        yield _record(at, [each for _, each in found])
+        events = list(map(Event, *columns))
+        mask = [is_kept(event) for event in events]
+        at = record.column("at").filter(pa.array(mask, pa.bool_()))
+        yield _record(at, [valued(event) for event in compress(events, mask)])
 
 
 def _valued_lines(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
