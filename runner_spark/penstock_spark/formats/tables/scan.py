@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema
-from penstock_spark.sources.decoding import ByFile, ByOffset
+from penstock_spark.sources.decoding import OFFSET_COLUMNS, ByFile, by_offset
 from penstock_spark.sources.frame_rows import check_names, rows_of
 from penstock_spark.sources.reader_options import (
     check_file_options,
@@ -27,9 +28,6 @@ from penstock_spark.sources.reader_options import (
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Part, Scan, StreamScan
 from penstock_spark.sources.stream_files import Naming, place_columns
-
-_OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
-"""The columns, with their types, by which Kafka's rows tell where they stand."""
 
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
@@ -76,8 +74,8 @@ def open_table_stream(
         frame = reader.load() if source.path is None else reader.load(source.path)
         check_names(frame, where)
     if not is_files:
-        has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
-        return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all)
+        has_offsets = OFFSET_COLUMNS.items() <= dict(frame.dtypes).items()
+        return StreamScan(frame, lambda: by_offset if has_offsets else _all)
 
     def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
         # See `reader_options.file_options`.
@@ -87,7 +85,8 @@ def open_table_stream(
             step_failed(refusal(ValueError, what, where=where, hint=hint), where)
         return to_rows(batch)
 
-    return StreamScan(frame.select("*", *place_columns(stream)), lambda: ByFile(decode, Naming()))
+    make_decoder = partial(ByFile, decode, Naming(), makes_records=True)
+    return StreamScan(frame.select("*", *place_columns(stream)), make_decoder)
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
@@ -96,7 +95,7 @@ def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dic
 
 
 def _all(batch: pa.RecordBatch) -> list[Part]:
-    return [Part((), list(to_rows(batch)))]
+    return [Part((), to_rows(batch), columns=batch)]
 
 
 def _given_schema(source: SparkSource) -> Any:
