@@ -21,7 +21,7 @@ from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrive, Dropped, EndMicroBatch, Event, Pane, Played, Times
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.ready_combiners import CountCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import (
     FixedWindows,
@@ -293,6 +293,35 @@ FAMILIES: tuple[list[Any], ...] = (
     [Key(True), Key(1), Key(1.0)],
     [Loud("a"), Loud("A")],
 )
+
+
+SIDE_BY_SIDE = ([sum], [sum, max, CountCombineFn(), min], [max, MeanCombineFn()], [])
+
+
+@pytest.mark.parametrize("combiners", SIDE_BY_SIDE, ids=["sum", "kernels", "other", "none"])
+@pytest.mark.parametrize("windowfn", [*WINDOW_FNS, Sessions(4)], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_combine_fns_of_lists_give_what_the_same_give_when_they_are_called(
+    combiners: list[Any], windowfn: Any, seed: int
+) -> None:
+    windowing, random = Windowing(windowfn), Random(seed)
+    batches = []
+    for _ in range(4):
+        some = [
+            (random.choice("abc"), [random.randint(-9, 9) for _ in combiners], random.randint(0, 40) / 2)
+            for _ in range(12)
+        ]
+        batches.append(pairs(windowing, *some))
+    # Those of tuples may be of any length, and no kernel takes them.
+    called, written_in = TupleCombineFn(*combiners), TupleCombineFn.of_lists(combiners)
+    messages = [written(writer_of(windowing, each), *batches) for each in (written_in, called)]
+    found, expected = (sorted(map(repr, panes_of(windowing, called, [each]))) for each in messages)
+    assert found == expected
+    assert not any(part.are_plain for each in messages for part in each.parts[GROUPING])
+    has_kernels = not any(isinstance(each, MeanCombineFn) for each in combiners)
+    takes_pairs = has_kernels and not windowfn.is_merging()
+    assert writer_of(windowing, written_in).spec.takes_pairs == takes_pairs
+    assert not writer_of(windowing, called).spec.takes_pairs
 
 
 @pytest.mark.parametrize("combine", [None, SUM, Sum()], ids=["lists", "kernel", "combine fn"])

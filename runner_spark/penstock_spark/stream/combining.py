@@ -11,7 +11,7 @@ from penstock.coders.deterministic import encode_keys, kind_told_apart
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import Sessions, runs
-from penstock_spark.aggregates.kernels import Adding
+from penstock_spark.aggregates.kernels import Adding, adding_of
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.program import MessageWriterSpec
@@ -73,6 +73,8 @@ class CombiningWriter(Combining, Node):
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
         self._adding = None if spec.kernel is None else spec.kernel.adding
+        # Shards take what these kernels hold; of the other ones, they take accumulators.
+        self._is_known_to_shards = adding_of(spec.combine) is not None
         # If the order of values may matter, each place in a source is kept separately.
         self._keeps_order = spec.kernel is None or spec.kernel.is_ordered
         # The type of the keys that are their own names; None if names are encoded keys.
@@ -157,7 +159,7 @@ class CombiningWriter(Combining, Node):
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
         if self._adding is not None and self.spec.takes_pairs:
-            return _AddedByWindow(self._adding)
+            return _AddedByWindow(self._adding, self._is_known_to_shards)
         return _ByWindow(self.spec.combine, self._adding, self._output_times)
 
     def _flush(self) -> None:
@@ -200,7 +202,7 @@ class CombiningWriter(Combining, Node):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self.spec.takes_pairs,
+            self.spec.takes_pairs and self._is_known_to_shards,
         )
 
 
@@ -271,7 +273,8 @@ class _ByWindow:
 class _AddedByWindow:
     """Totals and counts of values, by window and key; windows do not merge."""
 
-    def __init__(self, adding: Adding) -> None:
+    def __init__(self, adding: Adding, are_plain: bool) -> None:
+        self._accumulator = None if are_plain else adding.accumulator
         self._add_by_window = loop_of(adding, "window", counts=True)
         self._add_by_time = loop_of(adding, "time", counts=True)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
@@ -307,6 +310,8 @@ class _AddedByWindow:
     def groups(self) -> Iterator[_Group]:
         for window, held in self._held.items():
             helds, counts = map(list, zip(*held.values(), strict=True))
+            if self._accumulator is not None:
+                helds = list(map(self._accumulator, helds))
             yield _Group((window,), list(held), helds, counts, None)
 
 
