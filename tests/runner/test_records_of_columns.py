@@ -94,6 +94,39 @@ def test_values_and_nulls_of_each_chunk_stay_in_their_places(
         assert [repr(each) for each in found] == [repr(each) for each in some * chunks]
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        *(
+            pa.array(["x", None]),
+            pa.array(["x", "y"], pa.string_view()),
+            pa.array([b"x", b"y"], pa.binary(1)),
+        ),
+        *(
+            pa.array([datetime.time(1), None]),
+            pa.array([0, 1], pa.timestamp("us", "UTC")),
+            pa.array([0.5, 1]),
+        ),
+        *(pa.array([[1], [2]]), pa.array([{"a": [1]}, {"a": [2]}])),
+    ],
+    ids=lambda known: str(known.type),
+)
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint8()])
+def test_values_of_dictionaries_are_those_of_their_places_and_each_is_another_one(
+    known: pa.Array, index: pa.DataType
+) -> None:
+    places = [1, None, 0, 1]
+    of_places = pa.DictionaryArray.from_arrays(pa.array(places, index), known)
+    found = [
+        each["a"] for each in to_dicts(pa.table({"a": pa.chunked_array([of_places, of_places.slice(1)])}))
+    ]
+    values = [each["a"] for each in to_dicts(pa.table({"a": known}))]
+    expected = [None if place is None else values[place] for place in (*places, *places[1:])]
+    assert [repr(each) for each in found] == [repr(each) for each in expected]
+    changeable = [id(each) for each in found if isinstance(each, list | dict)]
+    assert len(set(changeable)) == len(changeable)
+
+
 @pytest.mark.parametrize("number", [-(2**63), 2**63 - 1])
 @pytest.mark.parametrize(
     "kind",

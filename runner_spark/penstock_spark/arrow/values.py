@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -92,8 +92,10 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     [datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None]
     """
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
+    # Rows must not share what a user may change.
+    if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return [value for chunk in chunks for value in _looked_up(chunk, field)]
     # NumPy makes Python's times and decimals in a fraction of the time.
     if pa.types.is_time64(kind) or pa.types.is_decimal(kind):
         others: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
@@ -106,6 +108,11 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
         raise _beyond(field) from None
     convert = _zone_converter(kind)
     return values if convert is None else [convert(value) for value in values]
+
+
+def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
+    known = [*values_of(column.dictionary, field), None]
+    return map(known.__getitem__, column.indices.cast(pa.int64()).fill_null(-1).to_pylist())
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
