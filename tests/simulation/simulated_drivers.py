@@ -137,7 +137,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (readings, "open_stream", open_stream),
         (query, "DataFrame", sim.Stream),
         (query, "F", columns),
-        (query, "_now", lambda: None),
+        (query, "now_micros", lambda: None),
         (query, "_beats", beats),
         (query, "_commands", sim.commands),
         (query, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
@@ -153,7 +153,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (rewriting, "runner_session", tables.quiet_session),
         (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (execute_stream, "check_workers_python", lambda context, is_local: None),
-        (execute_stream, "WholeFiles", lambda spark, files: unchanged),
+        (execute_stream, "WholeFiles", lambda spark, files, checks: unchanged),
         *database.stand_ins(),
     ]
     with (

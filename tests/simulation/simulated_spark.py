@@ -406,6 +406,9 @@ class Stream:
     def queryName(self, name: str) -> Stream:
         return self
 
+    def outputMode(self, mode: str) -> Stream:  # noqa: N802
+        return self
+
     def option(self, name: str, value: Any) -> Stream:
         self.options[name] = value
         return self
