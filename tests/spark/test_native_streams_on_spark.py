@@ -327,6 +327,29 @@ def test_a_run_that_dies_while_a_sink_commits_loses_and_doubles_nothing(
     assert lasting.written() == totals_of(map(numbers, range(4)), size_seconds)
 
 
+def test_windows_fire_that_were_due_when_a_run_died_although_nothing_arrives(spark, tmp_path, monkeypatch):
+    lasting = Lasting(tmp_path, "streaming", MINUTES)
+    seconds = [0, 1_000]
+    add_file(tmp_path / "in", 0, pa.table({"key": ["a", "b"], "number": seconds, "at": instants(seconds)}))
+    commit = BatchWriter._commit
+
+    def die(writer: BatchWriter, sink: Any, batch: Any, rows: Any) -> None:
+        if batch.number == 1:
+            raise SystemError("the power is gone")
+        commit(writer, sink, batch, rows)
+
+    with monkeypatch.context() as context:
+        context.setattr(BatchWriter, "_commit", die)
+        with pytest.raises(Exception, match="the power is gone"):
+            lasting.run().wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000)
+    # It died before Spark planned the micro-batch in which the window fires.
+    for file in (tmp_path / "checkpoint" / "spark" / "offsets").glob("*1*"):
+        file.unlink()
+    result = lasting.run()
+    until(lambda: lasting.written() == Counter([("a", 0)]), result)
+    result.cancel()
+
+
 @pytest.mark.parametrize("kind", ["append", "global rounds"])
 def test_a_stream_continues_on_its_checkpoint_and_drains(spark, tmp_path, kind):
     is_append = kind == "append"
