@@ -93,6 +93,14 @@ class BeamError(Exception):
         super().__init__(three_parts(what, where=where, hint=hint))
 
 
+class NoSuchField(KeyError):
+    """A record lacks a field that a column requires; a ``KeyError``, as in Beam."""
+
+    def __str__(self) -> str:
+        # That of a KeyError shows its text as Python would write it.
+        return str(self.args[0])
+
+
 class PipelineError(BeamError):
     """The pipeline cannot be built or run as written (Beam's name)."""
 

@@ -19,11 +19,11 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                ValueError: plan.json is not the plan of a checkpoint (it is not JSON)
+                ValueError: plan-1.json is not the plan of a checkpoint (it is not JSON)
                   in file:///data/state
                   hint: restore the file, or start again in another folder
                 """,
-            files={"state/plan.json": '{"format": 1, "penstock": "0.1'},
+            files={"state/plan-1.json": '{"format": 1, "penstock": "0.1'},
             on_spark=True,
         ),
         Row(
@@ -67,7 +67,7 @@ SUBJECT = Subject(
                   in file:///data/state
                   hint: continue with the newer penstock
                 """,
-            files={"state/plan.json": '{"format": 99, "penstock": "9.0"}'},
+            files={"state/plan-1.json": '{"format": 99, "penstock": "9.0"}'},
             on_spark=True,
         ),
         Row(
@@ -81,12 +81,12 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                ValueError: plan.json is not the plan of a checkpoint (clock, heartbeat, id, folder, sources, levels, steps, sinks, dropped, shards, parallelism, since, inputs, planned)
+                ValueError: plan-1.json is not the plan of a checkpoint (clock, heartbeat, id, folder, sources, levels, steps, sinks, dropped, shards, parallelism, since, inputs, planned, before)
                   in file:///data/state
                   hint: restore the file, or start again in another folder
                 """,
             files={
-                "state/plan.json": '{"format": 1, "penstock": "0.1.0", "mode": "streaming", "sources": 5}'
+                "state/plan-1.json": '{"format": 1, "penstock": "0.1.0", "mode": "streaming", "sources": 5}'
             },
             on_spark=True,
         ),
@@ -101,7 +101,7 @@ SUBJECT = Subject(
                 stream.run()
                 """,
             see="""
-                ValueError: the folder is not a penstock checkpoint: it holds notes.txt, and no plan.json
+                ValueError: the folder is not a penstock checkpoint: it holds notes.txt, and no plan
                   in file:///data/state
                   hint: name an empty folder, or a folder that does not exist yet
                 """,
@@ -144,7 +144,7 @@ SUBJECT = Subject(
                   at game.py:9
                   hint: if you trust its content, run: chmod -R go-rwx /data/state; or start in a new folder
                 """,
-            files={"state/plan.json": "{}"},
+            files={"state/plan-1.json": "{}"},
             on_spark=True,
         ),
     ),

@@ -240,6 +240,23 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a record of CSV with a field too many, which Spark reads",
+            write="""
+                import os
+
+                scores = p | "Read" >> beam.io.ReadFromSpark("csv", os.path.abspath("scores.csv"), header=True)
+                scores | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.RunnerError: /data/scores.csv has a record that does not fit the columns: a field is missing or too many, or is not of its type
+                  at step 'Read' (game.py:3)
+                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them
+                """,
+            files={"scores.csv": "team,points\nred,3\nblue,4,5\n"},
+            on_spark=True,
+        ),
+        Row(
             "a Parquet file that is none",
             write="""
                 p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
@@ -281,6 +298,60 @@ SUBJECT = Subject(
                 ValueError: the files have no columns points
                   at step 'Read' (game.py:5)
                   hint: they have team
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a Parquet column of a type that no reader has",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                keys = pyarrow.ExtensionArray.from_storage(pyarrow.uuid(), pyarrow.array([bytes(16)], pyarrow.binary(16)))
+                pyarrow.parquet.write_table(pyarrow.table({"key": keys}), "scores.parquet")
+                p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                  at step 'Read' (game.py:6)
+                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a Parquet column of a type that no reader has, in a file that a collection names",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                keys = pyarrow.ExtensionArray.from_storage(pyarrow.uuid(), pyarrow.array([bytes(16)], pyarrow.binary(16)))
+                pyarrow.parquet.write_table(pyarrow.table({"key": keys}), "scores.parquet")
+                p | beam.Create(["scores.parquet"]) | "Read" >> beam.io.ReadAllFromParquet() | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                  at step 'Read/ReadAllFiles' (game.py:6)
+                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a time that Python's datetime lacks",
+            write="""
+                import pyarrow
+                import pyarrow.parquet
+
+                times = pyarrow.array([1 << 60], pyarrow.timestamp("us", "UTC"))
+                pyarrow.parquet.write_table(pyarrow.table({"at": times}), "visits.parquet")
+                p | "Read" >> beam.io.ReadFromParquet("visits.parquet") | beam.Map(print)
+                p.run()
+                """,
+            see="""
+                ValueError: a value of the column at is beyond what Python has of the type timestamp[us, tz=UTC] [while running 'Read' (game.py:6)]
+                  in the data that is read
+                  hint: leave the column out, or correct what writes it: years are from 1 to 9999
                 """,
             on_spark=True,
         ),

@@ -144,6 +144,83 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
+            "a time beyond the year 9999 in a column of instants",
+            write="""
+                from penstock.utils.timestamp import MAX_TIMESTAMP
+
+                visits = p | beam.Create([beam.Row(team="red", at=MAX_TIMESTAMP)])
+                visits | "Write" >> beam.io.WriteToParquet("out")
+                p.run()
+                """,
+            see="""
+                ValueError: a time of the field at is outside of the years 1 to 9999
+                  at step 'Write' (game.py:4)
+                  hint: filter such elements out, or make the time a number, with time.micros
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "None in a column that is required",
+            write="""
+                import pyarrow
+
+                schema = pyarrow.schema([pyarrow.field("team", pyarrow.string(), nullable=False)])
+                p | beam.Create([{"team": "red"}, {"team": None}]) | "Write" >> beam.io.WriteToParquet("out", schema)
+                p.run()
+                """,
+            see="""
+                TypeError: a value of the field team is None, which its type does not allow
+                  at step 'Write' (game.py:4)
+                  hint: correct the declared type or the schema, or filter out such elements before the write
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "a record without a field that is required",
+            write="""
+                import pyarrow
+
+                schema = pyarrow.schema([pyarrow.field("team", pyarrow.string(), nullable=False)])
+                teams = p | beam.Create([{}]).with_output_types(beam.typehints.Any)
+                teams | "Write" >> beam.io.WriteToOrc("out", schema)
+                p.run()
+                """,
+            see="""
+                penstock.error.NoSuchField: a record has no field team
+                  at step 'Write' (game.py:5)
+                  hint: make the field nullable in the schema
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "an int of more than 64 bits in Avro",
+            write="""
+                from penstock.io.avroio import WriteToAvro
+
+                p | beam.Create([beam.Row(points=2**63)]) | "Write" >> WriteToAvro("out")
+                p.run()
+                """,
+            see="""
+                TypeError: a value of the field points does not fit the type long
+                  at step 'Write' (game.py:3)
+                  hint: correct the declared type or the schema, or convert the value first (an int has 64 bits)
+                """,
+            on_spark=True,
+        ),
+        Row(
+            "half of a character in a column of CSV",
+            write="""
+                p | beam.Create([beam.Row(team="\\ud83d")]) | "Write" >> beam.io.WriteToCsv("out")
+                p.run()
+                """,
+            see="""
+                UnicodeEncodeError: 'utf-8' codec can't encode character '\\ud83d' in position 0: surrogates not allowed in the field team
+                  at step 'Write' (game.py:1)
+                  hint: replace such characters first: text.encode('utf-8', 'replace').decode('utf-8')
+                """,
+            on_spark=True,
+        ),
+        Row(
             "numbers as rows of CSV",
             write="""
                 p | beam.Create([1, 2]) | "Write" >> beam.io.WriteToCsv("out")

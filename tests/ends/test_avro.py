@@ -215,20 +215,24 @@ def test_the_type_of_rows_gives_the_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "told"),
     [
-        *({"truth": True, "number": number} for number in ("x", 1 << 70, None, 1.5)),
-        *({"truth": True}, {"truth": "no", "number": 1}, "text", None),
+        *(({"truth": True, "number": number}, "number does not fit the type long") for number in ("x", 1.5)),
+        ({"truth": True, "number": 1 << 70}, "a value of the field number does not fit the type long"),
+        ({"truth": True, "number": None}, "a value of the field number is None"),
+        ({"truth": True}, "a record has no field number"),
+        ({"truth": "no", "number": 1}, "a value of the field truth does not fit the type boolean"),
+        *((each, "an element does not fit the schema of the Avro files") for each in ("text", None)),
     ],
 )
 def test_an_element_that_does_not_fit_the_schema_is_refused_without_being_shown(
-    wrong: Any, tmp_path: Path
+    wrong: Any, told: str, tmp_path: Path
 ) -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "number", "type": "long"}]}
     schema["fields"] += [{"name": "truth", "type": "boolean"}]  # type: ignore[operator]
     pipeline = beam.Pipeline()
     _ = pipeline | beam.Create([wrong]) | WriteToAvro(str(tmp_path / "out"), schema)
-    with pytest.raises(TypeError, match="an element does not fit the schema of the Avro files"):
+    with pytest.raises((TypeError, KeyError), match=told):
         pipeline.run()
     assert not list(tmp_path.glob("out*"))
 

@@ -18,9 +18,10 @@ from refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
 
 from penstock_spark.checkpoints import lease
 from penstock_spark.checkpoints.eras import counted_seconds
-from penstock_spark.checkpoints.folder import ENDED, PLAN, open_at
+from penstock_spark.checkpoints.folder import ENDED, open_at
 from penstock_spark.checkpoints.holder import Holder, this_holder
 from penstock_spark.checkpoints.lease import Timing, take_lease
+from penstock_spark.checkpoints.plans import name_of_plan
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT, slots_of
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.temporary import is_abandoned, new_name
@@ -44,16 +45,17 @@ def test_a_damaged_plan_is_refused_or_fits(tmp_path: Path, signature: dict[str, 
     place = DiskPlace(tmp_path / "checkpoint")
     open_at(place, signature)
     note_micro_batch(place, 0)
-    written = place.read(PLAN)
+    name = name_of_plan(1)
+    written = place.read(name)
 
     def law(chance: Chance) -> None:
         content = wrong_content(chance, written)
-        (place.path / PLAN).write_bytes(content)
-        for earlier in place.path.glob(f"{PLAN}.*"):
-            earlier.unlink()
+        for other in place.path.glob("plan-*.json"):
+            other.unlink()
+        (place.path / name).write_bytes(content)
         if result_or_refusal(lambda: open_at(place, signature)) is None:
             # Nothing has changed.
-            assert place.read(PLAN) == content
+            assert place.read(name) == content
 
     each_seed(count, law)
 

@@ -36,8 +36,8 @@ class DiskPlace:
     def names(self) -> list[str]:
         return sorted(each.name for each in self.path.iterdir()) if self.path.exists() else []
 
-    def has(self, *beginnings: str) -> bool:
-        return any(name.startswith(beginnings) for name in self.names())
+    def paths(self, pattern: str) -> list[str]:
+        return [str(each.relative_to(self.path)) for each in self.path.glob(pattern)]
 
     def make(self) -> None:
         self._change()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.pvalue import Row
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_spark.arrow.records import to_batch
 
 WHERE = "at step 'Write' (game.py:41)"
@@ -202,6 +202,9 @@ MISFIT = "does not fit the type"
         (pa.list_(pa.int64(), 1), [1.5], MISFIT),
         (pa.list_(pa.int64()), np.array([1.5]), MISFIT),
         (pa.map_(pa.string(), pa.int64()), [("a", 1.5)], MISFIT),
+        (pa.list_(pa.string()), "ab", MISFIT),
+        (pa.large_list(pa.int64()), b"ab", MISFIT),
+        (pa.list_(pa.list_(pa.string())), ["ab"], MISFIT),
         (pa.large_string(), b"text", MISFIT),
         (pa.large_binary(), "text", MISFIT),
         (pa.binary(4), "text", MISFIT),
@@ -212,6 +215,23 @@ def test_what_arrow_would_change_without_a_word_is_refused(kind: pa.DataType, va
         to_batch([{"x": value}], pa.schema([("x", kind)]), WHERE)
     assert WHERE in str(caught.value)
     assert "hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (MAX_TIMESTAMP, "a time of the field at is outside of the years 1 to 9999"),
+        (Timestamp.from_rfc3339("2026-01-01T00:00:00.000000001Z"), "a time of the field at is finer than a"),
+    ],
+)
+@pytest.mark.parametrize(
+    "form", [lambda score: score, Score._asdict, lambda score: Row(inner={"at": [score.at]})]
+)
+def test_a_timestamp_that_no_datetime_has_is_refused_by_its_field(time: Any, words: str, form: Any) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        to_batch([form(Score("a", at=time))], SCHEMA, WHERE)
+    assert "hint: " in str(caught.value)
+    assert repr(time) not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from penstock.io.avroio import AvroSink
 from penstock.io.text_sink import Shards
+from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_spark.formats.avro.writer import avro_files
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 
@@ -38,7 +39,7 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
     "which the schema lacks",
     "has no zone",
     "has a zone",
-    "does not fit the schema",
+    "a value of the field x does not fit the type",
 )
 
 
@@ -54,6 +55,7 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
         (TREE, {"name": "a", "left": {"name": "b"}}, {"name": "a", "left": {"name": "b", "right": 1}}, LACKS),
         (INSTANT, NOON_UTC, NOON, NO_ZONE),
         (["null", INSTANT], None, NOON, NO_ZONE),
+        (INSTANT, Timestamp(7), MAX_TIMESTAMP, "a time of the field x is outside of the years 1 to 9999"),
         (LOCAL, NOON, NOON_UTC, ZONE),
         (["null", "string", LOCAL], "noon", NOON_UTC, ZONE),
         (logical("long", "time-micros"), NOON.time(), NOON_UTC.timetz(), ZONE),
@@ -64,6 +66,15 @@ LACKS, NO_ZONE, ZONE, MISFIT = (
         ("float", 1e30, 1e300, MISFIT),
         ("double", 1 << 60, (1 << 53) + 1, MISFIT),
         (logical("string", "uuid"), "7a2cd4f3-6e25-4f09-a4e3-6eb0a5c25ad5", "x", MISFIT),
+        ("null", None, 5, MISFIT),
+        ("long", 1, True, MISFIT),
+        ({"type": "array", "items": "string"}, ["a"], "ab", MISFIT),
+        ({"type": "array", "items": "string"}, ("a",), {"a": 1}, MISFIT),
+        ({"type": "array", "items": "long"}, [97], b"ab", MISFIT),
+        ({"type": "array", "items": "long"}, [97], 7, MISFIT),
+        ("double", 1e300, 10**400, MISFIT),
+        (["null", "long", "string"], "a", 1.5, "a value of the field x does not fit the type long or string"),
+        ({"type": "map", "values": "long"}, {"a": 1}, [("a", 1)], MISFIT),
     ],
 )
 def test_what_the_package_would_change_without_a_word_is_refused(

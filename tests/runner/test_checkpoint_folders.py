@@ -44,12 +44,12 @@ def test_a_new_folder_gets_a_plan_and_is_found_again(tmp_path: Path) -> None:
     made = open_at(place, BASE.signature())
     assert made.is_new
     assert made.notes == ()
-    assert place.names() == ["control", "inputs-0", "plan.json", "spark"]
+    assert place.names() == ["control", "inputs-0", "plan-1.json", "spark"]
     locations = [made.spark_location, made.control_location, made.inputs_location]
     assert [Path(location).name for location in locations] == ["spark", "control", "inputs-0"]
     finish(place, 0)
     again = open_at(place, BASE.signature())
-    assert (again.is_new, again.plan, plan_names(place)) == (False, made.plan, ["plan.json"])
+    assert (again.is_new, again.plan, plan_names(place)) == (False, made.plan, ["plan-2.json"])
 
 
 def test_before_anything_has_run_anything_fits(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_before_anything_has_run_anything_fits(tmp_path: Path) -> None:
         open_at(place, MISFIT.signature())
 
 
-def test_an_accepted_change_is_put_in_force_and_the_plan_before_is_kept(tmp_path: Path) -> None:
+def test_an_accepted_change_is_put_in_force_and_until_then_the_plan_before_is_kept(tmp_path: Path) -> None:
     place = DiskPlace(tmp_path)
     before = open_at(place, BASE.signature()).plan
     finish(place, 0, 1, 10, 9)
@@ -73,10 +73,13 @@ def test_an_accepted_change_is_put_in_force_and_the_plan_before_is_kept(tmp_path
     assert (changed.is_new, changed.new_sinks) == (False, ("Out",))
     assert changed.notes == ("'Out' gets only elements from now on",)
     assert changed.plan["since"] == 11
+    assert [json.loads(place.read(name)) for name in plan_names(place)] == [
+        {**before, "before": None},
+        {**changed.plan, "before": 1},
+    ]
     finish(place, 11)
     assert open_at(place, BASE.signature()).plan == {**before, "since": 12}
-    assert json.loads(place.read("plan.json.1")) == before
-    assert json.loads(place.read("plan.json.2")) == changed.plan
+    assert plan_names(place) == ["plan-2.json", "plan-3.json"]
 
 
 def test_an_update_that_has_finished_nothing_can_be_taken_back_or_tried_again(tmp_path: Path) -> None:
@@ -85,7 +88,7 @@ def test_an_update_that_has_finished_nothing_can_be_taken_back_or_tried_again(tm
     finish(place, 0)
     first, second = (open_at(place, update.signature()) for _ in range(2))
     assert first.plan == second.plan
-    assert plan_names(place) == ["plan.json", "plan.json.1"]
+    assert plan_names(place) == ["plan-1.json", "plan-3.json"]
     # Its grouping has no state, and nothing is lost of what it has left out.
     assert open_at(place, replace(BASE, more=written("Out")).signature()).plan == before
     added = replace(CHANGED, more=written("More"))
@@ -116,7 +119,7 @@ def test_a_refusal_is_a_readable_difference_and_changes_nothing(tmp_path: Path) 
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("names", [["a.csv"], ["_delta_log"], ["spark", "control"], ["plan.json.old"]])
+@pytest.mark.parametrize("names", [["a.csv"], ["_delta_log"], ["spark", "control"], ["plan-1.json.old"]])
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).mkdir()
@@ -127,13 +130,13 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, names: list[str])
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "1"}', '{"format": 1}', "\u00e9"])
 def test_a_plan_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "plan.json").write_bytes(content.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"plan\.json is not the plan of a checkpoint"):
+    (tmp_path / "plan-1.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"plan-1\.json is not the plan of a checkpoint"):
         open_at(DiskPlace(tmp_path), BASE.signature())
 
 
 def test_a_plan_of_a_newer_format_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text('{"format": 2, "penstock": "9.0"}')
+    (tmp_path / "plan-1.json").write_text('{"format": 2, "penstock": "9.0"}')
     with pytest.raises(ValueError, match=r"penstock 9\.0 wrote the plan of a checkpoint, in the format 2"):
         open_at(DiskPlace(tmp_path), BASE.signature())
 
@@ -372,13 +375,13 @@ def test_plans_are_read_once_and_strangers_are_told_by_their_names(
     place = DiskPlace(tmp_path)
     open_at(place, BASE.signature())
     finish(place, 0)
-    for signature in (BASE.signature(), replace(BASE, more=written("Out")).signature()):
+    for number, signature in enumerate((BASE.signature(), replace(BASE, more=written("Out")).signature()), 1):
         read.clear()
         folder._refuse_strangers(place)
         assert read == []
         open_at(place, signature)
         # And the last file in each log of Spark.
-        assert read == ["plan.json", "0", "0"]
+        assert read == [f"plan-{number}.json", "0", "0"]
     stranger = DiskPlace(tmp_path / "photos")
     stranger.write("may.jpg", b"")
     with pytest.raises(ValueError, match=r"the folder is not a penstock checkpoint: it holds may\.jpg"):

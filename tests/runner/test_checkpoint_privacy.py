@@ -61,7 +61,7 @@ def test_where_somebody_else_owns_it_that_is_said(
 
 
 def test_what_everybody_may_have_written_is_not_unpickled(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").touch()
+    (tmp_path / "plan-1.json").touch()
     tmp_path.chmod(0o777)
     with pytest.raises(RunnerError, match="everybody on this machine may write"):
         check_writers(f"file://{tmp_path}")

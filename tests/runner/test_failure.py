@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from penstock.error import refusal
+from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.reports.failure import (
     StepFailed,
     UserCodeError,
@@ -115,6 +115,15 @@ def test_an_error_that_has_a_hint_gets_no_second_one():
     assert told.count("hint: ") == told.count("game.py:41") == 1
     assert told.endswith("hint: make pairs\nSet show_elements_in_errors to see the element.\n")
     assert in_the_worker
+
+
+@pytest.mark.parametrize(
+    ("where", "named"), [("", WHERE), ("at step 'B' (game.py:7)", "at step 'B' (game.py:7)")]
+)
+def test_an_error_of_the_runner_without_a_place_gets_the_step(where, named):
+    found = brought_back(UnsupportedByRunner("no such type", where=where, hint="leave it out"))
+    assert type(found) is UnsupportedByRunner
+    assert str(found) == f"no such type\n  {named}\n  hint: leave it out"
 
 
 def test_an_exception_comes_back_with_its_attributes_its_notes_and_the_code_that_raised_it():

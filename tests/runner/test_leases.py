@@ -136,3 +136,36 @@ def test_a_run_finds_that_the_folder_of_its_checkpoint_is_gone(tmp_path: Path) -
     with pytest.raises(CheckpointTaken, match="was deleted"):
         lease.check()
     lease.release()
+
+
+def test_a_claim_is_higher_than_all_plans_if_the_claims_are_deleted(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    (tmp_path / "plan-7.json").touch()
+    lease = take_lease(place, this_holder("first"), timing=QUICK)
+    lease.release()
+    assert lease.number == 8
+
+
+def test_a_run_that_has_claimed_and_planned_while_another_one_watched_is_not_displaced(
+    tmp_path: Path,
+) -> None:
+    place = DiskPlace(tmp_path)
+    left_behind(place, elsewhere("dead"))
+    looks: list[str] = []
+    faster: list[Lease] = []
+
+    class Watched(DiskPlace):
+        def inside(self, name: str) -> DiskPlace:
+            return Watched(self.path / name)
+
+        def names(self) -> list[str]:
+            looks.append(self.path.name)
+            if looks[-3:] == [HOLDERS, HOLDERS, HOLDERS] and not faster:
+                faster.append(take_lease(place, this_holder("faster"), timing=QUICK))
+                (tmp_path / "plan-2.json").touch()
+            return super().names()
+
+    with pytest.raises(CheckpointTaken, match="held by the run faster"):
+        take_lease(Watched(tmp_path), this_holder("slower"), timing=QUICK)
+    faster[0].check()
+    faster[0].release()

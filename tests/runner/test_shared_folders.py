@@ -35,7 +35,7 @@ class Workers:
 
 @pytest.fixture
 def plan(tmp_path):
-    file = tmp_path / "plan.json"
+    file = tmp_path / "plan-1.json"
     file.write_text("{}")
     return file
 

@@ -54,7 +54,7 @@ def test_a_change_is_refused_by_name_and_nothing_is_written(
     with pytest.raises(ValueError, match="hint: ") as refused:
         restarted(change, tmp_path)
     assert says in str(refused.value)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["control", "inputs-0", "plan.json", "spark"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["control", "inputs-0", "plan-1.json", "spark"]
 
 
 def test_every_row_has_a_program_for_all_that_it_says() -> None:

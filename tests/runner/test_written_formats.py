@@ -86,8 +86,8 @@ def ended(place: DiskPlace, number: Any) -> None:
 
 
 def planned(place: DiskPlace, number: Any) -> None:
-    plan = json.loads(place.read("plan.json"))
-    (place.path / "plan.json").write_text(json.dumps({**plan, "format": number, "penstock": "9.0"}))
+    plan = json.loads(place.read("plan-1.json"))
+    (place.path / "plan-1.json").write_text(json.dumps({**plan, "format": number, "penstock": "9.0"}))
 
 
 @pytest.mark.parametrize(

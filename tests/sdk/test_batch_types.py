@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -273,6 +274,13 @@ def test_a_batch_gives_its_elements_back_as_they_were(
         (NumpyArray[int, (3,)], NumpyArray[int, (N, 3)], [np.array([1, 2])]),
         (int, pd.Series, [1, "2"]),
         (int, pd.Series, [1, 2**64]),
+        (int, pd.Series, [1, True]),
+        (float, pd.Series, [1.0, 2**53 + 1]),
+        (float, pd.Series, [1.0, Decimal("0.1")]),
+        (np.float32, pd.Series, [1.0, 1e300]),
+        (np.float32, np.ndarray, [1.0, 1e300]),
+        (float, np.ndarray, [0.5, 2**53 + 1]),
+        (float, np.ndarray, [1.0, True]),
         (float, pd.Series, [1.0, None]),
         (str, pd.Series, ["a", 1]),
         (Point, pd.DataFrame, [3]),

@@ -553,6 +553,8 @@ of_rows(
     "a stream with the columns of the system",
     f"{SYSTEM} FROM {_of} {BY_NAME} {FINAL}",
 )
+of_rows("distinct rows of windows", f"SELECT DISTINCT name, window_end FROM {_of} {FINAL}")
+of_rows("distinct starts of windows", f"SELECT DISTINCT window_start FROM {HOP.format('Left')} {FINAL}")
 of_rows("arrival", "SELECT STREAM name, CURRENT_TIMESTAMP AS now FROM Left")
 of_rows("union", "SELECT name FROM Left UNION ALL SELECT name FROM Right", "Left", "Right")
 
@@ -620,7 +622,10 @@ of_pairs("ValidFrom in the global window", beam.ValidFrom(), windows=(GlobalWind
 of_rows("groups", "SELECT name, SUM(score) AS total FROM Left GROUP BY name")
 of_rows("a join", "SELECT l.name FROM Left l JOIN Right r ON l.name = r.name", "Left", "Right")
 of_rows("windows without EMIT", SUMS.format(_of))
-of_rows("distinct rows of windows", f"SELECT DISTINCT name, window_end FROM {_of} {FINAL}")
+of_rows(
+    "distinct rows of grouped windows",
+    f"SELECT DISTINCT total, window_end FROM ({SUMS.format(_of)}) AS t {FINAL}",
+)
 of_rows("numbers of changes", f"{SUMS.format(_of)} EMIT STREAM AFTER WATERMARK")
 for _name in [name for name in CASES if name not in _before]:
     KEPT_FOR_EVER[_name] = CASES.pop(_name)

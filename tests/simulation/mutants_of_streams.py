@@ -19,7 +19,7 @@ from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
 from penstock.transforms import row_joins, validity
-from penstock_spark.checkpoints import eras, folder, lease, rewriting
+from penstock_spark.checkpoints import eras, folder, lease, plans, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors, postgres
 from penstock_spark.formats.database.postgres import PostgresWriter
@@ -74,8 +74,9 @@ def two_sinks(seed: int) -> Program:
 def input_that_comes_between_two_runs(seed: int) -> Program:
     """The first run dies in a micro-batch without input."""
     late = tuple(replace(file, seconds=1.5) for file in FILES)
-    lives = (Life("crash", 18.0 + seed % 8), Life("drain", 0.0, pause=3.0), END)
-    return Program((Shape(ends=False, files_per_batch=1),), late, lives)
+    lives = (Life("crash", 12.0 + seed % 24), Life("drain", 0.0, pause=3.0), END)
+    # Its trigger has a micro-batch begin each second.
+    return Program((Shape(ends=False, files_per_batch=1, trigger="by the clock"),), late, lives)
 
 
 def input_that_comes_between_two_finite_runs(seed: int) -> Program:
@@ -144,10 +145,25 @@ def a_driver_that_stands_still_at_its_end(seed: int) -> Program:
     return Program((shape,), AT_ONCE, (stall, END))
 
 
+def a_driver_that_stands_still_at_its_plan(seed: int) -> Program:
+    """Another one begins in its place, and dies in a micro-batch when the first one has gone on."""
+    shape = Shape(grouping="none", files_per_batch=1, table_too=True, ends=False)
+    files = tuple(
+        Arriving(18 + number / 8, f"{number:02d}.txt", (f"a,1,{number},{number}",)) for number in range(24)
+    )
+    stall = Life("stall", 5.0 + seed % 2, rival="polite", rival_at=0.5, rival_machine="second")
+    return Program((shape,), files, (stall, END))
+
+
 def a_change_that_is_cut_off(seed: int) -> Program:
     shapes = (Shape(ends=False), Shape(ends=False, lines_too=True))
     lives = (Life("cancel", 2.5), Life("crash", 3.0 + seed % 8, shape=1), Life(shape=1))
     return Program(shapes, FILES, lives)
+
+
+def a_start_that_is_cut_off(seed: int) -> Program:
+    lives = (Life("cancel", 2.5), Life("crash", 3.0 + seed % 8), END)
+    return Program((Shape(ends=False, table_too=True),), FILES, lives)
 
 
 def a_side_input(seed: int) -> Program:
@@ -194,6 +210,15 @@ def a_log_that_is_asked_seldom(seed: int) -> Program:
     return replace(_changed(seed, source="log", more="", poll=3.0, ends=False), lives=(drain, END))
 
 
+def a_partition_that_comes_before_a_drain(seed: int) -> Program:
+    random = Random(seed)
+    files = [
+        Arriving(random.random(), f"{number:02d}.txt", (f"a,1,{number},{number}",)) for number in range(3)
+    ]
+    shape = Shape(grouping="none", source="log", ends=False)
+    return Program((shape,), tuple(sorted(files, key=lambda file: file.seconds)), (END,))
+
+
 def two_sources(seed: int) -> Program:
     return _changed(seed, source="files", more="files")
 
@@ -212,6 +237,14 @@ def _written_anew(seed: int, **changes: Any) -> Program:
 
 def state_that_is_divided(seed: int) -> Program:
     return _written_anew(seed, shards=4)
+
+
+def a_writing_anew_that_is_cut_off(seed: int) -> Program:
+    """The driver that goes on, four drivers later, is on a cluster of the same size, and has the same plan."""
+    program = state_that_is_divided(seed)
+    first, second, last = program.lives
+    cut_off = replace(second, at=28.0 + seed % 24)
+    return replace(program, lives=(first, cut_off, *3 * (Life("crash", 1.0, shape=1),), last))
 
 
 def long_lists_that_are_divided(seed: int) -> Program:
@@ -269,7 +302,7 @@ class Mutant:
     new: str
     # Makes programs of the kind that it takes, where that is rare among all.
     make: Callable[[int], Program] = random_program
-    seed: int | None = 0  # Of a program that finds it; None if only the long form looks for one.
+    seed: int = 0  # Of a program that finds it.
     also: tuple[Mutant, ...] = ()  # Breaks of what would make up for it.
 
     @contextmanager
@@ -349,7 +382,7 @@ KNOWN = (
         'plan["parallelism"] = old["parallelism"]',
         "pass",
         make=elements_that_wait_while_a_driver_stands_still,
-        seed=261,
+        seed=201,
     ),
     Mutant(
         "a run gives no sign of life",
@@ -382,7 +415,7 @@ KNOWN = (
         "if ENDED not in self.place.names():",
         "if True:",
         make=a_driver_that_stands_still_at_its_end,
-        seed=427,
+        seed=1028,
     ),
     Mutant(
         "reports count before their micro-batch is written",
@@ -391,7 +424,7 @@ KNOWN = (
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
-        seed=1,
+        seed=70,
         also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
     ),
     Mutant(
@@ -410,7 +443,7 @@ KNOWN = (
         "self.checkpoint.last_begun) + 1",
         "-1)",
         make=input_that_comes_between_two_runs,
-        seed=None,
+        seed=4,
     ),
     Mutant(
         "a finite stream trusts what an earlier run has planned",
@@ -419,6 +452,7 @@ KNOWN = (
         " and not is_planned_before",
         "",
         make=input_that_comes_between_two_finite_runs,
+        seed=5,
     ),
     Mutant(
         "a stream does not go on after the clock was set back",
@@ -426,7 +460,7 @@ KNOWN = (
         "_eras_from_now_on",
         "if now_millis >= start_millis + planned * 1_000:",
         "if True:",
-        seed=342,
+        seed=584,
     ),
     Mutant(
         "a drain trusts the clock of the files",
@@ -435,7 +469,6 @@ KNOWN = (
         "self._asked_millis + _CLOCKS_MILLIS",
         "self._asked_millis",
         make=a_clock_that_is_set_back,
-        seed=1,
     ),
     Mutant(
         "what a sink that was given up has left, stays",
@@ -457,7 +490,7 @@ ORDER = (
         "may_be_again = self._last_begun is None or batch_id <= self._last_begun",
         "may_be_again = False",
         make=a_watermark_that_waits_longer,
-        seed=6,
+        seed=7,
     ),
     Mutant(
         "a sink that gets nothing in the second try keeps what it got in the first",
@@ -466,7 +499,7 @@ ORDER = (
         "elif may_be_again:",
         "elif False:",
         make=a_watermark_that_waits_longer,
-        seed=6,
+        seed=7,
     ),
     Mutant(
         "files have no number of the micro-batch",
@@ -481,7 +514,7 @@ ORDER = (
         "_by_tasks",
         "return [_written(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
-        seed=26,
+        seed=5,
     ),
     Mutant(
         "stale files are looked for after the new ones have their names, and one of these goes",
@@ -498,16 +531,34 @@ ORDER = (
         "write",
         "self._files.write(self._child(hidden), content, replaces=False)\n    self.rename(hidden, name)",
         "self._files.write(self._child(name), content)",
-        seed=21,
+        seed=95,
     ),
     Mutant(
         "the old plan goes before the new one is there",
         folder,
-        "_keep",
-        'place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")',
-        "place.delete(PLAN)",
+        "open_at",
+        "write_plan(place, kept)",
+        "forget_plans_before(place, kept)\n    write_plan(place, kept)",
+        make=a_start_that_is_cut_off,
+        seed=5,
+    ),
+    Mutant(
+        "the plan in force goes when there is a later one",
+        plans,
+        "forget_plans_before",
+        " and number != plan.before",
+        "",
         make=a_change_that_is_cut_off,
-        seed=4,
+        seed=7,
+    ),
+    Mutant(
+        "a plan is numbered by what is there",
+        folder,
+        "open_at",
+        "if lease is None else lease.number",
+        "if True else lease.number",
+        make=a_driver_that_stands_still_at_its_plan,
+        seed=31,
     ),
     Mutant(
         "the end is noted of a run that was cancelled",
@@ -531,7 +582,7 @@ ORDER = (
         "_stop",
         "try:\n        self.started.stop()",
         "self.checkpoint.release()\n    try:\n        self.started.stop()",
-        seed=85,
+        seed=9,
     ),
     Mutant(
         "files that another stream has left are looked for at every start",
@@ -629,7 +680,6 @@ OF_TABLES = (
         "self._merge(connection, pages)",
         "self._merge(connect(self.address), pages)",
         make=a_table,
-        seed=2,
     ),
     Mutant(
         "the number of a micro-batch is committed before its rows",
@@ -638,7 +688,7 @@ OF_TABLES = (
         "if connection.execute(update,",
         "if connect(self.address).execute(update,",
         make=a_table,
-        seed=0,
+        seed=2,
     ),
     Mutant(
         "a micro-batch that is in the table is written again",
@@ -656,7 +706,7 @@ OF_TABLES = (
         "if count_staged(connection, self.address, table) != page.rows:",
         "if False:",
         make=a_table,
-        seed=1,
+        seed=18,
     ),
     Mutant(
         "rows that a crash of the server has taken are not made again",
@@ -665,7 +715,7 @@ OF_TABLES = (
         "if isinstance(error, RowsLost):",
         "if False:",
         make=a_table,
-        seed=0,
+        seed=5,
     ),
     Mutant(
         "a driver takes the tables of its tasks for dropped",
@@ -674,7 +724,7 @@ OF_TABLES = (
         "if self._is_tidy and not self._has_left:",
         "if True:",
         make=a_table,
-        seed=2,
+        seed=20,
     ),
     Mutant(
         "tables that could not be dropped stay",
@@ -683,7 +733,7 @@ OF_TABLES = (
         "self._has_left = True",
         "pass",
         make=a_table,
-        seed=None,
+        seed=216,
     ),
     Mutant(
         "the tables of a driver that has died stay",
@@ -719,7 +769,7 @@ OF_TABLES = (
         "return tuple(sorted(sinks, key=place))",
         "return tuple(sorted(sinks, key=place, reverse=True))",
         make=a_table,
-        seed=3,
+        seed=7,
     ),
     Mutant(
         "a driver that stood still takes over a table from the run in its place",
@@ -728,7 +778,7 @@ OF_TABLES = (
         '" WHERE known.claim <= excluded.claim"',
         '""',
         make=a_table_and_a_driver_that_stands_still,
-        seed=65,
+        seed=252,
     ),
 )
 """Breaks of what a table of a database keeps, and in which order."""
@@ -767,7 +817,7 @@ OF_LOGS = (
         "if not self.positions.is_away:",
         "if True:",
         make=a_log,
-        seed=38,
+        seed=29,
     ),
     Mutant(
         "a source that cannot be reached has been read",
@@ -794,7 +844,7 @@ OF_LOGS = (
         "max((reading.poll_seconds for reading in self._readings), default=0.0)",
         "0.0",
         make=a_log_that_is_asked_seldom,
-        seed=2,
+        seed=26,
     ),
     Mutant(
         "a drain takes what is announced for read",
@@ -802,7 +852,8 @@ OF_LOGS = (
         "_is_read",
         "return self._seen[number] > self._readings[number].announces",
         "return True",
-        seed=501560,
+        make=a_partition_that_comes_before_a_drain,
+        seed=12,
     ),
     Mutant(
         "a drain does not wait for a source that cannot be reached",
@@ -811,7 +862,7 @@ OF_LOGS = (
         "if is_away(end):",
         "if False:",
         make=a_log,
-        seed=252,
+        seed=59,
     ),
 )
 """Breaks of how a source that a user has written is read."""
@@ -870,7 +921,7 @@ OF_REWRITING = (
         "nothing is planned in a folder that is written anew",
         folder,
         "open_at",
-        '_last(place, plans[-1]["folder"], "offsets")',
+        '_last(place, plans[-1].content["folder"], "offsets")',
         '_last(place, opened.plan["folder"], "offsets")',
         make=one_source_more,
         seed=29,
@@ -879,10 +930,11 @@ OF_REWRITING = (
         "the plan refers to a folder before it is whole",
         folder,
         "open_at",
-        "rewrite(opened, plans[-1])",
-        "_keep(place, opened.plan, plans)\n        rewrite(opened, plans[-1])",
-        make=state_that_is_divided,
-        seed=2,
+        "rewrite(opened, plans[-1].content)",
+        "write_plan(place, KeptPlan(number, opened.plan, plans[-1].number))\n"
+        "        rewrite(opened, plans[-1].content)\n        place.delete(name_of_plan(number))",
+        make=a_writing_anew_that_is_cut_off,
+        seed=10,
     ),
     Mutant(
         "keys stay where they are when there are more shards",
@@ -891,7 +943,7 @@ OF_REWRITING = (
         "shard_of(name, shards)",
         "0",
         make=state_that_is_divided,
-        seed=13,
+        seed=34,
     ),
     Mutant(
         "segments of lists get the numbers of others when there are more shards",

@@ -50,6 +50,8 @@ class Disk:
         self.version = 0  # How often it has changed.
         self.cuts: dict[Any, int] = {}  # How the micro-batches of a folder are cut into tasks.
         self.on_move: Callable[[str], None] = lambda path: None  # Called with the new name of what has moved.
+        # Whether Hadoop's renames replace what is there, as those of a local disk do, and no other ones.
+        self.is_local = False
 
     # Looks.
 
@@ -318,9 +320,8 @@ class Hadoop:
 
     def rename(self, source: HadoopPath, target: HadoopPath) -> bool:
         text = f"rename {source.text} to {target.text}"
-        return bool(
-            self._world.change(text, lambda: self._disk.move(source.text, target.text, replaces=False))
-        )
+        replaces = self._disk.is_local
+        return bool(self._world.change(text, lambda: self._disk.move(source.text, target.text, replaces)))
 
     def delete(self, path: HadoopPath, with_content: bool) -> None:
         self._disk.deleted(path.text)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,7 +43,7 @@ from penstock_spark.runs.watching import NO_VIEWS
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import stream_files
-from penstock_spark.stream import tasks
+from penstock_spark.stream import segments, tasks
 from penstock_spark.worker import stage
 from penstock_spark.worker.batch import dumps_with_code
 
@@ -50,6 +51,9 @@ _PATIENCE_SECONDS = 20.0
 """So long a driver that is to fail may go on."""
 
 _COLLECT_AFTER = 50_000
+
+_SEAL_BYTES = 12
+"""Programs have few elements: a list of three small numbers is kept in segments."""
 
 _LONG_SECONDS = 600.0
 """No program of ours needs so long."""
@@ -129,6 +133,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (TaskContext, "get", staticmethod(lambda: world.current.task)),
         (tasks, "collect_less_often", lambda: None),
         (stage, "collect_less_often", lambda: None),
+        (segments, "SEAL_BYTES", _SEAL_BYTES),
         (readings, "open_stream", open_stream),
         (query, "DataFrame", sim.Stream),
         (query, "F", columns),
@@ -325,6 +330,7 @@ class Simulation:
         step = 0.0 if program.is_calm else program.clock_step
         self.world = World(seed, CALM if program.is_calm else Chances(), traced)
         self.disk = Disk(self.world)
+        self.disk.is_local = Random(f"disk {seed}").random() < 0.5
         self.disk.on_move = self.note_commit
         self.machines = Machines(self.world)
         self.database = Server(self.world, seed, self.world.chances.broken)

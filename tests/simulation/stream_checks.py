@@ -12,7 +12,7 @@ from typing import Any
 
 from simulated_disk import File
 from simulated_drivers import Simulation
-from simulated_spark import Noted
+from simulated_spark import Noted, noted
 from stream_parts import NET, ORACLES, Moment, Part, PlayerThatGoesBack, net_of
 from stream_programs import (
     FOLDERS,
@@ -43,6 +43,7 @@ from penstock.machines.records import (
 )
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.lease import CheckpointTaken
+from penstock_spark.files.temporary import MARK
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.worker.machine_read import DROPPED
 
@@ -62,7 +63,7 @@ _Read = tuple[_Parts, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Committed:
-    """A micro-batch that Spark has noted as done."""
+    """A micro-batch that Spark has noted as done, or has only planned."""
 
     number: int
     clock_micros: int
@@ -94,8 +95,9 @@ def check(simulation: Simulation) -> None:
     _ends_are_true(simulation, batches)
     _every_file_is_read_once(simulation, batches)
     _a_drain_reads_everything(simulation, batches)
-    played = list(_played(simulation, batches))
+    played = list(_played(simulation, [*batches, *begun_after_the_end(simulation, len(batches))]))
     _sinks_have(simulation, played)
+    played = played[: len(batches)]
     _table_has(simulation, played)
     _watermarks_and_drops_are_right(simulation, played)
     _nothing_is_left_over(simulation, batches)
@@ -156,34 +158,54 @@ def committed(simulation: Simulation) -> Iterator[Committed]:
         several = simulation.noted[number]
         if len(several) > 1 and not simulation.has_stalled:
             raise Fault(f"the micro-batch {number} was done {len(several)} times")
-        noted, shape_number, driver = max(several, key=lambda each: _folder_number(each[0]))
-        folders.append(_folder_number(noted))
-        shape = simulation.program.shapes[shape_number]
-        has_commands = shape.grouping != "none"
-        first = len(noted.ends) - len(shape.kinds)
-        reads, names_read = [], []
-        for source, (label, kind) in enumerate(shape.kinds.items(), first):
-            parts, names = (_of_log if kind == "log" else _of_files)(simulation, label, noted, source)
-            reads.append((label, parts))
-            names_read += names
-        commands = []
-        if has_commands:
-            for name, _ in noted.files[first - 1]:
-                command = json.loads(_content(simulation, f"/checkpoint/control/{name}"))
-                commands.append((command["command"], command["name"] or ""))
-        beat = first - has_commands - 1
-        yield Committed(
-            number,
-            noted.clock_micros,
-            tuple(reads),
-            tuple(names_read),
-            tuple(commands),
-            beat >= 0 and has_commands and (noted.ends[beat] or 0) > (noted.starts[beat] or 0),
-            shape,
-            driver,
-        )
+        entry, shape, driver = _latest(several)
+        folders.append(_folder_number(entry))
+        yield _read_by(simulation, entry, shape, driver)
     if folders != sorted(folders):
         raise Fault(f"a run goes on where the state was before it was written anew: {folders}")
+
+
+def begun_after_the_end(simulation: Simulation, number: int) -> Iterator[Committed]:
+    """The micro-batch with the next number, if the run came to its end and sinks have something of it.
+
+    Whoever ends a run waits until such a micro-batch is in all sinks, and not until Spark notes it as done.
+    """
+    if simulation.has_ended and any(number == own for _, own in written(simulation)):
+        before, _, _ = _latest(simulation.noted[number - 1])
+        yield _read_by(
+            simulation, noted(simulation.disk, before.location, number), *simulation.tried[number][-1]
+        )
+
+
+def _read_by(simulation: Simulation, entry: Noted, shape_number: int, driver: int) -> Committed:
+    shape = simulation.program.shapes[shape_number]
+    has_commands = shape.grouping != "none"
+    first = len(entry.ends) - len(shape.kinds)
+    reads, names_read = [], []
+    for source, (label, kind) in enumerate(shape.kinds.items(), first):
+        parts, names = (_of_log if kind == "log" else _of_files)(simulation, label, entry, source)
+        reads.append((label, parts))
+        names_read += names
+    commands = []
+    if has_commands:
+        for name, _ in entry.files[first - 1]:
+            command = json.loads(_content(simulation, f"/checkpoint/control/{name}"))
+            commands.append((command["command"], command["name"] or ""))
+    beat = first - has_commands - 1
+    return Committed(
+        entry.number,
+        entry.clock_micros,
+        tuple(reads),
+        tuple(names_read),
+        tuple(commands),
+        beat >= 0 and has_commands and (entry.ends[beat] or 0) > (entry.starts[beat] or 0),
+        shape,
+        driver,
+    )
+
+
+def _latest(several: list[tuple[Noted, int, int]]) -> tuple[Noted, int, int]:
+    return max(several, key=lambda each: _folder_number(each[0]))
 
 
 def _folder_number(noted: Noted) -> int:
@@ -527,19 +549,23 @@ def written(simulation: Simulation) -> dict[tuple[str, int], Counter[str]]:
 
 def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> None:
     others = [name for name in simulation.disk.names("/out") if not _NAME.match(name)]
-    # Whoever dies between the last file of a temporary folder and the folder leaves an empty folder without a mark, and
-    # whoever dies while it writes the mark, a folder with a mark that says nothing: both stay for a month.
     others = [
         name
         for name in others
-        if isinstance(simulation.disk.find(f"/out/{name}"), File)
-        or any(
-            _content(simulation, f"/out/{name}/{file}")
-            for file in simulation.disk.files_below(f"/out/{name}")
-        )
+        if isinstance(simulation.disk.find(f"/out/{name}"), File) or _is_somebodys(simulation, f"/out/{name}")
     ]
     machines = {driver.process.machine for driver in simulation.drivers}
     if others and len(machines) == 1 and not simulation.has_stalled:
         # Nobody knows whether the process on another machine goes on; and one that stood still may write and die when
         # all the others have come to their ends.
         raise Fault(f"left over: {others}")
+
+
+def _is_somebodys(simulation: Simulation, folder: str) -> bool:
+    """True if a temporary folder says whose it is; others stay for a month.
+
+    Whoever dies between the last file of one and the folder leaves an empty folder without a mark. Whoever dies while
+    it writes the mark leaves a mark that says nothing, and a task that outlives it may write a file beside that.
+    """
+    names = list(simulation.disk.files_below(folder))
+    return any(_content(simulation, f"{folder}/{name}") for name in ([MARK] if MARK in names else names))

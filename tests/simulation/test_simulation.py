@@ -15,6 +15,7 @@ from mutants_of_streams import (
     MUTANTS,
     ORDER,
     Mutant,
+    a_full_disk_after_the_end,
     a_table_and_a_driver_that_stands_still,
     a_table_and_another_source,
     a_table_and_another_watermark,
@@ -61,11 +62,8 @@ def test_a_seed_repeats_everything_that_happened() -> None:
     assert one.world.trace == other.world.trace
 
 
-@pytest.mark.parametrize(
-    "mutant", [each for each in MUTANTS if each.seed is not None], ids=lambda mutant: mutant.name
-)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_break_is_found_by_the_program_of_a_seed(mutant: Mutant) -> None:
-    assert mutant.seed is not None
     program = mutant.make(mutant.seed)
     with mutant.applied():
         assert failure_of(mutant.seed, program) is not None
@@ -91,6 +89,11 @@ def test_a_table_has_each_row_once_wherever_a_program_is_cut_off_and_changed(mak
 def test_state_is_written_anew_when_nothing_waits_any_more() -> None:
     """A step with a side input has a page that says so, and no keys."""
     assert failure_of(600_225) is None
+
+
+def test_a_micro_batch_that_has_begun_after_the_end_is_whole_in_all_sinks() -> None:
+    """Spark cannot note it as done, since the disk is full; the run is done nevertheless, and nobody repeats it."""
+    assert failure_of(215, a_full_disk_after_the_end(215)) is None
 
 
 @pytest.mark.parametrize("without", [(), ("window_columns",)])

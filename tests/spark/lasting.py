@@ -5,6 +5,7 @@ Nothing that it writes depends on the order of keys, or on how files are cut int
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,12 @@ def set_times(folder: Path) -> None:
     """Streams read files in the order in which they have changed."""
     for number, file in enumerate(sorted(folder.glob("*.txt"))):
         os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
+
+
+def plan_in(checkpoint: Path) -> dict[str, Any]:
+    """The latest plan of a checkpoint."""
+    files = {int(file.stem.removeprefix("plan-")): file for file in checkpoint.glob("plan-*.json")}
+    return dict(json.loads(files[max(files)].read_text()))
 
 
 def build(pipeline: beam.Pipeline, source: str, target: str, changes: Changes = Changes()) -> None:

@@ -26,7 +26,7 @@ DATA = re.compile(r"checkpoint/inputs-\d+/[^/]+/pages/.*\.parquet")
 
 def newer_sparks(folder: Path, spark: Any) -> bool:
     """Whether a checkpoint was written by a newer Spark than this one."""
-    plan = json.loads((folder / "checkpoint" / "plan.json").read_text())
+    plan = lasting.plan_in(folder / "checkpoint")
     return version_of(plan["spark"]) > version_of(spark.version)
 
 
@@ -94,14 +94,14 @@ def test_every_file_of_a_checkpoint_has_a_format_number(tmp_path: Path) -> None:
             found[name] = number_of(file)
     without = [name for name, number in found.items() if number is None]
     assert [name for name in without if not (MARKS.fullmatch(name) or DATA.fullmatch(name))] == []
-    assert {re.sub(r"\d+|-.*", "", Path(name).name) for name in found} >= {"plan.json", ".json", "_complete"}
+    assert {re.sub(r"\d+|-.*", "", Path(name).name) for name in found} >= {"plan", ".json", "_complete"}
 
 
 def test_every_page_of_state_has_a_format_number(spark: Any, tmp_path: Path) -> None:
     kept.unpack(kept.VERSIONS[-1], tmp_path)
     if newer_sparks(tmp_path, spark):
         pytest.skip("a newer Spark wrote the state")
-    plan = json.loads((tmp_path / "checkpoint" / "plan.json").read_text())
+    plan = lasting.plan_in(tmp_path / "checkpoint")
     location = f"file://{tmp_path}/checkpoint/{plan['folder']}"
     numbers: dict[Any, set[Any]] = {}
     for operator in range(len(plan["levels"])):

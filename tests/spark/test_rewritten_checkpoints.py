@@ -60,13 +60,13 @@ def test_a_program_with_other_shards_levels_and_sources_goes_on(
 ) -> None:
     source = tmp_path / "in"
     lines = more(source)
-    before = (tmp_path / "checkpoint" / "plan.json").read_text()
+    before = lasting.plan_in(tmp_path / "checkpoint")
     for step in steps:
         dies_in(step, monkeypatch)
         with pytest.raises(KeyboardInterrupt):
             lasting.start(source, tmp_path, 3, CHANGED)
         # Nothing refers to what it has written.
-        assert (tmp_path / "checkpoint" / "plan.json").read_text() == before
+        assert lasting.plan_in(tmp_path / "checkpoint") == before
     lasting.run_until(lasting.start(source, tmp_path, 3, CHANGED), tmp_path, 3)
     # What those that died have left is gone.
     written = f"spark-{2 + len(steps)}"
@@ -75,7 +75,7 @@ def test_a_program_with_other_shards_levels_and_sources_goes_on(
     result = lasting.start(source, tmp_path, None, without_names, "--drop_state=Names")
     assert result.wait_until_finish() == "DONE"
     # Without a number, a run has the shards of its checkpoint, and not as many as the machine has processors.
-    assert json.loads((tmp_path / "checkpoint" / "plan.json").read_text())["shards"] == 3
+    assert lasting.plan_in(tmp_path / "checkpoint")["shards"] == 3
     assert folders(tmp_path) == [written, f"spark-{3 + len(steps)}"]
     content = lasting.content_of(tmp_path)
     assert content.pop("more") == sorted(lines)

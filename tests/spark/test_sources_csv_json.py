@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 from scanned import WHERE, elements
 
-from penstock.io import (
-    ReadFromCsv,
-    ReadFromJson,
-)
+import penstock as beam
+from penstock.error import RunnerError
+from penstock.io import ReadFromCsv, ReadFromJson, ReadFromSpark, WriteToMemory
 from penstock.pvalue import Row
+from penstock.transforms.sql import SqlTransform
 from penstock_spark.formats.registry import open_source
 
 
@@ -244,3 +245,46 @@ def test_the_class_of_a_row_that_was_read_tells_the_fields_as_that_of_a_named_tu
     for transform in (ReadFromCsv(f"{tmp_path}/scores.csv"), ReadFromJson(f"{tmp_path}/scores.json")):
         [row] = read(transform)
         assert dict(zip(type(row)._fields, row, strict=True)) == {"team": "red", "points": 3}
+
+
+def rows_of_spark(read: Any, mode: str) -> list[Any]:
+    found: list[Any] = []
+    with beam.Pipeline(mode=mode) as pipeline:
+        _ = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read) | WriteToMemory(found)
+    return sorted(found, key=str)
+
+
+SCHEMA = "a int, b string"
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize(
+    ("format", "malformed", "cut"),
+    [
+        ("csv", "2", Row(a=2, b=None)),
+        ("csv", "2,y,z", Row(a=2, b="y")),
+        ("csv", "x,y", Row(a=None, b="y")),
+        ("json", '{"a": "x", "b": "y"}', Row(a=None, b="y")),
+        ("json", '{"a": 2', Row(a=None, b=None)),
+    ],
+)
+def test_spark_cuts_no_malformed_record_unless_it_is_told_to(
+    format: str, malformed: str, cut: Row, mode: str, tmp_path: Path
+) -> None:
+    first = "1,x" if format == "csv" else '{"a": 1, "b": "x"}'
+    (tmp_path / f"1.{format}").write_text(f"{first}\n{malformed}\n")
+    read = partial(ReadFromSpark, format, str(tmp_path))
+    with pytest.raises(RunnerError, match="a record that does not fit the columns"):
+        rows_of_spark(read(schema=SCHEMA), mode)
+    assert cut in rows_of_spark(read(schema=SCHEMA, mode="PERMISSIVE"), mode)
+    kept = rows_of_spark(read(schema=f"{SCHEMA}, _corrupt_record string"), mode)
+    assert sorted(row._corrupt_record for row in kept if row._corrupt_record) == [malformed]
+
+
+def test_a_malformed_record_is_found_if_nobody_reads_its_fields(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("1,x\n2,y,z\n")
+    pipeline = beam.Pipeline()
+    rows = pipeline | ReadFromSpark("csv", str(tmp_path), SCHEMA)
+    _ = rows | SqlTransform("SELECT COUNT(a) AS n FROM PCOLLECTION") | WriteToMemory([])
+    with pytest.raises(RunnerError, match="a record that does not fit the columns"):
+        pipeline.run().wait_until_finish()

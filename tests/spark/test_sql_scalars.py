@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -11,10 +10,10 @@ import pyarrow
 import pytest
 from pyspark.errors import PySparkException
 from random_scalars import COLUMNS, PRODUCTIONS, made, rows, scalar_of
+from sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 
 from penstock.sql.scalars import Projection, Scalar, walk
 from penstock.sql.spark_text import NotForSpark, spark_text
-from penstock.sql.types import SqlType
 
 FAMILIES = {
     "numbers": ["BIGINT", "DOUBLE"],
@@ -25,41 +24,17 @@ FAMILIES = {
 }
 ROWS = rows(random.Random(7), 48)
 NAMES = [column.name for column in COLUMNS]
-_ARROW = {
-    "BIGINT": pyarrow.int64(),
-    "DOUBLE": pyarrow.float64(),
-    "STRING": pyarrow.string(),
-    "BOOLEAN": pyarrow.bool_(),
-    "DATE": pyarrow.date32(),
-    "TIMESTAMP": pyarrow.timestamp("us", "UTC"),
-    "INTERVAL": pyarrow.duration("us"),
-    "BINARY": pyarrow.binary(),
-}
-_SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    # Else Spark computes what an expression has in common with others, where CASE would not compute it.
-    "spark.sql.subexpressionElimination.enabled": "false",
-}
-
-
-def arrow_type(sql_type: SqlType) -> pyarrow.DataType:
-    return pyarrow.list_(arrow_type(sql_type.element)) if sql_type.element else _ARROW[sql_type.name]
 
 
 @pytest.fixture(scope="module")
 def table(spark) -> Iterator[Any]:
-    before = {name: spark.conf.get(name) for name in _SETTINGS}
-    for name, value in _SETTINGS.items():
-        spark.conf.set(name, value)
     schema = pyarrow.schema(
         [("id", pyarrow.int64())] + [(column.name, arrow_type(column.type)) for column in COLUMNS]
     )
     columns = [list(range(len(ROWS))), *map(list, zip(*ROWS, strict=True))]
     # A frame with an exchange is not computed by the optimizer.
-    yield spark.createDataFrame(pyarrow.table(columns, schema=schema)).repartition(1).cache()
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with with_settings(spark, AS_WRITTEN):
+        yield spark.createDataFrame(pyarrow.table(columns, schema=schema)).repartition(1).cache()
 
 
 def outcomes(scalar: Scalar) -> list[tuple[Any, bool]]:
@@ -77,15 +52,6 @@ def outcomes(scalar: Scalar) -> list[tuple[Any, bool]]:
         except ArithmeticError:
             found.append((None, True))
     return found
-
-
-def identical(left: Any, right: Any) -> bool:
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(identical, left, right))
-    if isinstance(left, float) and isinstance(right, float):
-        signs = math.copysign(1, left) == math.copysign(1, right)
-        return left == right and signs if left == left else right != right
-    return type(left) is type(right) and left == right
 
 
 def shallow(family: str, depth: int = 1) -> list[Scalar]:

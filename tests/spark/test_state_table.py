@@ -195,7 +195,7 @@ def test_what_is_no_checkpoint_has_no_state(spark: Any, tmp_path: Path, read: Ca
         read(tmp_path / "file", spark)
     with pytest.raises(ValueError, match="Spark does not reach the folder nowhere://x"):
         read("nowhere://x", spark)
-    (tmp_path / "plan.json").write_text('{"format": 2, "penstock": "9.0"}')
+    (tmp_path / "plan-1.json").write_text('{"format": 2, "penstock": "9.0"}')
     with pytest.raises(ValueError, match=r"penstock 9\.0 wrote the plan of a checkpoint"):
         read(tmp_path, spark)
 
@@ -240,9 +240,9 @@ def test_a_checkpoint_is_opened_changed_and_refused_on_disk(spark: Any, tmp_path
         open_checkpoint(spark, folder, changed)
     # Nothing hidden is left behind, and no checksums.
     assert sorted(path.name for path in folder.iterdir()) == [
-        *("control", "inputs-0", "plan.json", "plan.json.1", "spark"),
+        *("control", "inputs-0", "plan-2.json", "plan-3.json", "spark"),
     ]
-    assert json.loads((folder / "plan.json").read_text())["steps"] == ["another"]
+    assert json.loads((folder / "plan-3.json").read_text())["steps"] == ["another"]
 
 
 def test_spark_reads_commands_in_order(spark: Any, tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import lasting
 import pytest
 from pyspark import TaskContext
 
@@ -61,7 +61,7 @@ def test_a_stream_that_goes_on_reads_in_as_many_tasks_as_before(spark: Any, tmp_
         assert tasks_of(tmp_path, 3, "--shuffle_partitions=3") == 1
     finally:
         spark.conf.unset(PARALLELISM)
-    plan = json.loads((tmp_path / "checkpoint" / "plan.json").read_text())
+    plan = lasting.plan_in(tmp_path / "checkpoint")
     assert (plan["shards"], plan["parallelism"]) == (3, 1)
 
 

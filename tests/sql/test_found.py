@@ -10,10 +10,13 @@ import pytest
 from law import check_emitted, check_text
 from plain_runner import collect, run_plain
 from random_queries import validity
-from relations import changes, random_input
+from relations import Advance, Change, Input, changes, random_input
 
 import penstock as beam
+from penstock.sql.binding import Tables, bound
 from penstock.sql.errors import SqlError
+from penstock.sql.relations import Join, Named, below_projections
+from penstock.sql.types import BIGINT
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailed
 
@@ -49,6 +52,38 @@ FOUND = [
 def test_a_query_that_broke_the_law_keeps_it(query: str) -> None:
     for seed in range(4):
         check_text(query, seed)
+
+
+_SAFE = "NULLIF(a.k, 2) IS NOT DISTINCT FROM NULLIF(b.k, 2)"
+NULL_SAFE = [
+    *(
+        f"SELECT a.k, a.s, b.k AS o, b.w FROM a {kind} JOIN b ON {_SAFE}"
+        for kind in ("", "LEFT", "RIGHT", "FULL")
+    ),
+    *(f"SELECT a.k, a.s FROM a {kind} JOIN b ON {_SAFE}" for kind in ("LEFT SEMI", "LEFT ANTI")),
+    # NULL equals NULL in one of the keys only.
+    f"SELECT a.k, a.s, b.w FROM a FULL JOIN b ON a.s = b.s AND {_SAFE}",
+    f"SELECT a.k, b.w FROM a LEFT JOIN b ON b.s = a.s AND {_SAFE} AND b.w > 1",
+    f"SELECT a.k, a.s, b.w FROM a CROSS JOIN b WHERE {_SAFE} AND a.s = b.s",
+    # One side is never NULL, or both are.
+    "SELECT a.k, c.n FROM a LEFT JOIN (SELECT COUNT(*) AS n FROM b) AS c ON a.k IS NOT DISTINCT FROM c.n",
+    "SELECT a.k, c.n FROM a JOIN (SELECT NULL AS n, MAX(w) AS w FROM b) AS c ON a.k IS NOT DISTINCT FROM c.n",
+]
+
+
+@pytest.mark.parametrize("query", NULL_SAFE)
+def test_null_equals_null_in_a_null_safe_join(query: str) -> None:
+    for seed in range(4):
+        check_text(query, seed, query.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI"))
+
+
+def test_a_null_safe_equality_is_a_key_of_the_join() -> None:
+    k = Named("k", BIGINT)
+    tables = Tables({"a": (k,), "b": (k,)}, {}, {})
+    relation = bound(f"SELECT a.k FROM a CROSS JOIN b WHERE {_SAFE} AND a.k = b.k", tables).relation
+    _, join = below_projections(relation)
+    assert isinstance(join, Join)
+    assert (len(join.left_keys), join.null_safe) == (2, (0,))
 
 
 _RATES = "(SELECT k, ts, MAX(w) AS w FROM b GROUP BY k, ts)"
@@ -133,6 +168,55 @@ def test_a_subquery_with_two_rows_fails(query: str) -> None:
 def test_the_clock_of_a_batch_stands_before_all_times(query: str) -> None:
     first = datetime.datetime.min.replace(tzinfo=datetime.UTC)
     assert rows_of(query, beam.Row(k=1), beam.Row(k=1)) == [(1, first), (1, first)]
+
+
+def emitted_of_three_rows(query: str) -> dict[int, list[Any]]:
+    """What a query over the rows 2, 3 and 4, which come in seconds 0, 4 and 10, emits in which second."""
+    rows = [Change("a", ((1, (1, "x", value, None)),)) for value in (2, 3, 4)]
+    events = (
+        rows[0],
+        Advance(None, 4),
+        rows[1],
+        Advance(None, 2),
+        Advance(None, 4),
+        rows[2],
+        Advance(None, 6),
+    )
+    seconds = (0, 0, 4, 4, 6, 10, 10, 16)
+    found = changes(f"{query} SECONDS", Input(events, retracts=False))
+    emitted: dict[int, list[Any]] = {}
+    for second, each in zip(seconds, found, strict=False):
+        emitted.setdefault(second, []).extend((sign, *row) for sign, row in each.changes)
+    return {second: rows for second, rows in emitted.items() if rows}
+
+
+TOTALS = [(1, 5)], [(-1, 5), (1, 9)]
+
+
+@pytest.mark.parametrize("keys", ["", "GROUP BY k"])
+def test_a_delay_counts_from_the_first_change_of_a_group_even_of_the_group_of_all_rows(keys: str) -> None:
+    found = emitted_of_three_rows(f"SELECT SUM(v) AS t FROM a {keys} EMIT AFTER DELAY 6")
+    assert found == dict(zip((6, 16), TOTALS, strict=True))
+
+
+def test_an_aligned_delay_ends_at_once_for_a_row_that_comes_at_a_multiple() -> None:
+    grouped = emitted_of_three_rows("SELECT v FROM a GROUP BY v EMIT AFTER ALIGNED DELAY 10")
+    assert grouped == {0: [(1, 2)], 10: [(1, 3), (1, 4)]}
+    assert emitted_of_three_rows("SELECT v FROM a EMIT AFTER ALIGNED DELAY 10") == grouped
+
+
+def test_distinct_rows_of_windows_are_emitted_as_groups_are() -> None:
+    table, clause = "TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '10' SECONDS)", "EMIT AFTER WATERMARK"
+    for seed in range(8):
+        given = random_input(seed, retracts=False)
+        distinct, grouped = (
+            [[each.changes, each.dropped] for each in changes(f"{query} {clause}", given)]
+            for query in (
+                f"SELECT DISTINCT k, window_end FROM {table}",
+                f"SELECT k, window_end FROM {table} GROUP BY k, window_start, window_end",
+            )
+        )
+        assert distinct == grouped
 
 
 def test_a_window_may_end_in_two_columns_of_what_is_emitted_at_its_end() -> None:

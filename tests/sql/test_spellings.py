@@ -103,11 +103,8 @@ def test_joins_with_the_row_that_is_valid(join: str) -> None:
     assert found == [("2", "114", "228"), ("3", "119", "357"), ("5", "116", "580")]
 
 
-WINDOWED = """
-    SELECT window_end, SUM(points) AS total
-    FROM TUMBLE(TABLE PCOLLECTION, DESCRIPTOR(at), INTERVAL '2' MINUTES)
-    GROUP BY window_start, window_end
-"""
+TUMBLED = "TUMBLE(TABLE PCOLLECTION, DESCRIPTOR(at), INTERVAL '2' MINUTES)"
+WINDOWED = f"SELECT window_end, SUM(points) AS total FROM {TUMBLED} GROUP BY window_start, window_end"
 
 
 def endless_goals():
@@ -132,6 +129,8 @@ def test_what_is_emitted_once_goes_into_any_sink(tmp_path):
         ("SELECT points, COUNT(*) AS n FROM PCOLLECTION GROUP BY points", ["GROUP BY or DISTINCT (points)"]),
         ("SELECT DISTINCT points FROM PCOLLECTION", ["GROUP BY or DISTINCT (points)"]),
         (f"{WINDOWED} EMIT AFTER WATERMARK", []),
+        (f"SELECT DISTINCT points, window_end FROM {TUMBLED} EMIT AFTER WATERMARK", []),
+        (f"SELECT DISTINCT window_start FROM {TUMBLED} EMIT AFTER WATERMARK", []),
         (
             f"{WINDOWED} EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS",
             [

@@ -8,23 +8,28 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from matrix import NUMBER, Border, Column, Step, padded, spelled
+import pytest
+from matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
 from pyspark.sql.types import LongType, StringType
 
 import penstock as beam
+from penstock.io.parquetio import ParquetSink
+from penstock.io.text_sink import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.values.types import TYPES
 from penstock_spark.arrow import types as arrow_types
+from penstock_spark.arrow.records import to_batch
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.formats.parquet.footers import schema_of_footer
 from penstock_spark.formats.parquet.records import (
-    ContentReader,
     GroupReader,
     ParquetRecords,
     StreamOfFiles,
     groups_of,
 )
 from penstock_spark.formats.parquet.scan import records_of_file
+from penstock_spark.formats.parquet.writer import parquet_files
+from penstock_spark.sources.contents import ColumnsReader
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.stream_files import Naming
 
@@ -110,7 +115,7 @@ def read_groups(columns: Sequence[Column], place: Path) -> Iterable[Any]:
 
 def read_content(columns: Sequence[Column], place: Path) -> Iterable[Any]:
     path = place / "values.parquet"
-    return ContentReader(_records(str(path))[0], to_dicts)(path.read_bytes(), str(path))
+    return ColumnsReader(_records(str(path))[0], to_dicts)(path.read_bytes(), str(path))
 
 
 def read_names(columns: Sequence[Column], place: Path) -> Iterable[Any]:
@@ -194,6 +199,26 @@ WAYS: dict[str, Any] = {
     "stream by Hadoop": Step(stream("file://"), streams=True),
 }
 
+
+def schema_of(column: Column) -> pa.Schema:
+    return pa.schema([(NUMBER, pa.int64()), ("c", column.spelling)])
+
+
+def through_arrow(column: Column, element: Any, place: Path) -> Iterable[Any]:
+    return to_dicts(to_batch([element], schema_of(column), WHERE))
+
+
+def through_parquet(column: Column, element: Any, place: Path) -> Iterable[Any]:
+    sink = parquet_files(ParquetSink(Shards(str(place / "values")), schema_of(column)), WHERE)
+    write_records(sink, [element], place / "values.parquet")
+    return read_all_parquet((), place)
+
+
+def find_no_losses(patch: pytest.MonkeyPatch) -> None:
+    """Arrow alone decides which values it takes."""
+    patch.setattr("penstock_spark.arrow.records.loss_of", lambda values, kind, field: None)
+
+
 ARROW = Border(
     "Arrow",
     spelled(SPELLINGS, fits, WITHIN),
@@ -202,6 +227,7 @@ ARROW = Border(
         "Rows": lambda columns, place: to_rows(table_of(columns)),
     },
     break_it=lambda patch: patch.setattr("penstock_spark.arrow.values.as_read", lambda kind: kind),
+    trip=Trip(through_arrow, find_no_losses),
 )
 
 PARQUET = Border(
@@ -210,6 +236,7 @@ PARQUET = Border(
     {**WAYS, "written": Step(written)},
     write_parquet,
     break_it=lambda patch: patch.setitem(arrow_types._IN_SPARK, "duration", LongType()),
+    trip=Trip(through_parquet, find_no_losses),
 )
 
 # Spark itself reads such files with their own values.

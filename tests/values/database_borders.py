@@ -7,14 +7,15 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from arrow_borders import fits
-from matrix import NUMBER, Border, Column, padded, spelled
+from arrow_borders import find_no_losses, fits
+from matrix import NUMBER, WHERE, Border, Column, Trip, padded, spelled
 
 import penstock as beam
 from penstock.io.database import DatabaseSink, DatabaseSource, ReadFromDatabase
@@ -33,8 +34,6 @@ from penstock_spark.sinks.plan import MicroBatch
 
 sys.path.append(str(Path(__file__).parents[1] / "ends"))
 import postgres_server
-
-WHERE = "at step 'Cross' (game.py:41)"
 
 # --- PostgreSQL.
 
@@ -61,6 +60,26 @@ def copy_and_read(columns: Sequence[Column], place: Path) -> list[Any]:
     with postgres.connect(address) as connection:
         make_table(connection, columns)
         copy(connection, address, columns)
+    return read_table(ReadFromDatabase(server().url, "crossed").source)
+
+
+def sink_of(url: str, columns: Sequence[Column], mode: str = "insert") -> DatabaseSink:
+    """A sink for rows with fields of the columns' types."""
+    hints = [(each.name, beam.typehints.Optional[each.type.hint]) for each in columns]
+    rows = RowTypeConstraint.from_fields([(NUMBER, int), *hints])
+    key = (NUMBER,) if mode == "upsert" else ()
+    return DatabaseSink(url, "crossed", mode, key, create=True, element_type=rows)
+
+
+def through_postgres(column: Column, element: Any, place: Path) -> list[Any]:
+    columns = [replace(column, name="c")]
+    rows = Layout.of(sink_of("postgresql://", columns), WHERE).rows([element], 0)
+    address = Address(server().url, "crossed", "", WHERE)
+    with postgres.connect(address) as connection:
+        make_table(connection, columns)
+        postgres.copy(
+            connection, postgres.target_of(address), rows.schema.names, postgres.as_text(rows, WHERE)
+        )
     return read_table(ReadFromDatabase(server().url, "crossed").source)
 
 
@@ -119,6 +138,7 @@ POSTGRES = Border(
     None,
     swap_days_and_hours,
     POSTGRES_LACKS,
+    Trip(through_postgres, find_no_losses),
 )
 
 # --- The changes of a table of PostgreSQL.
@@ -187,15 +207,17 @@ def fits_sqlite(value: Any, hint: Any) -> bool:
 
 
 def through_sqlite(columns: Sequence[Column], place: Path, *, mode: str) -> list[Any]:
+    return insert_and_read(columns, padded(columns), place, mode)
+
+
+def insert_and_read(
+    columns: Sequence[Column], elements: list[Any], place: Path, mode: str = "insert"
+) -> list[Any]:
     """Through the pages of tasks and the statements of the driver, and back as a task reads them."""
     url = f"sqlite:///{place}/values.sqlite"
-    key = (NUMBER,) if mode == "upsert" else ()
-    hints = RowTypeConstraint.from_fields(
-        [(NUMBER, int), *((each.name, beam.typehints.Optional[each.spelling]) for each in columns)]
-    )
-    sink = DatabaseSink(url, "crossed", mode, key, create=True, element_type=hints)
+    sink = sink_of(url, columns, mode)
     layout, address = Layout.of(sink, WHERE), Address.of(sink, WHERE)
-    rows = layout.rows(padded(columns), 0)
+    rows = layout.rows(elements, 0)
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, rows.schema) as writer:
         writer.write_batch(rows)
@@ -227,4 +249,8 @@ SQLITE = Border(
     None,
     make_truth_values_integers,
     SQLITE_LACKS,
+    Trip(
+        lambda column, element, place: insert_and_read([replace(column, name="c")], [element], place),
+        find_no_losses,
+    ),
 )

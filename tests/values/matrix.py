@@ -11,19 +11,28 @@ See `borders.py`, which lists all borders.
 
 from __future__ import annotations
 
+import contextlib
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 import penstock as beam
 from penstock.base.row import Row
+from penstock.metrics.execution import MetricsContainer
 from penstock.values.types import TYPES, ValueType
+from penstock_spark.reports.failure import StepFailed, find_failure, guarded, to_exception
+from penstock_spark.sinks.files import FileSink
 
 NUMBER = "n"
 """The name of the first column, which has the number of each record: many ways keep no order."""
+
+WHERE = "at step 'Cross' (game.py:41)"
+"""The step that writes."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,11 @@ class Column:
 Records = Iterable[Any]
 """Dicts, Rows or other records with fields, in the order in which they were sent."""
 
+Element = namedtuple("Element", [NUMBER, "c"])
+
+SHAPES: dict[str, Callable[..., Any]] = {"dicts": dict, "Rows": Row, "tuples": Element}
+"""The shapes of elements: each makes one of the fields `NUMBER` and ``c``."""
+
 Write = Callable[[Sequence[Column], Path], None]
 Read = Callable[[Sequence[Column], Path], Records]
 
@@ -75,6 +89,18 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Trip:
+    """One element that crosses a border: how the values beyond a type are tried."""
+
+    # Takes the column ``c``, an element, and a folder; writes the element, and returns what is read.
+    send: Callable[[Column, Any, Path], Records]
+    # A deliberate break, with which a value is changed, or refused without a name.
+    break_it: Callable[[pytest.MonkeyPatch], None]
+    shapes: tuple[str, ...] = tuple(SHAPES)
+    names_fields: bool = True  # Whether its elements have fields.
+
+
+@dataclass(frozen=True)
 class Border:
     name: str
     columns: tuple[Column, ...]
@@ -84,6 +110,7 @@ class Border:
     break_it: Callable[[pytest.MonkeyPatch], None] | None = None
     # The types that the border does not carry, by name, and why.
     lacks: Mapping[str, str] = field(default_factory=dict)
+    trip: Trip | None = None  # None if another border writes what this one reads.
 
 
 def spelled(
@@ -174,6 +201,49 @@ def crossed_in_a_pipeline(
     return {
         (border.name, way): differences(border.columns, found[border.name, way]) for border, way, _ in steps
     }
+
+
+def refusals(border: Border, column: Column, value: Any, place: Path) -> dict[str, str]:
+    """What is wrong with what becomes of a value beyond its type, by the shape of its element; nothing if all is well.
+
+    A value comes back equal, or is refused by the name of its field and step, with a hint, in the same words.
+    """
+    assert border.trip is not None
+    found = {}
+    for shape in border.trip.shapes:
+        with TemporaryDirectory(dir=place) as folder:
+            element = SHAPES[shape](**{NUMBER: 0, "c": value})
+            found[shape] = _became(border.trip, column, element, Path(folder))
+    words = {told if isinstance(told, str) else "returned" for told in found.values()}
+    is_well = all(
+        _is_named(told, border.trip) if isinstance(told, str) else column.type.same(value, told[0])
+        for told in found.values()
+    )
+    return {} if is_well and len(words) == 1 else {shape: repr(told) for shape, told in found.items()}
+
+
+def _became(trip: Trip, column: Column, element: Any, place: Path) -> str | tuple[Any]:
+    """What the caller of a pipeline is told about an element; or else what arrives, in a tuple."""
+    try:
+        [record] = guarded(MetricsContainer(""), WHERE, lambda: list(trip.send(column, element, place)))
+    except StepFailed as marked:
+        failure = find_failure(str(marked))
+        assert failure is not None
+        error = to_exception(failure)
+        return f"{type(error).__name__}: {error}"
+    return (as_dict(record)["c"],)
+
+
+def _is_named(told: str, trip: Trip) -> bool:
+    lines = told.splitlines()
+    field_named = "the field c" in lines[0] if trip.names_fields else "an element" in lines[0]
+    step_named = any("'Cross' (game.py:41)" in line for line in lines)
+    return field_named and step_named and lines[-1].startswith("  hint: ")
+
+
+def write_records(sink: FileSink, records: Sequence[Any], path: Path) -> None:
+    with contextlib.closing(sink.open_shard(str(path))) as shard:
+        shard.write(records)
 
 
 def as_dict(record: Any) -> dict[str, Any]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import fastavro
 import pyarrow as pa
-from arrow_borders import COMMON, WITHIN, composite, fits, table_of
-from matrix import NUMBER, Border, Column, Step, padded, spelled
+import pytest
+from arrow_borders import COMMON, WITHIN, composite, find_no_losses, fits, schema_of, table_of
+from matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
 from pyarrow import orc
 from pyspark.sql import SparkSession
 
 import penstock as beam
 from penstock.base.row import Row
+from penstock.io.avroio import AvroSink
+from penstock.io.orcio import OrcSink
 from penstock.io.sparkio import from_dataframe
+from penstock.io.text_sink import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import TYPES
@@ -26,8 +31,11 @@ from penstock_spark.batches.arrow_batches import TableConverter
 from penstock_spark.batches.numpy_batches import converter as numpy_converter
 from penstock_spark.batches.pandas_batches import FrameConverter
 from penstock_spark.formats.avro.scan import AvroRecords
+from penstock_spark.formats.avro.writer import avro_files
 from penstock_spark.formats.orc.records import OrcRecords
+from penstock_spark.formats.orc.writer import orc_files
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
+from penstock_spark.sinks.records import RecordRows
 from penstock_spark.sources.partition_values import partition_values
 
 NANOS_LEAST = datetime.datetime(1677, 9, 21, 0, 12, 43, 145_225)
@@ -73,6 +81,12 @@ def _again(begin: Any, columns: Sequence[Column], place: Path, write: Any, read:
     return records | write(f"{place}/again/values", columns) | read()
 
 
+def through_orc(column: Column, element: Any, place: Path) -> Iterable[Any]:
+    sink = orc_files(OrcSink(Shards(str(place / "values")), schema_of(column)), WHERE)
+    write_records(sink, [element], place / "values.orc")
+    return read_orc((), place)
+
+
 ORC = Border(
     "ORC",
     spelled(
@@ -111,6 +125,7 @@ ORC = Border(
         "duration": "ORC has none",
         "null": "ORC has none",
     },
+    trip=Trip(through_orc, find_no_losses),
 )
 
 AVRO_SPELLINGS: dict[str, list[Any]] = {
@@ -156,6 +171,18 @@ def _avro_all(begin: Any, place: Path) -> Any:
     return begin | beam.Create([f"{place}/*.avro"]) | beam.io.ReadAllFromAvro()
 
 
+def through_avro(column: Column, element: Any, place: Path) -> Iterable[Any]:
+    schema = avro_schema([replace(column, name="c")])
+    sink = avro_files(AvroSink(Shards(str(place / "values")), schema), WHERE)
+    write_records(sink, [element], place / "values.avro")
+    return read_avro((), place, as_rows=False)
+
+
+def check_nothing_before_avro(patch: pytest.MonkeyPatch) -> None:
+    """The package alone decides which values it takes."""
+    patch.setattr("penstock_spark.formats.avro.writer.check_of", lambda schema: None)
+
+
 AVRO = Border(
     "Avro",
     spelled(
@@ -188,7 +215,15 @@ AVRO = Border(
         "unsigned integer": "Avro has none",
         "duration": "Avro's has months, and fastavro keeps its bytes",
     },
+    trip=Trip(through_avro, check_nothing_before_avro),
 )
+
+
+def one_in_a_batch(
+    make: Callable[[RowTypeConstraint], Any], column: Column, element: Any, place: Path
+) -> Iterable[Any]:
+    converter = make(_row_hint([replace(column, name="c")]))
+    return list(converter.explode_batch(converter.produce_batch([element])))
 
 
 def _row_hint(columns: Sequence[Column]) -> RowTypeConstraint:
@@ -214,7 +249,7 @@ NOT_HINTED = {
 
 ARROW_BATCHES = Border(
     "batches of Arrow",
-    spelled(HINTED),
+    spelled({**HINTED, "unsigned integer": ["hint"]}),
     {
         "pyarrow.Table": lambda columns, place: through_batches(partial(TableConverter, pa.Table), columns),
         "pyarrow.RecordBatch": lambda columns, place: through_batches(
@@ -224,7 +259,15 @@ ARROW_BATCHES = Border(
     break_it=lambda patch: patch.setattr(
         "penstock_spark.batches.arrow_batches.values_of", lambda column, field: column.to_numpy().tolist()
     ),
-    lacks=NOT_HINTED,
+    lacks={name: why for name, why in NOT_HINTED.items() if name != "unsigned integer"},
+    trip=Trip(
+        partial(one_in_a_batch, partial(TableConverter, pa.Table)),
+        lambda patch: patch.setattr(
+            "penstock_spark.batches.arrow_batches.column_of",
+            lambda values, field, where: pa.array(values, field.type),
+        ),
+        ("Rows",),
+    ),
 )
 
 PANDAS_BATCHES = Border(
@@ -236,6 +279,13 @@ PANDAS_BATCHES = Border(
         "penstock_spark.batches.pandas_batches._values", lambda series, hint: series.tolist()
     ),
     lacks=NOT_HINTED,
+    trip=Trip(
+        partial(one_in_a_batch, FrameConverter),
+        lambda patch: patch.setattr(
+            "penstock_spark.batches.pandas_batches.are_kept", lambda numbers, floats: True
+        ),
+        ("Rows",),
+    ),
 )
 
 
@@ -250,6 +300,11 @@ def through_arrays(columns: Sequence[Column], place: Path) -> Iterable[Any]:
         {NUMBER: place, **{name: own[place] if place < len(own) else None for name, own in found.items()}}
         for place in range(length)
     ]
+
+
+def one_in_an_array(column: Column, element: Any, place: Path) -> Iterable[Any]:
+    array = numpy_converter(column.spelling, numpy_array())
+    return [Row(c=value) for value in array.explode_batch(array.produce_batch([element.c]))]
 
 
 def numpy_array() -> Any:
@@ -272,6 +327,14 @@ NUMPY = Border(
         for kind in TYPES
         if kind.name not in ("boolean", "integer", "float", "text", "bytes")
     },
+    trip=Trip(
+        one_in_an_array,
+        lambda patch: patch.setattr(
+            "penstock_spark.batches.numpy_batches.are_kept", lambda numbers, floats: True
+        ),
+        ("Rows",),
+        names_fields=False,
+    ),
 )
 
 
@@ -285,6 +348,11 @@ def _frame(columns: Sequence[Column]) -> Any:
 def rows_in_a_task(columns: Sequence[Column], place: Path) -> Iterable[Any]:
     table = table_of(columns)
     return to_rows(table.cast(to_arrow_schema(from_arrow_schema(table.schema))))
+
+
+def through_rows_of_spark(column: Column, element: Any, place: Path) -> Iterable[Any]:
+    schema = to_arrow_schema(from_arrow_schema(schema_of(column)))
+    return to_rows(RecordRows(schema, WHERE).encode([element]))
 
 
 def _frame_query(columns: Sequence[Column], place: Path) -> Any:
@@ -326,4 +394,5 @@ SPARK = Border(
         "unsigned integer": "Spark has none",
         "time of day": "Spark's columns of it are not read by Arrow",
     },
+    trip=Trip(through_rows_of_spark, find_no_losses),
 )

@@ -50,7 +50,7 @@ def test_a_break_of_a_border_is_found(
     assert any(finds(way) for way, read in border.ways.items() if not isinstance(read, Step))
 
 
-@pytest.mark.xfail(strict=True, reason="Pandas has one missing number, which is NaN and None")
+@pytest.mark.xfail(strict=True, reason="Beam's type for float | None is float64, which has NaN alone")
 def test_nan_in_an_optional_float_stays_nan_in_a_frame() -> None:
     frames = FrameConverter(RowTypeConstraint.from_fields([("n", Optional[float])]))
     (row,) = frames.explode_batch(frames.produce_batch([Row(n=math.nan)]))

@@ -1,81 +1,64 @@
-"""A value beyond its type is refused by name, with the same words from dicts, Rows and tuples, and never changed."""
+"""A value beyond its type comes back equal from a border, or is refused by name, alike from dicts, Rows and tuples."""
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from other_borders import AVRO_SPELLINGS
+from borders import BORDERS
+from matrix import Border, Column, refusals
 
-from penstock.base.row import Row
-from penstock.values.types import TYPES, ValueType
-from penstock_spark.arrow.records import to_batch
-from penstock_spark.formats.avro.exact import check_of
+from penstock.values.types import TYPES
 
-SPELLINGS = {
-    "integer": pa.int64(),
-    "unsigned integer": pa.uint64(),
-    "decimal": pa.decimal128(38, 18),
-    "wide decimal": pa.decimal128(38, 0),
-    "text": pa.string(),
-    "bytes": pa.binary(),
-    "date": pa.date32(),
-    "time of day": pa.time64("us"),
-    "instant": pa.timestamp("us", "UTC"),
-    "local time": pa.timestamp("us"),
-    "duration": pa.duration("us"),
+WRITTEN_ALIKE = {
+    "Parquet of Spark's types",
+    "Parquet with INT96",
+    "CSV with line ends in quotes",
+    "changes of PostgreSQL",
 }
-"""The column of each type that has values beyond it."""
-
-Element = namedtuple("Element", ["c"])
-WAYS: dict[str, Callable[[Any], Any]] = {
-    "dicts": lambda value: {"c": value},
-    "Rows": lambda value: Row(c=value),
-    "tuples": Element,
-}
-BEYOND = [
-    pytest.param(kind, value, id=f"{kind.name} {value!a}"[:60]) for kind in TYPES for value in kind.beyond
-]
+"""The borders that read what others write."""
 
 
-def refusals(kind: ValueType, value: Any) -> dict[str, str]:
-    """What each way says about a value, or what it becomes."""
-    schema = pa.schema([("c", SPELLINGS[kind.name])])
-    found = {}
-    for way, make in WAYS.items():
-        try:
-            found[way] = f"became {to_batch([make(value)], schema, 'at step Write').column(0)}"
-        except (TypeError, ValueError) as error:
-            found[way] = f"{type(error).__name__}: {error}"
+def columns_of(border: Border) -> dict[str, Column]:
+    """The first column of each type, whose values stand alone."""
+    found: dict[str, Column] = {}
+    for column in border.columns:
+        if not column.within:
+            found.setdefault(column.type.name, column)
     return found
 
 
-def faults(kind: ValueType, value: Any) -> dict[str, str]:
-    found = refusals(kind, value)
-    named = all("the field c" in told and "at step Write" in told for told in found.values())
-    return {} if named and len(set(found.values())) == 1 else found
+BEYOND = [
+    pytest.param(border, column, value, id=f"{border.name} {column.type.name} {value!a}"[:80])
+    for border in BORDERS
+    if border.trip is not None
+    for column in columns_of(border).values()
+    for value in column.type.beyond
+]
 
 
-@pytest.mark.parametrize(("kind", "value"), BEYOND)
-def test_a_value_beyond_its_type_is_refused_by_name(kind: ValueType, value: Any) -> None:
-    assert faults(kind, value) == {}
+@pytest.mark.parametrize(("border", "column", "value"), BEYOND)
+def test_a_value_beyond_its_type_is_refused_by_name_or_comes_back(
+    border: Border, column: Column, value: Any, tmp_path: Path
+) -> None:
+    assert refusals(border, column, value, tmp_path) == {}
 
 
-def test_every_type_with_values_beyond_it_has_a_column() -> None:
-    assert {kind.name for kind in TYPES if kind.beyond} == set(SPELLINGS)
+def test_every_border_and_every_type_is_tried() -> None:
+    assert {border.name for border in BORDERS if border.trip is None} == WRITTEN_ALIKE
+    tried = {each.values[1].type.name for each in BEYOND}  # type: ignore[attr-defined]
+    assert tried == {kind.name for kind in TYPES}
 
 
-def test_a_border_that_skips_the_check_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock_spark.arrow.records.loss_of", lambda values, kind, field: None)
-    assert any(faults(kind, value) for kind in TYPES for value in kind.beyond)
-
-
-@pytest.mark.parametrize(("kind", "value"), [each for each in BEYOND if "decimal" in each.values[0].name])
-def test_avro_refuses_a_decimal_beyond_its_digits(kind: ValueType, value: Any) -> None:
-    check = check_of(["null", *AVRO_SPELLINGS[kind.name]])
-    assert check is not None
-    assert check([*kind.edges, None]) is None
-    assert check([value]) is not None
+@pytest.mark.parametrize("border", [each for each in BORDERS if each.trip], ids=lambda border: border.name)
+def test_a_border_that_skips_its_check_is_found(
+    border: Border, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert border.trip is not None
+    border.trip.break_it(monkeypatch)
+    assert any(
+        refusals(border, column, value, tmp_path)
+        for column in columns_of(border).values()
+        for value in column.type.beyond
+    )

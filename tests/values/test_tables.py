@@ -17,8 +17,10 @@ from other_borders import read_orc
 from pyarrow import orc
 
 import penstock as beam
+from penstock.error import UnsupportedByRunner
 from penstock_spark.arrow.values import to_dicts
 from penstock_spark.formats.parquet.records import footer_of
+from penstock_spark.formats.parquet.scan import records_of_file
 
 PAIR = pa.list_(pa.float32(), 2)
 
@@ -115,6 +117,15 @@ def test_a_doubled_name_is_refused(name: str, way: str, tmp_path: Path) -> None:
     place = written(DOUBLED[name], tmp_path)
     with pytest.raises(ValueError, match="has the columns a twice"):
         list(IN_PROCESS[way](place))
+
+
+def test_a_column_of_a_type_that_no_reader_has_is_refused(tmp_path: Path) -> None:
+    keys = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
+    pq.write_table(pa.table({"key": keys, "a": [1]}), tmp_path / "values.parquet")
+    with pytest.raises(UnsupportedByRunner, match="the column key has a type that no reader has: extension"):
+        list(read_all_parquet((), tmp_path))
+    with (tmp_path / "values.parquet").open("rb") as file:
+        assert list(records_of_file(file, "values.parquet", ("a",), False)) == [{"a": 1}]
 
 
 @pytest.mark.spark

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import math
@@ -14,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from arrow_borders import composite
-from matrix import Border, Column, Step, padded, spelled
+from matrix import WHERE, Border, Column, Step, Trip, as_dict, padded, spelled, write_records
 
 import penstock as beam
 from penstock.io.columnar import CsvSink, JsonSink
@@ -24,9 +23,6 @@ from penstock_spark.formats.csv import records
 from penstock_spark.formats.csv.scan import missing_texts
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.json import json_files
-from penstock_spark.sinks.files import FileSink
-
-WHERE = "at step 'Cross' (game.py:41)"
 
 # --- JSON.
 
@@ -36,12 +32,20 @@ def fits_json(value: Any, spelling: Any) -> bool:
 
 
 def write_json(columns: Sequence[Column], place: Path) -> None:
-    write_shard(json_files(JsonSink(str(place / "values")), WHERE), columns, place / "values.json")
+    write_as_json(padded(columns), place)
 
 
-def write_shard(sink: FileSink, columns: Sequence[Column], path: Path) -> None:
-    with contextlib.closing(sink.open_shard(str(path))) as shard:
-        shard.write(padded(columns))
+def write_as_json(records: Sequence[Any], place: Path) -> None:
+    write_records(json_files(JsonSink(str(place / "values")), WHERE), records, place / "values.json")
+
+
+def through_json(column: Column, element: Any, place: Path) -> Iterator[Any]:
+    write_as_json([element], place)
+    return parse_json((), place)
+
+
+def write_other_values_as_text(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(json_text._FORMS, object, lambda text, value, name: str(value))
 
 
 def parse_json(columns: Sequence[Column], place: Path) -> Iterator[Any]:
@@ -77,6 +81,7 @@ JSON = Border(
         "bytes": "refused",
         "null": "has no type of its own",
     },
+    Trip(through_json, write_other_values_as_text),
 )
 
 # --- CSV.
@@ -93,7 +98,23 @@ def fits_csv(value: Any, spelling: Any, *, is_line: bool) -> bool:
 
 def write_csv(columns: Sequence[Column], place: Path, **options: Any) -> None:
     sink = CsvSink(str(place / "values"), options=tuple(options.items()))
-    write_shard(csv_files(sink, WHERE), columns, place / "values.csv")
+    write_records(csv_files(sink, WHERE), padded(columns), place / "values.csv")
+
+
+def through_csv(column: Column, element: Any, place: Path) -> Iterator[Any]:
+    """CSV has text: a value has arrived if its text has."""
+    write_records(csv_files(CsvSink(str(place / "values")), WHERE), [element], place / "values.csv")
+    value = element.c if isinstance(element, tuple) else as_dict(element)["c"]
+    with (place / "values.csv").open(encoding="utf-8", newline="") as file:
+        for record in csv.DictReader(file):
+            yield {**record, "c": value if record["c"] == str(value) else record["c"]}
+
+
+def replace_what_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        "penstock_spark.formats.csv.writer.encoded_rows",
+        lambda text, encoding, *_: text.encode(encoding, "replace"),
+    )
 
 
 write_csv_of_windows = partial(write_csv, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
@@ -168,6 +189,7 @@ def csv_border(name: str, splittable: bool, break_it: Callable[[pytest.MonkeyPat
             ),
             "null": "has no type of its own",
         },
+        Trip(through_csv, replace_what_has_no_bytes) if splittable else None,
     )
 
 

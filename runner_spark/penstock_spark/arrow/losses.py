@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.error import refusal
+from penstock.error import NoSuchField, refusal
 from penstock_spark.arrow.types import limits_of
 
 FLOAT_LARGEST = 3.4028234663852886e38
@@ -35,12 +35,25 @@ class Loss:
 
 def misfit(field: pa.Field) -> Loss:
     """A value that is not of the column's type."""
-    limits = limits_of(field.type)
+    return misfit_of(f"a value of the field {field.name}", str(field.type), limits_of(field.type))
+
+
+def misfit_of(what: str, kind: str, limits: str) -> Loss:
+    """A value that is not of a type; `limits` says what such a value may be.
+
+    >>> misfit_of("a value of the field points", "int", "an int has 32 bits").hint
+    'correct the declared type or the schema, or convert the value first (an int has 32 bits)'
+    """
     return Loss(
         TypeError,
-        f"a value of the field {field.name} does not fit the type {field.type}",
+        f"{what} does not fit the type {kind}",
         f"correct the declared type or the schema, or convert the value first{f' ({limits})' if limits else ''}",
     )
+
+
+def missing_field(name: str) -> Loss:
+    """A record without a field that its type requires."""
+    return Loss(NoSuchField, f"a record has no field {name}", "make the field nullable in the schema")
 
 
 def forbidden_none(name: str, whose: str = "a value of the field") -> Loss:
@@ -108,6 +121,9 @@ def loss_of(values: Sequence[Any], kind: pa.DataType, field: pa.Field) -> Loss |
     'a value of the field points does not fit the type int64'
     """
     if isinstance(kind, _LISTS):
+        # Arrow takes a text for the list of its characters.
+        if any(issubclass(each, str | bytes) for each in set(map(type, values))):
+            return misfit(field)
         return loss_of(list(chain.from_iterable(_lists_in(values))), kind.value_type, field)
     if isinstance(kind, pa.MapType):
         pairs = [pair for value in values if value is not None for pair in _pairs_of(value)]
@@ -158,6 +174,8 @@ def _is_kept(value: type, kind: pa.DataType) -> bool:
     """Whether Arrow keeps values of a Python type: it cuts 1.5 to the int 1, and reads bytes as text."""
     if pa.types.is_integer(kind):
         return hasattr(value, "__index__") and value is not bool
+    if pa.types.is_floating(kind):
+        return value is not bool
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return issubclass(value, str)
     if pa.types.is_date(kind):

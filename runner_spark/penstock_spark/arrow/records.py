@@ -20,7 +20,7 @@ from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock.values.types import DECIMAL_DIGITS
-from penstock_spark.arrow.losses import forbidden_none, loss_of, misfit, unknown_fields
+from penstock_spark.arrow.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
 from penstock_spark.arrow.types import leaves_as
 
 _SIMPLE = frozenset(
@@ -132,10 +132,11 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
     )
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, name: str = "") -> Any:
     """A value in the form that Arrow accepts: at any depth, records become dicts and timestamps become datetimes.
 
-    OverflowError for a timestamp outside of the years 1 to 9999.
+    ValueError, without the step, for a timestamp that no datetime has; it names the field, which is `name` for the
+    value itself.
 
     >>> from penstock.pvalue import Row
     >>> plain(Row(a=[Row(b=Timestamp(0))]))
@@ -144,7 +145,7 @@ def plain(value: Any) -> Any:
     if type(value) in _SIMPLE or isinstance(value, str | bytes | int | float):
         return value
     if isinstance(value, Timestamp):
-        return Timestamp.from_micros(value.micros).to_utc_datetime(has_tz=True)
+        return _datetime_of(value, name)
     if isinstance(value, Mapping):
         return _plain_fields(value)
     if isinstance(value, Row):
@@ -154,17 +155,34 @@ def plain(value: Any) -> Any:
     if as_dict is not None:
         return _plain_fields(as_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
-    return [plain(each) for each in value] if isinstance(value, list | tuple | set | frozenset) else value
+        return {each.name: plain(getattr(value, each.name), each.name) for each in dataclasses.fields(value)}
+    return (
+        [plain(each, name) for each in value] if isinstance(value, list | tuple | set | frozenset) else value
+    )
 
 
 def _plain_fields(fields: Mapping[Any, Any]) -> dict[Any, Any]:
     # Most values need no call.
-    return {key: each if type(each) in _SIMPLE else plain(each) for key, each in fields.items()}
+    return {key: each if type(each) in _SIMPLE else plain(each, key) for key, each in fields.items()}
+
+
+def _datetime_of(time: Timestamp, name: Any) -> datetime.datetime:
+    whose = f"a time of the field {name}" if name else "a time"
+    try:
+        return time.to_utc_datetime(has_tz=True)
+    except OverflowError:
+        what = f"{whose} is outside of the years 1 to 9999"
+        hint = "filter such elements out, or make the time a number, with time.micros"
+    except ValueError:
+        what = f"{whose} is finer than a microsecond"
+        hint = (
+            "cut it with to_precision(6, allow_lossy_conversion=True), or make it a number, with time.nanos"
+        )
+    raise refusal(ValueError, what, where="", hint=hint)
 
 
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Records as columns; a missing field becomes null where the schema allows it, else a KeyError, as in Beam.
+    """Records as columns; a missing field becomes null where the schema allows it, else a NoSuchField, Beam's KeyError.
 
     ValueError for a field that the schema lacks.
     """
@@ -195,16 +213,11 @@ def _column_of_tuples(columns: dict[str, Sequence[Any]], count: int, field: pa.F
     found = columns.get(field.name)
     if found is None:
         if not field.nullable:
-            raise _missing(field.name, where)
+            raise missing_field(field.name).refused(where)
         found = [None] * count
     if not _SIMPLE.issuperset(map(type, found)):
-        found = [plain(value) for value in found]
+        found = [plain(value, field.name) for value in found]
     return column_of(found, field, where)
-
-
-def _missing(name: str, where: str) -> KeyError:
-    what = f"a record has no field {name}"
-    return refusal(KeyError, what, where=where, hint="make the field nullable in the schema")
 
 
 def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
@@ -212,7 +225,7 @@ def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     try:
         values = [record.get(name) if field.nullable else record[name] for record in records]
     except KeyError:
-        raise _missing(name, where) from None
+        raise missing_field(name).refused(where) from None
     except (AttributeError, TypeError):
         kind = type(next(record for record in records if not isinstance(record, dict))).__name__
         raise refusal(

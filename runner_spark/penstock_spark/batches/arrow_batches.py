@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints import typehints
-from penstock.typehints.column_types import ValueTypeConstraint
+from penstock.typehints.column_types import UNSIGNED, ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.arrow.records import column_of, plain, plain_type
 from penstock_spark.arrow.values import values_of
-from penstock_spark.batches.misfits import OfLibrary, misfit
-from penstock_spark.batches.rows import RowBatches, row_maker, row_type, without_none
+from penstock_spark.batches.misfits import OfLibrary, misfit, without_none
+from penstock_spark.batches.rows import RowBatches, row_maker, row_type
 
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
 _Make = Callable[[Any], Any] | None
@@ -45,6 +45,8 @@ def field_of(name: str, hint: Any) -> pa.Field:
 
 
 def _type_of(hint: Any) -> pa.DataType:
+    if hint == UNSIGNED:
+        return pa.uint64()
     if isinstance(hint, ValueTypeConstraint):
         return plain_type(hint)
     if isinstance(hint, type):
@@ -91,13 +93,14 @@ def _made(make: _Make, value: Any) -> Any:
     return value if make is None else make(value)
 
 
-def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any) -> pa.Array:
+def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
+    """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
     if field.type.num_fields or pa.types.is_timestamp(field.type):
-        values = [plain(value) for value in values]
+        values = [plain(value, name) for value in values]
     try:
         return column_of(values, field, "")
     except TypeError:
-        raise misfit(hint) from None
+        raise misfit(hint, name) from None
 
 
 def _to_python(column: Any, hint: Any) -> list[Any]:
@@ -146,7 +149,7 @@ class TableConverter(RowBatches):
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
         columns = zip(self._columns(elements), self._schema, self._element_type.fields, strict=True)
-        arrays = [_to_arrow(values, field, hint) for values, field, (_, hint) in columns]
+        arrays = [_to_arrow(values, field, hint, name) for values, field, (name, hint) in columns]
         return _TABLES[self._batch_type](arrays, schema=self._schema)
 
     def explode_batch(self, batch: Any) -> Any:

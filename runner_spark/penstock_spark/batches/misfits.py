@@ -2,26 +2,65 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
-from penstock.typehints.typehints import show_type
+from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nullable, show_type
+from penstock.values.types import TYPES
+
+_WHOLE_UP_TO = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}
+"""Up to here, floats of so many bytes have every whole number."""
 
 
-def misfit(element_type: Any) -> TypeError:
-    """The error for an element; it does not show the element, which may be private.
+def misfit(element_type: Any, field: str = "") -> TypeError:
+    r"""The error for an element, or for a field of it; it does not show the element, which may be private.
 
     >>> print(misfit(int))
     an element of a batch does not match its type hint: <class 'int'>
       at ...
-      hint: use list[...] as the batch's type for elements of several types, or that may be None
+      hint: use list[...] as the batch's type for elements of several types, or that may be None (an int has 64 bits)
+    >>> print(str(misfit(str, "team")).partition("\n")[0])
+    the field team of an element of a batch does not match its type hint: <class 'str'>
     """
+    whose = f"the field {field} of an element" if field else "an element"
+    inner, _ = without_none(element_type)
+    limits = next((each.limits for each in TYPES if each.hint == inner), "")
     return refusal(
         TypeError,
-        f"an element of a batch does not match its type hint: {show_type(element_type)}",
-        hint="use list[...] as the batch's type for elements of several types, or that may be None",
+        f"{whose} of a batch does not match its type hint: {show_type(element_type)}",
+        hint="use list[...] as the batch's type for elements of several types, or that may be None"
+        + (f" ({limits})" if limits else ""),
     )
+
+
+def without_none(hint: Any) -> tuple[Any, bool]:
+    """A type without None, and whether None was in it.
+
+    >>> from penstock.typehints import Optional
+    >>> without_none(Optional[int]), without_none(int)
+    ((<class 'int'>, True), (<class 'int'>, False))
+    """
+    return (get_concrete_type_from_nullable(hint), True) if is_nullable(hint) else (hint, False)
+
+
+def are_kept(numbers: Any, floats: Any) -> bool:
+    """True if an array of floats has all whole numbers that it was made of, and no infinity for a large number.
+
+    >>> import numpy as np
+    >>> are_kept([1 << 53, 0.1], np.array([2.0**53, 0.1])), are_kept([(1 << 53) + 1], np.array([2.0**53]))
+    (True, False)
+    """
+    least = _WHOLE_UP_TO.get(floats.dtype.itemsize, math.inf)
+    places = (abs(floats) >= least).nonzero()[0].tolist()
+    return all(_is_kept(numbers[place], float(floats[place])) for place in places)
+
+
+def _is_kept(number: Any, made: float) -> bool:
+    if hasattr(number, "__index__"):
+        return int(number) == made
+    return not math.isinf(made) or math.isinf(number)
 
 
 def length_of(batch: Any, kind: type) -> int:

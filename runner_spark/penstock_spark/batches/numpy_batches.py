@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.functions.batches import BatchConverter, N
 from penstock.typehints import typehints
-from penstock_spark.batches.misfits import length_of, misfit
+from penstock_spark.batches.misfits import are_kept, length_of, misfit
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
 _WIDER = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc", "U": "U", "S": "S"}
@@ -142,10 +142,17 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         # NumPy turns a number among texts into a text, and cuts NUL characters off the end of a text.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
             raise misfit(self._element_type)
+        if self.dtype.kind in "iufc" and bool in set(map(type, elements)):
+            raise misfit(self._element_type)
         place = self.partition_dimension
         if made.shape[:place] + made.shape[place + 1 :] != self.element_shape:
             raise misfit(self._element_type)
-        return made if made.dtype == self.dtype else self._as_declared(made)
+        cast = made if made.dtype == self.dtype else self._as_declared(made)
+        if self.dtype.kind == "f" and not are_kept(
+            made.ravel() if self.element_shape else elements, cast.ravel()
+        ):
+            raise misfit(self._element_type)
+        return cast
 
     def _as_declared(self, made: Any) -> Any:
         kind = self.dtype.kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +11,9 @@ import pandas as pd
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
-from penstock_spark.batches.misfits import OfLibrary, misfit
-from penstock_spark.batches.rows import RowBatches, row_type, without_none
+from penstock_spark.arrow.losses import FLOAT_LARGEST, overflows
+from penstock_spark.batches.misfits import OfLibrary, are_kept, misfit, without_none
+from penstock_spark.batches.rows import RowBatches, row_type
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
 
@@ -46,16 +49,20 @@ def dtype_of(hint: Any) -> Any:
     return "string" if inner is str else "object"
 
 
-def _series(values: Sequence[Any], hint: Any) -> pd.Series[Any]:
-    """Values as a column; raises TypeError if the column would change a value."""
+def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]:
+    """Values as a column; raises TypeError, which names the field, if the column would change a value."""
     dtype, (inner, nullable) = dtype_of(hint), without_none(hint)
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
     if dtype != "object" and not all(_is_exact(kind, inner) for kind in kinds):
-        raise misfit(hint)
+        raise misfit(hint, field)
+    if dtype == "float32" and overflows(values, FLOAT_LARGEST):
+        raise misfit(hint, field)
     try:
         made = pd.Series(list(values), dtype=dtype)
     except (TypeError, ValueError, OverflowError):
-        raise misfit(hint) from None
+        raise misfit(hint, field) from None
+    if made.dtype.kind == "f" and not are_kept(values, made.to_numpy()):
+        raise misfit(hint, field)
     return made
 
 
@@ -64,7 +71,9 @@ def _is_exact(kind: type, declared: type) -> bool:
     name = declared.__name__
     if name.startswith(("bool", "str")):
         return kind.__name__.startswith(name.rstrip("_"))
-    return hasattr(kind, "__index__" if name.startswith("int") else "__float__")
+    if kind is bool:
+        return False
+    return hasattr(kind, "__index__") if name.startswith("int") else issubclass(kind, numbers.Real)
 
 
 def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
@@ -72,7 +81,11 @@ def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
     values: list[Any] = series.tolist()
     if not without_none(hint)[1]:
         return values
-    return [None if is_null else value for value, is_null in zip(values, series.isna().tolist(), strict=True)]
+    # Pandas counts the NaN of Decimals as missing, too.
+    return [
+        None if is_null and not isinstance(value, decimal.Decimal) else value
+        for value, is_null in zip(values, series.isna().tolist(), strict=True)
+    ]
 
 
 class SeriesConverter(OfLibrary):
@@ -102,7 +115,7 @@ class SeriesConverter(OfLibrary):
 class FrameConverter(RowBatches):
     """DataFrames with a column for each field; the index has no meaning.
 
-    Pandas has one missing number: NaN in a field that may be None arrives as None.
+    A float that may be None has the dtype float64, as in Beam, whose one missing number is NaN: it arrives as None.
 
     >>> from penstock.pvalue import Row
     >>> from penstock.typehints import Optional
@@ -116,7 +129,7 @@ class FrameConverter(RowBatches):
 
     def produce_batch(self, elements: Sequence[Any]) -> Any:
         columns = zip(self._element_type.fields, self._columns(elements), strict=True)
-        return pd.DataFrame({name: _series(values, hint) for (name, hint), values in columns})
+        return pd.DataFrame({name: _series(values, hint, name) for (name, hint), values in columns})
 
     def explode_batch(self, batch: Any) -> Any:
         return self._rows(batch.columns, lambda name, hint: _values(batch[name], hint))

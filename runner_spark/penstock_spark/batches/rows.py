@@ -7,7 +7,6 @@ from typing import Any
 
 from penstock.base.row import Row
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
-from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nullable
 from penstock_spark.batches.misfits import OfLibrary, misfit
 
 
@@ -42,13 +41,3 @@ class RowBatches(OfLibrary):
             raise misfit(self._element_type)
         columns = [values_of(name, hint) for name, hint in fields]
         return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
-
-
-def without_none(hint: Any) -> tuple[Any, bool]:
-    """A type without None, and whether None was in it.
-
-    >>> from penstock.typehints import Optional
-    >>> without_none(Optional[int]), without_none(int)
-    ((<class 'int'>, True), (<class 'int'>, False))
-    """
-    return (get_concrete_type_from_nullable(hint), True) if is_nullable(hint) else (hint, False)

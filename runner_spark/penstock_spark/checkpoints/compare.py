@@ -221,6 +221,9 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
         for part, sentence in (*_PARTS_OF_GROUPING.items(), ("keys", "keys of other types")):
             if part in before[label] and before[label][part] != after[label][part]:
                 yield _changed(f"'{label}' has {sentence}", before[label][part], after[label][part])
+        coders = (each.get("key_coders", {}) for each in (before[label], after[label]))
+        for kind, was, now in changed_key_coders(*coders):
+            yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
     for label in after:
         if label not in before:
             yield (

@@ -1,13 +1,13 @@
 """The folder of a checkpoint: makes it, opens it for a pipeline that fits it, and sends commands to its query.
 
-==============  =========================================================
-``plan.json``   the latest plan; ``plan.json.1`` and up, earlier plans
-``spark/``      Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
-``control/``    commands, a small file each
-``inputs-1/``   the elements of bounded sources; named after the claim of the run that began it
-``holders/``    which run holds it: `penstock_spark.checkpoints.lease`
-``ended.json``  how the run ended, once all of its windows have fired
-==============  =========================================================
+===============  =========================================================
+``plan-7.json``  the plan of a run, named after its claim: the highest number has the latest
+``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
+``control/``     commands, a small file each
+``inputs-1/``    the elements of bounded sources; named after the claim of the run that began it
+``holders/``     which run holds it: `penstock_spark.checkpoints.lease`
+``ended.json``   how the run ended, once all of its windows have fired
+===============  =========================================================
 """
 
 from __future__ import annotations
@@ -29,33 +29,29 @@ from penstock_spark.checkpoints.compare import Comparison, Signature, compare
 from penstock_spark.checkpoints.eras import Counted, counted_seconds
 from penstock_spark.checkpoints.holder import this_holder
 from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
+from penstock_spark.checkpoints.plans import (
+    NOT_A_PLAN,
+    KeptPlan,
+    forget_plans_before,
+    kept_plans,
+    name_of_plan,
+    not_a_plan,
+    numbers_of_plans,
+    write_plan,
+)
 from penstock_spark.checkpoints.privacy import check_writers, make_private
 from penstock_spark.checkpoints.rewriting import SEEDS, Rewriting, must_rewrite, operators_of, slots_of
 from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import COMMAND, END
-from penstock_spark.process.written_formats import PLAN as PLAN_FORMAT
 from penstock_spark.session.session import is_local_session
 
-PLAN, ENDED = "plan.json", "ended.json"
+ENDED = "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
 _COMMANDS = {"drain": False, "signal": True, "end": True, "continue": False}
 """The commands, and whether each has an argument."""
 
-_TYPES = {
-    **dict.fromkeys(("penstock", "mode", "clock", "heartbeat", "id", "folder"), (str,)),
-    **dict.fromkeys(("sources", "levels", "steps", "sinks", "dropped"), (list,)),
-    **dict.fromkeys(("format", "shards", "parallelism", "since", "inputs"), (int,)),
-    "planned": (int, type(None)),
-}
-"""What a plan has, and the types of it."""
-
-_PARTS = {"sources": dict, "levels": dict, "steps": str, "sinks": str, "dropped": str}
-"""The types of what is in the lists of a plan."""
-
-_NOT_A_PLAN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What comes of reading a file that is not a plan as one."""
 _DIGITS = 20
 _FIRST_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
 """What Spark notes of a finished micro-batch if it keeps no watermark of its own."""
@@ -70,6 +66,7 @@ class Checkpoint:
     # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint. ``folder`` is the folder of
     # Spark's checkpoint, and ``planned`` the last micro-batch that was planned when that was written anew.
     plan: Signature
+    number: int  # Of the plan.
     is_new: bool  # Whether no query has run with it.
     notes: tuple[str, ...] = ()  # What has changed, a sentence each.
     new_sinks: tuple[str, ...] = ()  # The labels of the sinks that no earlier plan has written to.
@@ -85,6 +82,10 @@ class Checkpoint:
     @property
     def spark_place(self) -> Place:
         return self.place.inside(self.plan["folder"])
+
+    @property
+    def plan_location(self) -> str:
+        return self.place.inside(name_of_plan(self.number)).location
 
     @property
     def control_location(self) -> str:
@@ -219,19 +220,19 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
     """An existing checkpoint, to read it or to send its query a command."""
     place = Place(spark, location)
     check_writers(place.location)
-    plans = _plans(place)
+    plans = kept_plans(place)
     if not plans:
         hint = "name the checkpoint_location of a stream that has run"
         raise _no_checkpoint(place.location, place.names(), hint)
-    return Checkpoint(place, plans[-1], is_new=False)
+    return Checkpoint(place, plans[-1].content, plans[-1].number, is_new=False)
 
 
 def kept_shards(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
     """The number of shards of a checkpoint that may be continued; None without one."""
     place = Place(spark, location)
     check_writers(place.location)
-    plans = _plans(place)
-    return plans[-1]["shards"] if plans else None
+    plans = kept_plans(place)
+    return plans[-1].content["shards"] if plans else None
 
 
 def open_at(
@@ -246,44 +247,53 @@ def open_at(
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
     # Reads the plans once, after the claim: until then, the previous run may change them.
-    plans = _plans(place)
+    plans = kept_plans(place)
     if not plans:
         _refuse_strangers(place)
     if ENDED in place.names():
         raise _ended(place)
     if plans:
-        spark_place = place.inside(plans[-1]["folder"])
-        check_logs(spark_place, len(slots_of(plans[-1])))
-        check_state(spark_place, operators_of(plans[-1]), plans[-1]["shards"])
-    if plans and _finish_written(place, plans[0], is_written, lease):
+        old = plans[-1].content
+        spark_place = place.inside(old["folder"])
+        check_logs(spark_place, len(slots_of(old)))
+        check_state(spark_place, operators_of(old), old["shards"])
+    if plans and _finish_written(place, plans[0].content, is_written, lease):
         # The plan that has written it is the one in force by that.
-        plans = _plans(place)
+        plans = kept_plans(place)
+    # If this run is taken for dead, what it writes nevertheless is not the latest plan.
+    number = max(numbers_of_plans(place), default=0) + 1 if lease is None else lease.number
     # What another run makes from here on, if it takes this one for dead, is not among these.
     folders = _folders(place)
-    if plans and _has_begun(place, plans[-1]["folder"]):
-        opened = _continued(place, plans, signature, drop_state, _claim(lease))
+    if plans and _has_begun(place, plans[-1].content["folder"]):
+        opened = _continued(place, number, plans, signature, drop_state, _claim(lease))
         # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
-        opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1]["folder"], "offsets"))
+        opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1].content["folder"], "offsets"))
     else:
         # A run that was taken for dead may write to the inputs of its own claim, and to no other ones.
-        names = {"id": plans[-1]["id"] if plans else identifier(), "folder": _SPARK, "inputs": _claim(lease)}
+        own = plans[-1].content["id"] if plans else identifier()
+        names = {"id": own, "folder": _SPARK, "inputs": _claim(lease)}
         plan = {**signature, **names, "dropped": [], "since": 0, "planned": None}
         if lease is None:
             place.delete(_inputs_of(plan))
-        opened = Checkpoint(place, plan, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease)
+        opened = Checkpoint(
+            place, plan, number, is_new=True, new_sinks=tuple(signature["sinks"]), lease=lease
+        )
     for note in opened.notes:
         _LOGGER.warning("the checkpoint %s: %s", place.location, note)
     prepare(opened)
     # This process may have stood still so long that another run has taken it for dead.
     opened.check()
-    _forget_folders(place, folders, [opened.plan, *plans])
-    if plans and opened.plan["folder"] not in {plan["folder"] for plan in plans}:
-        rewrite(opened, plans[-1])
+    _forget_folders(place, folders, [opened.plan, *(plan.content for plan in plans)])
+    if plans and opened.plan["folder"] not in {plan.content["folder"] for plan in plans}:
+        rewrite(opened, plans[-1].content)
         # That may have taken long enough for another run to take over.
         opened.check()
-    _keep(place, opened.plan, plans)
+    is_in_force = opened.is_new or opened.plan == plans[-1].content
+    kept = KeptPlan(number, opened.plan, None if is_in_force else plans[-1].number)
+    write_plan(place, kept)
     # Without this, a run that was displaced while it wrote its plan would begin in a folder that is gone.
     opened.check()
+    forget_plans_before(place, kept)
     for name in (opened.plan["folder"], _CONTROL, _inputs_of(opened.plan)):
         place.inside(name).make()
     return opened
@@ -329,7 +339,7 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
 def _refuse_strangers(place: Place) -> None:
     """Refuses a folder with other files and without a plan; reads no file."""
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
-    if names and PLAN not in names and not _earlier(names):
+    if names and not numbers_of_plans(place):
         hint = "name an empty folder, or a folder that does not exist yet"
         raise _no_checkpoint(place.location, names, hint)
 
@@ -352,13 +362,18 @@ def _ended(place: Place) -> ValueError:
 
 
 def _continued(
-    place: Place, plans: list[Signature], signature: Signature, drop_state: Collection[str], claim: int
+    place: Place,
+    number: int,
+    plans: list[KeptPlan],
+    signature: Signature,
+    drop_state: Collection[str],
+    claim: int,
 ) -> Checkpoint:
-    latest, old = plans[0], plans[-1]
+    latest, old = plans[0].content, plans[-1].content
     try:
         comparison = compare(old, signature, drop_state)
-    except _NOT_A_PLAN as error:
-        raise _no_plan(place, PLAN, "it has other parts") from error
+    except NOT_A_PLAN as error:
+        raise not_a_plan(place, plans[-1].number, "it has other parts") from error
     if comparison.refusals:
         raise _misfit(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
@@ -375,7 +390,7 @@ def _continued(
         plan = _with_new_folder(place, plan, latest, claim)
     # A plan that failed may have written something.
     new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]
-    return Checkpoint(place, plan, False, tuple(comparison.notes), tuple(new_sinks))
+    return Checkpoint(place, plan, number, False, tuple(comparison.notes), tuple(new_sinks))
 
 
 def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: int) -> Signature:
@@ -420,74 +435,8 @@ def _last(place: Place, folder: str, log: str) -> int:
     return last_micro_batch(place.inside(folder).inside(log))
 
 
-def _is_in_force(place: Place, plan: Signature) -> bool:
-    """Whether a plan has finished a micro-batch, or has planned one that the folder before does not know."""
-    last = _last(place, plan["folder"], "commits")
-    if plan["planned"] is not None and _last(place, plan["folder"], "offsets") > plan["planned"]:
-        return True
-    return last < 0 or bool(plan["since"] <= last)
-
-
-def _plans(place: Place) -> list[Signature]:
-    """The plans from the latest back to the one in force: the last plan that has finished a micro-batch, if any has.
-
-    So a user can undo an update that fails at once, and a driver may die while it replaces the plan.
-    """
-    names = place.names()
-    numbered = [f"{PLAN}.{number}" for number in reversed(_earlier(names))]
-    plans: list[Signature] = []
-    for name in [PLAN, *numbered]:
-        if name in names:
-            plans.append(_read(place, name))
-            if _is_in_force(place, plans[-1]):
-                break
-    return plans
-
-
-def _read(place: Place, name: str) -> Signature:
-    try:
-        plan: Signature = json.loads(place.read(name))
-        number, writer = plan.get("format"), plan.get("penstock")
-        wrong = [key for key, kinds in _TYPES.items() if not _is_of(plan, key, kinds)]
-    except _NOT_A_PLAN as error:
-        why = "it is not JSON" if isinstance(error, ValueError) else "it has other parts"
-        raise _no_plan(place, name, why) from None
-    if type(number) is int:
-        PLAN_FORMAT.check(number, f"in {place.location}", writer)
-    if wrong:
-        raise _no_plan(place, name, ", ".join(wrong))
-    return plan
-
-
-def _is_of(plan: Signature, key: str, kinds: tuple[type, ...]) -> bool:
-    value = plan.get(key)
-    parts = value if isinstance(value, list) else []
-    return key in plan and type(value) in kinds and all(isinstance(part, _PARTS[key]) for part in parts)
-
-
-def _no_plan(place: Place, name: str, wrong: str) -> ValueError:
-    hint = "restore the file, or start again in another folder"
-    what = f"{name} is not the plan of a checkpoint ({wrong})"
-    return refusal(ValueError, what, where=f"in {place.location}", hint=hint)
-
-
-def _keep(place: Place, plan: Signature, plans: list[Signature]) -> None:
-    """Writes a plan beside the `_plans`; if this is interrupted, the folder still has a plan."""
-    names = place.names()
-    if PLAN in names:
-        if plans[0] == plan:
-            return
-        place.rename(PLAN, f"{PLAN}.{max(_earlier(names), default=0) + 1}")
-    place.write(PLAN, json.dumps(plan, indent=2, ensure_ascii=False).encode())
-
-
-def _earlier(names: list[str]) -> list[int]:
-    numbers = [name.removeprefix(f"{PLAN}.") for name in names if name.startswith(f"{PLAN}.")]
-    return sorted(int(number) for number in numbers if number.isdecimal())
-
-
 def _no_checkpoint(location: str, names: list[str], hint: str) -> ValueError:
-    kept = f"{', '.join(names[:3])}{' ...' if names[3:] else ''}, and no {PLAN}" if names else "nothing"
+    kept = f"{', '.join(names[:3])}{' ...' if names[3:] else ''}, and no plan" if names else "nothing"
     what = f"the folder is not a penstock checkpoint: it holds {kept}"
     return refusal(ValueError, what, where=f"in {location}", hint=hint)
 

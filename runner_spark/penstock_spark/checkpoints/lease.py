@@ -24,6 +24,7 @@ from functools import partial
 from penstock.base import clock
 from penstock.error import RunnerError
 from penstock_spark.checkpoints.holder import Holder
+from penstock_spark.checkpoints.plans import numbers_of_plans
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import CLAIM
 
@@ -108,13 +109,15 @@ class Lease:
 
 def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing = Timing()) -> Lease:
     """Claims a checkpoint; with `take_over`, it waits until a run that holds it has stopped."""
+    # Plans have the numbers of claims, and somebody may have deleted the claims.
+    planned = numbers_of_plans(place)
     holders = place.inside(HOLDERS)
     names = holders.names()
     earlier = max(_claims(names), default=0)
     _check_format(place, names, earlier)
     if not take_over and _is_held(place, earlier, timing):
         raise _refused(place.location, _holder(holders, names, earlier))
-    number = earlier + 1
+    number = max([earlier, *planned]) + 1
     holders.make()
     if not holders.claim(_name(number, "json"), json.dumps(me.as_json()).encode()):
         raise _refused(place.location, _holder(holders, holders.names(), number))

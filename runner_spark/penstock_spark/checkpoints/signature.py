@@ -32,10 +32,11 @@ from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.checkpoints.classes import classes_in
 from penstock_spark.checkpoints.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of, key_type
-from penstock_spark.plan.column_plan import ColumnStream
+from penstock_spark.plan.column_plan import ColumnStream, Combined
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
+from penstock_spark.plan.summed_stream import SummedStream, Sums
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.process.written_formats import PLAN
 
@@ -68,6 +69,9 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
             case Read(ColumnStream(columns=columns) as source):
                 sources.append({"label": step.label, **_source(source)})
                 steps += [each.label for each in columns.steps]
+            case Read(SummedStream(sums=sums) as source):
+                sources.append({"label": step.label, **_source(source)})
+                steps += [each.label for each in sums.before]
             case Read(source):
                 sources.append({"label": step.label, **_source(source)})
             case GroupByKey() | CombinePerKey():
@@ -102,11 +106,20 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
 
 def _native(plan: StreamPlan) -> dict[str, Any]:
     """The grouping of Spark's own aggregate, by its label: what Spark's state depends on."""
-    columns = plan.columns
-    if columns is None or columns.table is None or (grouping := columns.grouping) is None:
-        return {}
-    described = {**windowing_as_text(grouping.windowing), **columns.layout(grouping)}
-    return {grouping.step.label: {**described, "waits_for_end": columns.has_windows}}
+    match plan.by_spark:
+        case None:
+            return {}
+        case Combined() as grouping:
+            assert plan.columns is not None
+            layout: dict[str, Any] = plan.columns.layout(grouping)
+        case Sums() as grouping:
+            layout = {
+                "keys": "encoded",
+                "combine": combine_as_text(grouping.step.combine_fn),
+                "key_coders": _key_coders(plan, grouping.step),
+            }
+    described = {**windowing_as_text(grouping.windowing), **layout}
+    return {grouping.step.label: {**described, "waits_for_end": plan.native_grouping is not None}}
 
 
 def _source(source: Source) -> dict[str, Any]:

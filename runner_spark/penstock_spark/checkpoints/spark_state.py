@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -32,11 +31,14 @@ def check_state(spark_place: Place, operators: int, shards: int) -> None:
     version = last_micro_batch(spark_place.inside("commits")) + 1
     if version == 0:
         return
-    for operator, shard in itertools.product(range(operators), range(shards)):
-        folder = f"state/{operator}/{shard}"
-        # In its second format, Spark puts a name of its own behind the number.
-        if not spark_place.inside(folder).has(f"{version}.", f"{version}_"):
-            raise damaged(spark_place, f"{folder}/{version}.changelog", "it is missing")
+    wanted = [f"{operator}/{shard}" for operator in range(operators) for shard in range(shards)]
+    # Hadoop looks for a whole name, and lists no folder. In its second format, Spark adds a name of its own.
+    for name in (f"{version}.changelog", f"{version}.zip", f"{version}_*"):
+        found = {path.rpartition("/")[0] for path in spark_place.inside("state").paths(f"*/*/{name}")}
+        wanted = [folder for folder in wanted if folder not in found]
+        if not wanted:
+            return
+    raise damaged(spark_place, f"state/{wanted[0]}/{version}.changelog", "it is missing")
 
 
 def check_readable(spark: SparkSession, location: str) -> None:

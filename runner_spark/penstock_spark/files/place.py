@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.files.stores import is_beyond_spark
 
 
@@ -44,9 +44,11 @@ class Place:
             raise refusal(ValueError, what, hint="name a folder, or a path that does not exist yet")
         return names
 
-    def has(self, *beginnings: str) -> bool:
-        """True if the name of something in it begins with one of the strings."""
-        return bool(self._files.names(self.location, *beginnings))
+    def paths(self, pattern: str) -> list[str]:
+        """The files below it that match one of Hadoop's glob patterns, as paths from here."""
+        found = self._files.matching(f"{escaped(self.location.rstrip('/'))}/{pattern}")
+        levels = pattern.count("/") + 1
+        return ["/".join(path.split("/")[-levels:]) for path in found]
 
     def make(self) -> None:
         self._files.make(self.location)

@@ -97,9 +97,9 @@ def _by_position(values: list[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*values, strict=True)]
 
 
-def _as_arrow_takes_them(values: list[Any], kind: pa.DataType) -> list[Any]:
-    if kind.num_fields or pa.types.is_timestamp(kind):
-        return [plain(value) for value in values]
+def _as_arrow_takes_them(values: list[Any], field: pa.Field) -> list[Any]:
+    if field.type.num_fields or pa.types.is_timestamp(field.type):
+        return [plain(value, field.name) for value in values]
     return values
 
 
@@ -121,7 +121,7 @@ class FrameRows(Encoder):
                 hint="declare the elements' type with with_output_types",
             )
         arrays = [
-            column_of(_as_arrow_takes_them(part, field.type), field, self.where)
+            column_of(_as_arrow_takes_them(part, field), field, self.where)
             for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

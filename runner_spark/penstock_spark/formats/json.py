@@ -15,7 +15,6 @@ from penstock.base.row import Row, row_class
 from penstock.error import refusal
 from penstock.io.columnar import JsonSink, JsonSource
 from penstock.io.compression import CompressionTypes
-from penstock.io.naming_errors import encoded
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
@@ -28,7 +27,7 @@ from penstock_spark.formats.json_text import JsonText, Unwritable
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, record_files
+from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
 from penstock_spark.sources.beginnings import all_content, told_by_files
 from penstock_spark.sources.decoding import ByFile, Careful, runs_of
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
@@ -268,7 +267,7 @@ def json_files(sink: JsonSink, where: str) -> FileSink:
 
     def write(names: Sequence[str], rows: Sequence[Sequence[Any]], first: bool) -> bytes:
         try:
-            return encoded(text.of(names, rows))
+            return encoded_rows(text.of(names, rows), "utf-8", names, rows, text.of_value)
         except Unwritable as found:
             raise found.lost.refused(where) from None
 

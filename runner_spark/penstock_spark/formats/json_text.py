@@ -80,6 +80,9 @@ class JsonText:
             # JSON has no infinity, and no NaN.
             return replace(self, are_finite=False).of(names, rows)
 
+    def of_value(self, value: Any) -> str:
+        return self.of([""], [[value]])
+
     def _are_plain(self, values: Iterable[Any]) -> bool:
         """True if the encoder writes the values without a change of their form."""
         return self._plain.issuperset(map(type, values))

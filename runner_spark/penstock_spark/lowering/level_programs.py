@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from typing import Any
 
 from penstock.graph import Graph, Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import StreamSource
@@ -12,13 +13,14 @@ from penstock_spark.lowering.adding import combining_early, writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.lowering.stream_sink import StreamSink
+from penstock_spark.plan.batch_plan import edges_of
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.stream import program
 from penstock_spark.stream.combining import may_combine_early
-from penstock_spark.worker.program import StageProgram, StepSpec
+from penstock_spark.worker.program import GroupWriterSpec, StageProgram, StepSpec
 
 
 def level_program(
@@ -74,6 +76,44 @@ def level_program(
             _waiting(plan, step, context) for step in part.roots if step.label in plan.side_watermark_inputs
         ),
         recorded=context.recorded,
+        watched=context.watched,
+    )
+
+
+SUMMING_STAGE = 1
+"""The number under which the tasks that make parts of sums count; what is behind the sums has 0, as a source."""
+
+
+def summing_program(
+    plan: StreamPlan, reading: program.ReadingSpec, writer: GroupWriterSpec, context: Context
+) -> program.LevelProgram:
+    """The program of the tasks that read the only source, up to the parts of its sums."""
+    assert plan.sums is not None
+    steps = tuple(_step(step, plan.graph, context.without) for step in plan.sums.before)
+    made = edges_of((plan.sums.read, *plan.sums.before))
+    stage: StageProgram[Any] = StageProgram(
+        context.run,
+        SUMMING_STAGE,
+        (),
+        writing_directly(steps, (writer,)),
+        (writer,),
+        counted=made if context.watched else frozenset(),
+        seed=context.seed,
+    )
+    nothing: tuple[Any, ...] = ()
+    return program.LevelProgram(
+        stage=stage,
+        last=SUMMING_STAGE,
+        shards=context.partitions,
+        clock=plan.clock,
+        micro_batch=plan.mode == "micro_batch",
+        sources=nothing,
+        reading=reading,
+        timeline=program.Timeline(),
+        estimated={},
+        played=nothing,
+        groupings=nothing,
+        waiting=nothing,
         watched=context.watched,
     )
 

@@ -1,4 +1,7 @@
-"""Lowers a stream of columns: Spark reads them, keeps their watermark, groups them, and may write them."""
+"""Lowers a stream that Spark computes: columns, or sums of which Python makes the parts.
+
+Spark keeps the watermark, does the grouping, and may write the result.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,28 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.graph import Read
+from penstock.io.streams import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.lowering.adding import adding_up
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.frames import now_micros
+from penstock_spark.lowering.frames import now_micros, select
+from penstock_spark.lowering.level_programs import summing_program
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark
 from penstock_spark.plan.column_plan import ColumnStream
 from penstock_spark.plan.stream_plan import StreamPlan
+from penstock_spark.session.spark_versions import from_arrow_schema
+from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
-from penstock_spark.sources.scan import StreamScan
-from penstock_spark.stream.reading import column_reader
+from penstock_spark.sources.scan import StreamScan, with_plain_names
+from penstock_spark.stream.program import ReadingSpec
+from penstock_spark.stream.reading import StreamReader, column_reader, totals_reader
+from penstock_spark.stream.sums import MOVES, SUMS
+from penstock_spark.stream.tasks import summing_function
+from penstock_spark.worker.program import GroupWriterSpec, TotalsRoot
+from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 
 
 def columns_of(
@@ -54,6 +67,35 @@ def columns_of(
     return frame, partial(column_reader, reader)
 
 
+def sums_of(
+    plan: StreamPlan, scan: StreamScan, context: Context, checkpoint: Checkpoint
+) -> tuple[DataFrame, Callable[[], Any]]:
+    """The sums of the only source, which Python has added up in parts, and what makes the function that reads them."""
+    sums = plan.sums
+    assert sums is not None
+    [edge] = sums.step.inputs
+    frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
+    assert isinstance(sums.read.primitive, Read)
+    stream = sums.read.primitive.source
+    assert isinstance(stream, StreamSource)
+    reader = partial(StreamReader, stream, make_decoder, sums.read.where)
+    spec = ReadingSpec(sums.read.label, sums.read.where, sums.read.outputs[0].edge, None, reader, ())
+    writer = GroupWriterSpec(
+        edge, 0, 0, sums.step.where, sums.step.label, sums.windowing, sums.step.combine_fn, True
+    )
+    program = summing_program(plan, spec, adding_up(writer, context.without), context)
+    function = summing_function(context.dumps(program), {}, context.metrics, context.sys_path)
+    rows = map_in_arrow(frame.withColumn("clock", now_micros()), function, from_arrow_schema(SUMS))
+    keys = list(GROUP_COLUMNS)
+    watermark = _watermark(plan, stream, context, checkpoint)
+    if watermark is not None:
+        rows, keys = watermark.kept_over_parts(rows), [*keys, "x"]
+    parts = rows.where(F.col(MOVES).isNull())
+    added = parts.groupBy(*keys).agg(*(F.sum(name).alias(name) for name in NUMBER_COLUMNS))
+    root = TotalsRoot(sums.step.outputs[0].edge, 0, sums.windowing)
+    return select(added, (*GROUP_COLUMNS, *NUMBER_COLUMNS)), partial(totals_reader, root)
+
+
 def _no_rows(frame: DataFrame, like: DataFrame) -> DataFrame:
     """No row of a frame, in the schema of another one."""
     nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in like.schema]
@@ -65,7 +107,7 @@ def _nothing() -> None:
 
 
 def _watermark(
-    plan: StreamPlan, stream: ColumnStream, context: Context, checkpoint: Checkpoint
+    plan: StreamPlan, stream: StreamSource, context: Context, checkpoint: Checkpoint
 ) -> Watermark | None:
     grouping = plan.native_grouping
     if grouping is None:

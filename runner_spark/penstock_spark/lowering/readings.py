@@ -19,7 +19,7 @@ from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.native_stream import columns_of
+from penstock_spark.lowering.native_stream import columns_of, sums_of
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.stream_plan import Level, StreamPlan, ends_on_its_own
 from penstock_spark.sources.heartbeats import open_heartbeats
@@ -76,6 +76,8 @@ def open_reading(
         columns = plan.columns
         if columns is not None:
             frame, reader = columns_of(plan, scan, context, checkpoint, sinks, beats)
+        elif plan.sums is not None:
+            frame, reader = sums_of(plan, scan, context, checkpoint)
         else:
             frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
             reader = partial(StreamReader, source, make_decoder, step.where)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.error import refusal
 from penstock.functions.expressions import Expression
 from penstock.io.stream_times import MicrosOf
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
@@ -20,6 +19,7 @@ from penstock_spark.plan.spark_watermark import (
     LAST_MICROS,
     LATENESS_MICROS_MAX,
     SHIFT_MICROS,
+    beyond_spark,
 )
 
 _DELAY = "spark.watermarkDelayMs"
@@ -53,9 +53,7 @@ class Watermark:
         shifted = F.col("t") + F.lit(SHIFT_MICROS)
         last_over = END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self._from_start
         is_known = F.col("t").between(-SHIFT_MICROS, min(LAST_MICROS - SHIFT_MICROS, last_over))
-        at = F.timestamp_micros(
-            F.when(is_known, shifted).otherwise(failing(_beyond_spark(), where, "bigint"))
-        )
+        at = F.timestamp_micros(F.when(is_known, shifted).otherwise(failing(beyond_spark(), where, "bigint")))
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)
         rows = frame.withColumn("e", at)
@@ -66,6 +64,16 @@ class Watermark:
         both = rows.unionAll(self.ends.select(*last, _end().alias("e")))
         kept = both.withWatermark("e", f"{self._delay_millis} milliseconds")
         return kept.where(F.coalesce(F.col("e") < _end(), F.lit(True)))
+
+    def kept_over_parts(self, rows: DataFrame) -> DataFrame:
+        """Rows of parts of sums, with the time ``x`` at which their windows are over, and the watermark of ``e``."""
+        kinds = {field.name: field.dataType for field in rows.schema}
+        last = [F.lit(None).cast(kind).alias(name) for name, kind in kinds.items() if name != "e"]
+        both = rows.unionAll(self.ends.select(*last, F.lit(END_MICROS).alias("e")))
+        timed = both.withColumn("e", F.timestamp_micros("e"))
+        kept = timed.withWatermark("e", f"{self._delay_millis} milliseconds")
+        over = F.timestamp_micros(F.expr(f"first + {self._from_start - self.size_micros}L"))
+        return kept.withColumn("x", over.alias("x", metadata={_DELAY: self._delay_millis}))
 
     def over(self) -> Column:
         """The time at which a window is over, as a column ``x`` to group by."""
@@ -117,10 +125,3 @@ def in_place(condition: Column) -> Column:
     what is deterministic.
     """
     return condition.eqNullSafe(F.spark_partition_id() >= 0)
-
-
-def _beyond_spark() -> ValueError:
-    what = "the event time of an element is before the year 1, or near the end of time, where Spark has no watermark"
-    return refusal(
-        ValueError, what, where="", hint="pass --without=native_streams and another checkpoint_location"
-    )

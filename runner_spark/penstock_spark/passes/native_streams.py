@@ -1,8 +1,10 @@
-"""Lets Spark do a whole stream of columns: what it reads, its grouping, and what a sink takes."""
+"""Lets Spark do a whole stream: columns from the source to the sink, or at least the grouping of its sums."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
+from typing import Any
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
@@ -10,11 +12,15 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.triggers import machine_of
-from penstock.windows.triggers import AccumulationMode, ClosingBehavior
+from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
+from penstock_spark.passes.native import why_not_native
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import COLUMNAR, ColumnStream, Combined, Table, WithTimestamps
+from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
+from penstock_spark.plan.summed_stream import SummedStream, Sums
 from penstock_spark.plan.windowing import windowing_of
 
 
@@ -27,19 +33,75 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     A grouping moves only if Spark's own aggregate gives its panes: in the mode ``streaming`` one for each window, and
     in ``micro_batch`` one for each window that a round has changed. Its watermark is the one of the micro-batch before,
     so windows fire a micro-batch later, and elements that are late by less are not late.
+
+    If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts. That is
+    so in ``micro_batch`` alone, where each round reads and writes the state of its keys. Windows that fire once are as
+    fast in Python's state, which is read only at their ends.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) != 1 or not isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
         return graph
-    if not isinstance(stream.source, COLUMNAR):
-        return graph
     [read] = reads
-    found, table = _found(graph, read, stream, table_of, mode)
-    source = ColumnStream.of(stream, found.columns(table))
-    absorbed = {step.label for step in source.columns.steps}
-    moved = replace(read, primitive=Read(source), outputs=(Output(None, found.last), *read.outputs[1:]))
-    steps = (moved if step is read else step for step in graph.steps if step.label not in absorbed)
-    return replace(graph, steps=tuple(steps))
+    if isinstance(stream.source, COLUMNAR):
+        found, table = _found(graph, read, stream, table_of, mode)
+        columns = found.columns(table)
+        if found.operations or found.is_written:
+            return _absorbed(graph, read, ColumnStream.of(stream, columns), columns.steps, found.last)
+        graph = _absorbed(graph, read, ColumnStream.of(stream, columns), (), found.last)
+    try:
+        sums = _sums(graph, read, stream, mode)
+    except NotInColumns:
+        return graph
+    [read] = (step for step in graph.steps if isinstance(step.primitive, Read))
+    return _absorbed(graph, read, SummedStream.of(stream, sums), sums.steps, sums.step.outputs[0].edge)
+
+
+def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:
+    """The graph with another source that stands for some steps, too, and makes the edge of the last one."""
+    absorbed = {step.label for step in steps}
+    moved = replace(read, primitive=Read(source), outputs=(Output(None, last), *read.outputs[1:]))
+    kept = (moved if step is read else step for step in graph.steps if step.label not in absorbed)
+    return replace(graph, steps=tuple(kept))
+
+
+def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str) -> Sums:
+    """The only grouping, with the steps before it; NotInColumns if Spark's own aggregate should not do it."""
+    if mode != "micro_batch":
+        raise NotInColumns("windows that fire once are as fast in Python's state")
+    if len(read.outputs) > 1 or stream.arrival_time is not None:
+        raise NotInColumns("the source has several outputs, or recorded times")
+    groupings = [step for step in graph.steps if isinstance(step.primitive, Grouping | WaitingParDo)]
+    if len(groupings) != 1 or len(groupings[0].outputs) > 1:
+        raise NotInColumns("it is not the only grouping, or has an output for late elements")
+    [grouping] = groupings
+    before = tuple(
+        step for step in graph.leading_to(grouping).steps if step is not grouping and not _is_read(step)
+    )
+    made = {output.edge for step in (read, *before) for output in step.outputs}
+    inside = {step.label for step in (read, *before, grouping)}
+    if any(made.intersection(step.inputs) for step in graph.steps if step.label not in inside):
+        raise NotInColumns("other steps read what it reads")
+    if any(step.side_inputs for step in before):
+        raise NotInColumns("a step before it has side inputs")
+    if not retracting_edges(graph, is_streaming=True).isdisjoint(grouping.inputs):
+        raise NotInColumns("its input may take elements back")
+    if (reason := why_not_native(graph, grouping)) is not None:
+        raise NotInColumns(reason)
+    windowing = windowing_of(graph, grouping.inputs[0])
+    _check_panes(windowing, mode)
+    match windowing.windowfn:
+        case FixedWindows() | SlidingWindows():
+            _check_policy(stream.watermark)
+        case GlobalWindows():
+            pass
+        case _:
+            raise NotInColumns("Spark has no such windows")
+    _check_behind(graph, inside, mode)
+    return Sums(read, before, grouping, windowing)
+
+
+def _is_read(step: Step) -> bool:
+    return isinstance(step.primitive, Read)
 
 
 def _found(
@@ -77,20 +139,31 @@ def _with_times(table: Table, stream: StreamSource) -> Table:
 
 def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamSource, mode: str) -> None:
     """Raises NotInColumns unless Spark's aggregate gives the same panes as the grouping."""
-    windowing = windowing_of(graph, grouping.inputs[0])
-    if machine_of(windowing.triggerfn).fires_on_elements or not windowing.triggerfn.has_ontime_pane():
-        raise NotInColumns(f"the trigger {windowing.triggerfn} may fire before the end")
+    _check_panes(windowing_of(graph, grouping.inputs[0]), mode)
+    if before.windowfn is None:
+        _check_global(mode)
+        return
+    _check_policy(stream.watermark)
+
+
+def _check_panes(windowing: Any, mode: str) -> None:
+    """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
+    trigger = windowing.triggerfn
+    if machine_of(trigger).fires_on_elements:
+        raise NotInColumns(f"the trigger {trigger} may fire before the end")
     if windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS:
         raise NotInColumns("windows give a last pane in any case")
     if mode == "streaming" and not windowing.fires_once:
         raise NotInColumns("windows may give several panes")
     if mode == "micro_batch" and windowing.accumulation_mode != AccumulationMode.ACCUMULATING:
         raise NotInColumns("a pane of a round has only what the round has added")
-    if before.windowfn is None:
-        if mode == "streaming":
-            raise NotInColumns("the global window ends with the stream")
-        return
-    _check_policy(stream.watermark)
+    if mode == "micro_batch" and trigger.may_lose_data(windowing) != DataLossReason.NO_POTENTIAL_LOSS:
+        raise NotInColumns(f"the trigger {trigger} may finish before the window does")
+
+
+def _check_global(mode: str) -> None:
+    if mode == "streaming":
+        raise NotInColumns("the global window ends with the stream")
 
 
 def _check_policy(policy: WatermarkPolicy) -> None:
@@ -108,8 +181,13 @@ def _check_rest(graph: Graph, found: Found, mode: str) -> None:
         raise NotInColumns("elements get other times than those of the watermark")
     if not (found.is_written or groupings):
         raise NotInColumns(found.ends.removeprefix("columns end here: "))
+    _check_behind(graph, absorbed, mode)
+
+
+def _check_behind(graph: Graph, absorbed: Set[str], mode: str) -> None:
+    """Raises NotInColumns if a step behind what Spark does has state, or needs panes that Spark does not number."""
     for step in graph.steps:
-        if step.label in absorbed or isinstance(step.primitive, Read):
+        if step.label in absorbed or _is_read(step):
             continue
         if isinstance(step.primitive, Grouping | WaitingParDo):
             raise NotInColumns(f"{step.label!r} has state of its own")

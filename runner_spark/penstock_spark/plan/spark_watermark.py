@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from penstock.error import refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,6 +23,10 @@ LAST_MICROS = 6_000_000_000_000_000_000
 LATENESS_MICROS_MAX = END_MICROS - LAST_MICROS - 100_000_000_000_000_000
 """Windows that take elements for so long, or longer, do so until the end of time."""
 
+FIRST_MICROS = -SHIFT_MICROS
+LAST_MICROS = END_MICROS - LATENESS_MICROS_MAX - SHIFT_MICROS
+"""The ends of the event times whose windows have an end on Spark's scale, whatever their allowed lateness."""
+
 AHEAD_METRIC = "penstock_ahead"
 """The metric with the number of elements too far ahead of the clock to move the watermark."""
 
@@ -29,6 +34,13 @@ _END_YEAR = 200_000  # Behind `LAST_MICROS`.
 _CYCLE_YEARS = 400
 _CYCLE_MICROS = 146_097 * 86_400_000_000
 _MOMENT = re.compile(r"\+?(\d+)(-.*)Z")
+
+
+def beyond_spark() -> ValueError:
+    """The error about an event time that is not on Spark's scale."""
+    what = "the event time of an element is before the year 1, or near the end of time, where Spark has no watermark"
+    hint = "pass --without=native_streams and another checkpoint_location"
+    return refusal(ValueError, what, where="", hint=hint)
 
 
 def watermark_micros(told: str | None) -> int:

@@ -16,9 +16,11 @@ from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils.timestamp import MAX_TIMESTAMP
+from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
 from penstock_spark.plan.column_plan import COLUMNAR, Columns, ColumnStream, Combined
 from penstock_spark.plan.splitting import asks_for_restriction
+from penstock_spark.plan.summed_stream import SummedStream, Sums
 
 
 class Clock(Enum):
@@ -125,15 +127,32 @@ class StreamPlan:
         return None
 
     @property
-    def native_grouping(self) -> Combined | None:
-        """The grouping of Spark's own aggregate whose windows of event time wait for the watermark, if there is one."""
-        columns = self.columns
-        return columns.grouping if columns is not None and columns.has_windows else None
+    def sums(self) -> Sums | None:
+        """What Spark's own aggregate adds up of the only source, in parts that Python has made; None if nothing."""
+        for part in self.readings:
+            [root] = part.roots
+            match root.primitive:
+                case Read(SummedStream(sums=sums)):
+                    return sums
+        return None
+
+    @property
+    def by_spark(self) -> Combined | Sums | None:
+        """The grouping of Spark's own aggregate, if there is one."""
+        return self.sums if self.columns is None else self.columns.grouping
+
+    @property
+    def native_grouping(self) -> Combined | Sums | None:
+        """The same, if windows of event time wait for the watermark there."""
+        grouping = self.by_spark
+        if grouping is None or isinstance(grouping.windowing.windowfn, GlobalWindows):
+            return None
+        return grouping
 
     @property
     def updates(self) -> bool:
         """True if Spark's own aggregate emits each window that a micro-batch has changed, and not each window once."""
-        return self.mode == "micro_batch" and self.columns is not None and bool(self.columns.groupings)
+        return self.mode == "micro_batch" and self.by_spark is not None
 
     @property
     def groupings(self) -> tuple[tuple[Step, int], ...]:
@@ -158,10 +177,7 @@ def show_stream_plan(plan: StreamPlan) -> str:
         for root in part.roots:
             notes = "; ".join(_notes(plan, root))
             lines.append(f"  {root.label} = {describe(root.primitive)}" + (f"  # {notes}" if notes else ""))
-        if part in plan.readings and plan.columns is not None:
-            lines += [
-                f"    {step.label} = {describe(step.primitive)}  # by Spark" for step in plan.columns.steps
-            ]
+        lines += [f"    {line}" for line in _lines_by_spark(plan, part)]
         lines += [f"    {step.label} = {describe(step.primitive)}" for step in part.steps]
         lines += [f"  -> level {plan.level_of[step.label]}: {step.label}" for _, step in part.writes]
         lines += [
@@ -172,6 +188,18 @@ def show_stream_plan(plan: StreamPlan) -> str:
     if plan.views is not None:
         lines += ["side inputs, before the query starts", show_plan(plan.views)]
     return "\n".join(lines)
+
+
+def _lines_by_spark(plan: StreamPlan, part: Level) -> Iterator[str]:
+    """The steps of a part that its source stands for."""
+    if part.number:
+        return
+    for step in plan.columns.steps if plan.columns is not None else ():
+        yield f"{step.label} = {describe(step.primitive)}  # by Spark"
+    if plan.sums is not None:
+        for step in plan.sums.before:
+            yield f"{step.label} = {describe(step.primitive)}"
+        yield f"{plan.sums.step.label} = {describe(plan.sums.step.primitive)}  # in parts, then by Spark"
 
 
 def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:

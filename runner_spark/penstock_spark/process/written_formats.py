@@ -4,7 +4,7 @@ A number rises when something is written in another way, or means something else
 name, unless this version reads it too.
 
 ===============  ==========================================================================================
-``PLAN``         ``plan.json`` and ``plan.json.1`` and up, in a checkpoint
+``PLAN``         ``plan-7.json``, in a checkpoint
 ``CLAIM``        ``holders/000012.json``; the names of the empty files beside it say that its run lives, or has stopped
 ``COMMAND``      a line of a file in ``control``
 ``END``          ``ended.json``

@@ -162,7 +162,7 @@ def to_exception(failure: Failure) -> BaseException:
         error = pickle.loads(failure.exception)
     except Exception:
         return _user_code_error(failure, f"{failure.kind}: {_shown(failure)}", hint)
-    if isinstance(error, RunnerError) and "\n" in str(error):
+    if isinstance(error, RunnerError) and "\n" in split_hint(str(error))[0]:
         # The error already says where it happened, and what to do.
         return error
     if isinstance(error, LEAVING):

@@ -15,7 +15,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.live.elements import composites_of, flows_of
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.compare import Signature
-from penstock_spark.checkpoints.folder import PLAN, Checkpoint, open_checkpoint
+from penstock_spark.checkpoints.folder import Checkpoint, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
@@ -97,7 +97,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
     try:
         # Nothing new if the workers were asked before.
         check_workers_python(context.spark.sparkContext, is_local_session(context.spark))
-        check_workers_see(context.spark.sparkContext, checkpoint.place.inside(PLAN).location, location)
+        check_workers_see(context.spark.sparkContext, checkpoint.plan_location, location)
         return _running(plan, context, settings, checkpoint, heartbeat, sinks, writers[0], views)
     except BaseException:
         checkpoint.release()

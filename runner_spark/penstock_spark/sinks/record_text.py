@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
+from penstock.io.naming_errors import encoded
 from penstock.io.paths import known_path
 from penstock_spark.arrow.losses import unknown_fields
 from penstock_spark.arrow.records import field_of, fields_of, plain
@@ -34,6 +35,25 @@ class RecordText:
 
     def head(self) -> bytes:
         return TextOfFile(self).of([]) if self.has_header else b""
+
+
+def encoded_rows(
+    text: str, encoding: str, names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Callable[[Any], str]
+) -> bytes:
+    """The bytes of the text of rows; UnicodeEncodeError, with the field, for a character that the encoding lacks.
+
+    `shown` makes the text of one value.
+    """
+
+    def whose() -> str:
+        for name, column in zip(names, zip(*rows, strict=True), strict=True):
+            try:
+                "".join(map(shown, column)).encode(encoding)
+            except UnicodeEncodeError:
+                return f" in the field {name}"
+        return ""
+
+    return encoded(text, encoding, whose)
 
 
 @dataclass

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import io
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,7 +14,8 @@ from pyspark.sql import functions as F
 from penstock.io.streams import StreamSource
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.sources.decoding import ByFile, Careful
-from penstock_spark.sources.scan import Scan, StreamDecoder, StreamScan
+from penstock_spark.sources.later_columns import LaterColumns
+from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import StreamFiles, place_columns
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
@@ -60,6 +62,28 @@ def stream_of_names(
 def _columns() -> list[Column]:
     """A row for each file: its name, and its bytes as stored."""
     return [F.col("_metadata.file_path").alias("file"), F.col("content")]
+
+
+class FileRecords(Protocol):
+    """Reads the files of a format that has columns."""
+
+    def all_of(
+        self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
+    ) -> Iterable[pa.RecordBatch]:
+        """The records of a file, many at a time; ValueError if it is damaged."""
+
+
+@dataclass(frozen=True)
+class ColumnsReader:
+    """Makes elements of the bytes of a file that has columns; a `ReadContent`."""
+
+    records: FileRecords
+    decode: Decoder
+    later_columns: LaterColumns | None = None  # For a stream.
+
+    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
+        for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
+            yield from self.decode(batch)
 
 
 @dataclass(frozen=True)

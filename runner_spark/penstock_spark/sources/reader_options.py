@@ -9,6 +9,12 @@ from typing import Any
 from penstock.error import refusal
 
 _DEFAULTS = {"maxFileAge": "36500d", "recursiveFileLookup": True}
+_PARSED = ("csv", "json", "xml")
+_MALFORMED = "_corrupt_record"
+"""The column for the text of a malformed record, where Spark's settings do not name another."""
+_SAYS_WHAT_TO_DO = frozenset({"mode", "columnnameofcorruptrecord"})
+# A column that nobody reads counts, too.
+_STRICT = {"mode": "FAILFAST", "columnPruning": False}
 _NUMBERS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger", "minOffsetsPerTrigger")
 _OF_FILES = (
     *("maxFilesPerTrigger", "maxBytesPerTrigger", "maxFileAge", "latestFirst", "fileNameOnly"),
@@ -61,6 +67,25 @@ def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     options = dict(given)
     own = {name.lower() for name in options}
     return {name: value for name, value in _DEFAULTS.items() if name.lower() not in own} | options
+
+
+def strict_options(format: str, given: Iterable[tuple[str, Any]], schema: Any) -> dict[str, Any]:
+    """The options of a reader, by default those with which a record of text that does not fit its columns is an error.
+
+    Spark's own default is to cut such a record, or to fill it with null. So it is here if the user says what to do
+    with it: with the option ``mode``, or with a column for the text of such a record.
+
+    >>> strict_options("csv", [("header", True)], None)
+    {'mode': 'FAILFAST', 'columnPruning': False, 'header': True}
+    >>> strict_options("csv", [("MODE", "PERMISSIVE")], None), strict_options("orc", [], None)
+    ({'MODE': 'PERMISSIVE'}, {})
+    """
+    options = dict(given)
+    own = {name.lower() for name in options}
+    columns = getattr(schema, "names", schema) or ()
+    if format.lower() not in _PARSED or own & _SAYS_WHAT_TO_DO or _MALFORMED in columns:
+        return options
+    return {name: value for name, value in _STRICT.items() if name.lower() not in own} | options
 
 
 def check_format_options(format: str, options: Iterable[tuple[str, Any]], where: str) -> None:

@@ -20,6 +20,8 @@ from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import Place
+from penstock_spark.worker.program import TotalsRoot
+from penstock_spark.worker.totals import TotalsReader
 
 FailedElement = tuple[Any, tuple[type, str, list[str]]]
 """A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""
@@ -175,6 +177,17 @@ def column_reader(reader: ColumnReader) -> Reader:
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         yield Arrival(None, reader.read(record), None)
+
+    return read
+
+
+def totals_reader(root: TotalsRoot) -> Reader:
+    """Reads the sums of Spark's own aggregate."""
+    reader = TotalsReader([root])
+
+    def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
+        for _, batch in reader.read(record):
+            yield Arrival(None, batch, None)
 
     return read
 

@@ -78,8 +78,8 @@ class SourceTask:
         self._spec: ReadingSpec = program.reading
         self._read = self._spec.make_reader()
         self._producer = (0, task + 1)
-        self._outbox = Outbox(self._producer, program.shards, program.reaches)
-        self._stage = StreamStage(program, task, self._outbox, views)
+        self._outbox = Outbox(self._producer, program.shards, self._reaches())
+        self._stage = self._make_stage(task, views)
         self._batch = batch
         self._read_in = (batch, task)
         self._summaries_at: dict[LogicalTime, list[Summary]] = {}
@@ -90,16 +90,27 @@ class SourceTask:
         """Reads everything; yields rows whenever many elements wait, or large ones."""
         with self._stage.running() as done:
             for record in records:
-                if not record.num_rows:
-                    continue
-                clock_micros = record.column("clock")[0].as_py()
-                own = record.select(record.schema.names[:-1])
-                for arrival in self._read(own, clock_micros):
-                    for count in self._arrive(arrival, self._logical_time(arrival, clock_micros), done):
-                        self._waiting += count
-                        if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.is_full:
-                            yield self._flush()
+                for count in self._arrivals(record, done):
+                    self._waiting += count
+                    if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.is_full:
+                        yield self._flush()
         yield self._flush()
+
+    def _arrivals(self, record: pa.RecordBatch, done: Callable[[Any], None]) -> Iterator[int]:
+        """Takes the rows of one batch; yields whenever some of them are done, and how many elements that was."""
+        if not record.num_rows:
+            return
+        clock_micros = record.column("clock")[0].as_py()
+        own = record.select(record.schema.names[:-1])
+        for arrival in self._read(own, clock_micros):
+            yield from self._arrive(arrival, self._logical_time(arrival, clock_micros), done)
+
+    def _reaches(self) -> tuple[int, ...]:
+        """The levels that it sends messages to."""
+        return self._program.reaches
+
+    def _make_stage(self, task: int, views: Mapping[int, Any]) -> StreamStage:
+        return StreamStage(self._program, task, self._outbox, views)
 
     def snapshot(self) -> Snapshot:
         return self._stage.snapshot()

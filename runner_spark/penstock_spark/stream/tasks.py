@@ -23,6 +23,7 @@ from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.stream.sums import SummingTask
 from penstock_spark.stream.writer import Row
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import Message, TaskCounts
@@ -85,6 +86,26 @@ def reading_function(
         _count(metrics, loaded, batch, number + 1, rest)
         if task.has_ended:
             report_end(metrics, loaded.stage.run, loaded.reading.origin, batch)
+
+    return run
+
+
+def summing_function(
+    program: bytes, views: Views, metrics: Any, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The same for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        records = promptly(iter(records))
+        first = next(records, None)
+        if first is None:
+            return
+        loaded = prepared(program, sys_path)
+        number, batch = _task().partitionId(), batch_number()
+        seed_random(loaded.stage, batch, number)
+        task = SummingTask(loaded, number, batch, views)
+        yield from task.parts(chain([first], records))
+        _count(metrics, loaded, batch, number + 1, task.snapshot())
 
     return run
 

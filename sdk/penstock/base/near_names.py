@@ -7,11 +7,16 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known name that is most like `name`; None if none is that much like it, nor differs in capitals only.
+    """The known name that is most like `name`, whatever their capitals; None if none is that much like it.
 
-    >>> nearest("scroe", ["team", "score"]), nearest("SCORE", ["team", "score"]), nearest("x", ["team", "score"])
-    ('score', 'score', None)
+    >>> nearest("scroe", ["team", "Score"]), nearest("SCORE", ["team", "score"]), nearest("x", ["team", "score"])
+    ('Score', 'score', None)
     """
-    known = list(names)
-    found = difflib.get_close_matches(name, known, 1, likeness)
-    return found[0] if found else next((one for one in known if one.lower() == name.lower()), None)
+    spelled: dict[str, list[str]] = {}
+    for one in names:
+        spelled.setdefault(one.lower(), []).append(one)
+    found = difflib.get_close_matches(name.lower(), spelled, 1, likeness)
+    if not found:
+        return None
+    spellings = spelled[found[0]]
+    return name if name in spellings else spellings[0]

@@ -163,7 +163,8 @@ class MatchContinuously(PTransform[Any, Any]):
         apply_windowing: Whether the output is in fixed windows of `interval`.
         empty_match_treatment: See `MatchAll`.
         timestamp_cursor: Whether to remember only the latest time of a change, and which files have it. Files that
-            changed earlier then count as seen, also if they appear later. Changed files are given again.
+            changed earlier then count as seen, also if they appear later. Changed files are given again. The files
+            have the time of the look, as without the argument; Beam gives them the time of their change.
 
     >>> MatchContinuously("/logs/*", 60, match_updated_files=True, timestamp_cursor=True).match_upd
     True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from penstock.error import refusal, three_parts
@@ -49,8 +49,10 @@ def undecodable(
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
-def encoded(text: str, encoding: str = "utf-8") -> bytes:
+def encoded(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) -> bytes:
     r"""The bytes of a text; the error of one that the encoding does not have shows no more of it than a character.
+
+    `whose` then says where in the text such a character is, such as ``" in the field team"``.
 
     >>> encoded("a secret\ud800")
     Traceback (most recent call last):
@@ -61,11 +63,11 @@ def encoded(text: str, encoding: str = "utf-8") -> bytes:
     try:
         return text.encode(encoding)
     except UnicodeEncodeError as error:
-        raise unencodable(error) from None
+        raise _unencodable(error, whose()) from None
 
 
-def unencodable(error: UnicodeEncodeError) -> UnicodeEncodeError:
+def _unencodable(error: UnicodeEncodeError, whose: str) -> UnicodeEncodeError:
     """The same error with a hint, and without the text, of which its ``repr`` would show everything."""
     hint = f"replace such characters first: text.encode({error.encoding!r}, 'replace').decode({error.encoding!r})"
-    reason = three_parts(error.reason, hint=hint)
+    reason = three_parts(error.reason + whose, hint=hint)
     return UnicodeEncodeError(error.encoding, error.object[error.start], 0, 1, reason)

@@ -142,6 +142,10 @@ class ReadFromSpark(_ReadRows):
     The schema gives the types of the fields. Without one, a Spark session that is already running finds them when the
     transform is applied; no session is started for that, and the types are then unknown.
 
+    A record of CSV, JSON or XML that lacks a field, has one too many, or a value of another type is an error. With the
+    option ``mode="PERMISSIVE"``, which is Spark's own default, Spark cuts such records or fills them with None; it also
+    does if the schema has its column for malformed records, ``_corrupt_record``.
+
     Args:
         format: The name of the format, e.g. ``"orc"``, ``"avro"``, ``"jdbc"``, ``"delta"``.
         path: A path, a list of paths, or None.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextvars
 import copy
-import difflib
 import functools
 import inspect
 import json
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from penstock.base.display import HasDisplayData
+from penstock.base.near_names import nearest
 from penstock.base.where import here
 from penstock.error import noun_for, refusal, three_parts
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
@@ -194,18 +194,15 @@ def _split(text: str) -> Iterator[str]:
     yield from filter(None, [text[start:].strip()])
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like a name, or the only one that begins with its words; None if none is similar.
+def nearest_option(name: str, known: Iterable[str]) -> str | None:
+    """The known option that is most like a name, or the only one that begins with its words; None if none is similar.
 
-    >>> nearest("checkpoint", ["checkpoint_location", "mode"]), nearest("mod", ["model_path", "mode"])
+    >>> nearest_option("checkpoint", ["checkpoint_location", "mode"]), nearest_option("mod", ["model_path", "mode"])
     ('checkpoint_location', 'mode')
     """
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=_MUCH_ALIKE)
     longer = [each for each in names if each.startswith(f"{name}_")]
-    if close or len(longer) != 1:
-        return close[0] if close else None
-    return longer[0]
+    return nearest(name, names, _MUCH_ALIKE) or (longer[0] if len(longer) == 1 else None)
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -508,7 +505,7 @@ def _add_unknown(unknown: list[str], parser: OptionsParser) -> None:
 
 def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
     for argument in unknown:
-        close = nearest(argument.partition("=")[0], parser.known_flags())
+        close = nearest_option(argument.partition("=")[0], parser.known_flags())
         _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close}?" if close else "")
 
 
@@ -528,7 +525,7 @@ class NoSuchOption(AttributeError):
             action.dest: other.__name__ for other in all_classes() for action in parser_of([other])._actions
         }
         own = [action.dest for action in parser_of([options_class])._actions]
-        close = nearest(option, own)
+        close = nearest_option(option, own)
         hint = "a program run with --help shows all options"
         if option in homes:
             hint = f"write options.view_as({homes[option]}).{option}"

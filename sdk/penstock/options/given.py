@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.base.where import here
 from penstock.error import refusal, three_parts
-from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest, shared_parser
+from penstock.options.base import OptionsParser, PipelineOptions, all_classes, nearest_option, shared_parser
 from penstock.options.value_provider import ValueProvider
 
 _LOGGER = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
         return
     own = "if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]"
     hint = f"run the program with --help to see all options; {own}"
-    close = spelled.get(plain) or nearest(flag, parser.known_flags())
+    close = spelled.get(plain) or nearest_option(flag, parser.known_flags())
     if flag.startswith("--spark."):
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
@@ -124,7 +124,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:
-    close = nearest(flag, parser.known_flags()) if flag.startswith("-") else None
+    close = nearest_option(flag, parser.known_flags()) if flag.startswith("-") else None
     return f" (did you mean {close}?)" if close else ""
 
 
@@ -220,7 +220,7 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
         known = {*NOT_FLAGS, *shared_parser(all_classes()).values_of([])[0]}
         for name in arguments:
             if name not in known:
-                close = nearest(name, known)
+                close = nearest_option(name, known)
                 hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
                 what = f"{taker} has no argument or option {name!r}"
                 raise refusal(TypeError, what, hint=hint)

@@ -59,7 +59,7 @@ from penstock.sql.scalars import (
     Scalar,
     columns_of,
 )
-from penstock.sql.scopes import Grouping, Scope, Visible, nearest
+from penstock.sql.scopes import Grouping, Scope, Visible, suggest
 from penstock.sql.types import BIGINT, TIMESTAMP, SqlType
 from penstock.sql.unread import refuse_unread
 
@@ -410,7 +410,7 @@ class _Binder(Expressions):
             self.refuse(
                 node,
                 f"there is no table {name!r}",
-                nearest(name, [*self._tables.inputs, *self._tables.views, *ctes]),
+                suggest(name, [*self._tables.inputs, *self._tables.views, *ctes]),
             )
         relation = Scan(found, self._tables.inputs[found], self._arrival, self._until_micros)
         if not self._arrival:
@@ -526,7 +526,7 @@ class _Binder(Expressions):
         if name == "TABLE" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Anonymous):
             return self._table_function(node.expressions[0], ctes)
         if name not in WINDOWS:
-            self.refuse(node, f"there is no table function {node.name!r}", nearest(name, WINDOWS))
+            self.refuse(node, f"there is no table function {node.name!r}", suggest(name, WINDOWS))
         named = {
             each.this.name.lower(): each.expression
             for each in node.expressions
@@ -823,7 +823,7 @@ class _Binder(Expressions):
             self.refuse(
                 node,
                 f"there is no table {qualifier!r} here",
-                nearest(qualifier, [str(each.qualifier) for each in env.visible]),
+                suggest(qualifier, [str(each.qualifier) for each in env.visible]),
             )
         return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
 
@@ -908,11 +908,12 @@ class _Binder(Expressions):
                 tree, "ORDER BY with DISTINCT takes selected columns only", "select what orders the rows"
             )
         extra = tuple(Named(f"order{at}", each.type) for at, each in enumerate(hidden))
-        result: Relation = Project(relation, (*scalars, *hidden), (*columns, *extra))
+        selected = Project(relation, (*scalars, *hidden), (*columns, *extra))
+        result: Relation = selected
         if tree.args.get("distinct"):
             if tree.args["distinct"].args.get("on"):
                 self.refuse(tree, "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (…) = 1")
-            result = distinct(result)
+            result = self._distinct(selected)
         if tree.args.get("limit") or tree.args.get("offset"):
             every = [*scalars, *hidden]
             resolved = tuple(
@@ -925,6 +926,21 @@ class _Binder(Expressions):
             places = iter(range(len(columns)))
             shown += [(name, value if isinstance(value, str) else next(places)) for name, value in items]
         return self._emitted(tree, scope_of(result, None))
+
+    def _distinct(self, rows: Project) -> Relation:
+        """The rows, each once: of rows in windows that they show, as of a grouping by these windows."""
+        below = _window_below(rows)
+        bounds = [each for each in window_columns(scope_of(rows.input, None)) if each is not None]
+        shown = [each for each in bounds if each in rows.scalars]
+        if below is None or below.kind == "session" or not shown:
+            return distinct(rows)
+        hidden = tuple(each for each in bounds if each not in rows.scalars)
+        named = tuple(Named(each.name, each.type) for each in hidden)
+        scope = scope_of(Project(rows.input, rows.scalars + hidden, rows.columns + named), None)
+        grouping = Grouping(scope, [*columns_as_scalars(rows.columns)])
+        self._complete_window(grouping, scope)
+        grouped = self._aggregate(scope.relation, grouping)
+        return Project(grouped, columns_as_scalars(rows.columns), rows.columns)
 
     def _limited(self, tree: Any, relation: Relation, orders: tuple[Order, ...]) -> Relation:
         limit, offset = (tree.args.get(key) for key in ("limit", "offset"))

@@ -21,7 +21,6 @@ from penstock.sql.spark_text import quoted
 from penstock.sql.transform import SqlTransform
 from penstock.transforms.changelog import Changelog
 
-_TEXT_FORMATS = frozenset(["csv", "json"])
 _TIMES = frozenset(["event_time", "arrival_time", "watermark"])
 
 
@@ -48,12 +47,8 @@ class Table:
     watermark_seconds: float = 0
 
     def read(self) -> Any:
-        """The transform that reads it.
-
-        A record of CSV or JSON that does not fit its columns is an error; Spark itself would cut it, or fill it.
-        """
-        strict = {"mode": "FAILFAST", "columnPruning": "false"} if self.format in _TEXT_FORMATS else {}
-        read = ReadFromSpark(self.format, self.path, schema=self.schema, **{**strict, **dict(self.options)})
+        """The transform that reads it."""
+        read = ReadFromSpark(self.format, self.path, schema=self.schema, **dict(self.options))
         if self.event_time is None:
             return read
         disorder = BoundedDisorder(self.watermark_seconds)

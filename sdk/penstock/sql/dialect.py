@@ -53,6 +53,7 @@ _PLAIN_FUNCTIONS = frozenset(
 SPARK_FUNCTIONS = frozenset(SparkParser.FUNCTIONS) | _PLAIN_FUNCTIONS
 """Names that nobody writes by mistake, whether penstock has them or not."""
 _COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
+_OF_SUFFIXES = frozenset([TokenType.TINYINT, TokenType.SMALLINT, TokenType.BIGINT])
 _NO_OPERAND = frozenset(
     [TokenType.COMMA, TokenType.FROM, TokenType.DOT, TokenType.ALIAS, TokenType.R_PAREN, TokenType.SEMICOLON]
 )
@@ -324,7 +325,7 @@ def statements(query: str) -> list[Any]:
         )
     dialect = PenstockDialect()
     try:
-        tokens = _with_quotes(dialect.tokenize(query), query)
+        tokens = _with_suffixes(_with_quotes(dialect.tokenize(query), query), query)
         _refuse_clauses(tokens, query)
         tokens = list(_marked(tokens))
         return [tree for tree in dialect.parser().parse(tokens, query) if tree is not None]
@@ -410,6 +411,25 @@ def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
             )
         else:
             found.append(token)
+    return found
+
+
+def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
+    """The tokens, where a whole number keeps the suffix that names its type, instead of becoming a cast.
+
+    The tokenizer makes three tokens of ``5S``: ``5``, ``::`` and ``S``, all at one place.
+    """
+    found: list[Token] = []
+    for token in tokens:
+        number = found[-2] if len(found) > 1 else None
+        if (
+            token.token_type in _OF_SUFFIXES
+            and number is not None
+            and (number.start, number.end) == (token.start, token.end)
+        ):
+            del found[-2:]
+            token = _as(number, TokenType.NUMBER, query[number.start : number.end + 1])
+        found.append(token)
     return found
 
 

@@ -6,7 +6,7 @@ import datetime
 import decimal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -254,9 +254,7 @@ class Expressions(ABC):
         if isinstance(node, exp.Column):
             return self._column(node, env, ctes, aliases)
         if (literal := _literal(node)) is not None:
-            if (literal.type.precision or 0) > types.DIGITS_MAX:
-                self.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
-            return literal
+            return self._checked(node, literal)
         if isinstance(node, exp.Interval):
             return Literal(
                 datetime.timedelta(microseconds=self._interval(node)), types.INTERVAL.or_null(False)
@@ -272,6 +270,15 @@ class Expressions(ABC):
                 node, f"the aggregate {node.name.upper()} cannot be used here", "aggregate in a subquery"
             )
         return self._composed(node, lambda each: self.scalar(each, env, ctes, aliases))
+
+    def _checked(self, node: Any, literal: Literal) -> Literal:
+        """A literal whose number has no more digits than its type has."""
+        if (literal.type.precision or 0) > types.DIGITS_MAX:
+            self.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
+        if literal.suffixed and not functions.fits(literal.value, literal.suffixed):
+            what = f"{literal} is not a {literal.suffixed}, as its suffix says"
+            self.refuse(node, what, "leave out the suffix")
+        return literal
 
     def _column(
         self, node: Any, env: Scope | Grouping, ctes: Mapping[str, Scope], aliases: Mapping[str, Any]
@@ -426,8 +433,7 @@ class Expressions(ABC):
                     return self.call(node, "IS NOT NULL", negated.arguments)
                 return self.call(node, "NOT", [negated])
             case exp.Neg(this=exp.Literal(is_string=False) as number):
-                _ = part(number)
-                return _number(f"-{number.this}")
+                return self._checked(node, _number(f"-{number.this}"))
             case exp.Neg(this=inner):
                 return self.call(node, "NEGATIVE", [part(inner)])
             case exp.Is():
@@ -733,7 +739,13 @@ def _text_literal(text: str) -> Literal:
     return Literal(text, types.STRING.or_null(False))
 
 
+_SUFFIXES = {"Y": "TINYINT", "S": "SMALLINT", "L": "BIGINT"}
+"""The types that suffixes of numbers name."""
+
+
 def _number(text: str) -> Literal:
+    if suffixed := _SUFFIXES.get(text[-1].upper()):
+        return replace(_number(text[:-1]), suffixed=suffixed)
     if text.lstrip("-").isdigit():
         value = int(text)
         is_whole = -(1 << 63) <= value < 1 << 63

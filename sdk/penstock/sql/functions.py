@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from penstock.base.near_names import nearest
 from penstock.error import split_hint, three_parts
 from penstock.sql import casting, digits, meanings, regexes
 from penstock.sql.scalars import Call, Literal, Scalar, walk
@@ -98,8 +99,8 @@ def unknown(name: str) -> SqlTypeError:
     ('unknown function UPER', 'did you mean UPPER?')
     """
     names = [each for each in FUNCTIONS if each.isidentifier() and each not in _WORDS]
-    near = difflib.get_close_matches(name.upper(), names, 1, _LIKENESS)
-    return SqlTypeError(f"unknown function {name}", f"did you mean {near[0]}?" if near else IN_PYTHON)
+    near = nearest(name, names, _LIKENESS)
+    return SqlTypeError(f"unknown function {name}", f"did you mean {near}?" if near else IN_PYTHON)
 
 
 def cast(scalar: Scalar, target: SqlType) -> Scalar:
@@ -148,18 +149,30 @@ def try_cast(scalar: Scalar, target: SqlType) -> Scalar:
     return Call("TRY_CAST", (scalar,), target.or_null())
 
 
-_BITS = {"INT": 32, "SMALLINT": 16, "TINYINT": 8}
+_BITS = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
+
+
+def fits(value: Any, kind: str) -> bool:
+    """True if a value is a whole number that a type of whole numbers has.
+
+    >>> fits(127, "TINYINT"), fits(128, "TINYINT"), fits(1.5, "TINYINT")
+    (True, False, False)
+    """
+    most = (1 << _BITS[kind] - 1) - 1
+    return isinstance(value, int) and -most - 1 <= value <= most
 
 
 def narrowed(scalar: Scalar, kind: str, is_try: bool) -> Scalar:
-    """A whole number that was cast to a type of fewer than 64 bits: one with more is an error, or NULL.
+    """A number that was cast to a type of whole numbers: one with more bits is an error, or NULL.
 
-    >>> print(narrowed(Literal(1, BIGINT), "INT", False), narrowed(Literal(1, BIGINT), "BIGINT", False))
-    CAST(1 AS INT) 1
+    >>> from penstock.sql.scalars import Column
+    >>> score = Column(0, "score", BIGINT)
+    >>> print(narrowed(score, "INT", False), narrowed(score, "BIGINT", False))
+    CAST(score AS INT) score
     """
-    if kind not in _BITS:
+    if kind not in _BITS or (kind == "BIGINT" and _whole_digits(scalar) == _DIGITS[kind]):
         return scalar
-    if is_try:
+    if is_try and kind != "BIGINT":
         most = (1 << _BITS[kind] - 1) - 1
         low, high = (Literal(each, BIGINT.or_null(False)) for each in (-most - 1, most))
         scalar = call("CASE", (call("BETWEEN", (scalar, low, high)), scalar))
@@ -390,10 +403,13 @@ def _arithmetic_of_decimals(function: Function, arguments: Arguments) -> Scalar:
 
 
 def _of_decimals(operand: Scalar) -> SqlType:
-    """The type that an operand of decimals has: a whole number that the query names has its own digits only."""
-    kind = operand.type
-    if kind.name == "BIGINT" and isinstance(operand, Literal) and operand.value is not None:
-        return decimal_type(len(str(abs(operand.value))), 0, kind.nullable)
+    """The type that an operand of decimals has: a whole number that the query names has its own digits only.
+
+    A TINYINT is the exception, as in Spark.
+    """
+    match operand:
+        case Literal(int() as value, kind, suffixed) if kind.name == "BIGINT" and suffixed != "TINYINT":
+            return decimal_type(len(str(abs(value))), 0, kind.nullable)
     return _decimals_of_whole(operand)
 
 
@@ -407,6 +423,8 @@ def _decimals_of_whole(operand: Scalar) -> SqlType:
 def _whole_digits(operand: Scalar) -> int:
     """The number of digits of a whole number as a decimal: an INT of Spark has fewer than a BIGINT."""
     if isinstance(operand, Literal):
+        if operand.suffixed:
+            return _DIGITS[operand.suffixed]
         is_int = type(operand.value) is not int or -(1 << 31) <= operand.value < 1 << 31
         return _DIGITS["INT"] if is_int else _DIGITS["BIGINT"]
     if not isinstance(operand, Call):
@@ -414,7 +432,7 @@ def _whole_digits(operand: Scalar) -> int:
     if operand.name.startswith("AS "):
         return _DIGITS[operand.name.removeprefix("AS ")]
     if operand.name in _OF_OPERANDS:
-        arguments = operand.arguments[:1] if operand.name in ("ITEM", "ELEMENT_AT") else operand.arguments
+        arguments = operand.arguments[:1] if operand.name in _OF_FIRST else operand.arguments
         wholes = [each for each in arguments if each.type.name in ("BIGINT", "ARRAY")]
         return max(map(_whole_digits, wholes), default=_DIGITS["INT"])
     function = FUNCTIONS.get(operand.name)
@@ -430,6 +448,8 @@ _OF_OPERANDS = frozenset(
     ]
 )
 """The functions whose whole numbers have the digits of their operands."""
+_OF_FIRST = frozenset(["ROUND", "NULLIF", "ELEMENT_AT", "ITEM"])
+"""Those of them whose whole numbers have the digits of the first operand."""
 
 
 def common_type(scalars: Iterable[Scalar]) -> SqlType | None:
@@ -669,9 +689,9 @@ _UNITS = dict(zip(meanings.TRUNCATIONS, meanings.TRUNCATIONS, strict=True)) | {
 def _named(literal: Scalar, names: dict[str, str], what: str) -> str:
     value = literal.value if isinstance(literal, Literal) else None
     if not isinstance(value, str) or value.upper() not in names:
-        near = difflib.get_close_matches(str(value).upper(), names, 1)
+        near = nearest(str(value), names)
         raise SqlTypeError(
-            f"unknown {what} {literal}", f"did you mean {near[0]}?" if near else "write DAY or HOUR"
+            f"unknown {what} {literal}", f"did you mean {near}?" if near else "write DAY or HOUR"
         )
     return names[value.upper()]
 
@@ -803,7 +823,7 @@ def _all() -> Iterator[Function]:
     yield Function("NVL2", _nvl2)
     yield Function("ISNULL", _is_null)
     yield Function("ISNOTNULL", _is_null)
-    for name in (*_BITS, "BIGINT"):
+    for name in _BITS:
         yield Function(name, _cast_to(BIGINT))
     for kind in (BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP):
         yield Function(kind.name, _cast_to(kind))

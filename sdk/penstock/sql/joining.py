@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from dataclasses import replace
+from typing import NamedTuple, NoReturn
 
 from penstock.sql import functions
 from penstock.sql.expressions import moved
@@ -45,7 +46,7 @@ def joined(
         refuse: Raises the error of this place in the query.
     """
     width = len(left.columns)
-    equal, rest = _split(condition, width)
+    equal, rest = _split(condition, width, takes_null_safe=as_of is None and not is_asof)
     if is_asof:
         times = [found for part in rest if (found := _as_of_times(part, width))]
         if len(times) != 1 or len(rest) != 1:
@@ -67,13 +68,11 @@ def joined(
         return cross if condition is None else pushed(Filter(cross, condition))
     if not equal:
         what = f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables"
-        if any(isinstance(part, Call) and part.name == "<=>" and _sides(part, width) for part in rest):
-            hint = "write =; if NULLs should meet, write COALESCE(…, x) = COALESCE(…, x) with an x that never occurs"
-            refuse(f"{what}, and <=> (IS NOT DISTINCT FROM) is not supported as one", hint)
         refuse(what, "name an equality, or write CROSS JOIN and a condition in WHERE")
+    join = Join(left, right, kind, *_keys(equal), null_safe=_null_safe(equal))
     if kind == "inner":
-        return _filtered(Join(left, right, kind, *_keys(equal)), _all(rest))
-    return Join(left, right, kind, *_keys(equal), _all(rest))
+        return _filtered(join, _all(rest))
+    return replace(join, condition=_all(rest))
 
 
 def pushed(relation: Filter) -> Relation:
@@ -86,10 +85,8 @@ def pushed(relation: Filter) -> Relation:
         return limited(relation)
     width = len(join.left.columns)
     left, right = join.left, join.right
-    left_keys, right_keys, rest = join.left_keys, join.right_keys, []
+    rest = []
     equal, others = _split(relation.condition, width)
-    for mine, other in equal:
-        left_keys, right_keys = (*left_keys, mine), (*right_keys, other)
     for part in others:
         columns = columns_of(part)
         if columns and max(columns) < width:
@@ -98,7 +95,15 @@ def pushed(relation: Filter) -> Relation:
             right = pushed(Filter(right, shifted(part, {at: at - width for at in columns})))
         else:
             rest.append(part)
-    made = Join(left, right, "inner", left_keys, right_keys)
+    left_keys, right_keys = _keys(equal)
+    made = Join(
+        left,
+        right,
+        "inner",
+        join.left_keys + left_keys,
+        join.right_keys + right_keys,
+        null_safe=join.null_safe + _null_safe(equal, len(join.left_keys)),
+    )
     condition = _all(rest)
     return made if condition is None else Filter(made, condition)
 
@@ -107,15 +112,33 @@ def _filtered(relation: Relation, condition: Scalar | None) -> Relation:
     return relation if condition is None else Filter(relation, condition)
 
 
-def _split(condition: Scalar | None, width: int) -> tuple[list[tuple[Scalar, Scalar]], list[Scalar]]:
-    """The equalities between the two sides, as values of left and of right rows; and all other parts."""
-    equal, rest = [], []
+class _Equality(NamedTuple):
+    """An equality between the two sides of a join.
+
+    Attributes:
+        left: What must be equal, of a left row.
+        right: The same of a right row.
+        is_null_safe: Whether NULL equals NULL, and both may be.
+    """
+
+    left: Scalar
+    right: Scalar
+    is_null_safe: bool
+
+
+def _split(
+    condition: Scalar | None, width: int, takes_null_safe: bool = True
+) -> tuple[list[_Equality], list[Scalar]]:
+    """The equalities between the two sides, and all other parts."""
+    names = ("=", "<=>") if takes_null_safe else ("=",)
+    equal: list[_Equality] = []
+    rest = []
     for part in conjuncts(condition):
-        sides = _sides(part, width) if isinstance(part, Call) and part.name == "=" else None
-        if sides is None:
+        if not isinstance(part, Call) or part.name not in names or (sides := _sides(part, width)) is None:
             rest.append(part)
-        else:
-            equal.append(sides)
+            continue
+        may_be_null = all(each.type.nullable for each in sides)
+        equal.append(_Equality(*sides, part.name == "<=>" and may_be_null))
     return equal, rest
 
 
@@ -151,7 +174,7 @@ def _by_validity(
     left: Relation,
     right: Relation,
     kind: str,
-    equal: list[tuple[Scalar, Scalar]],
+    equal: list[_Equality],
     as_of: tuple[Scalar, Scalar],
     refuse: Refuse,
 ) -> Relation:
@@ -167,10 +190,10 @@ def _by_validity(
 
 
 def _of_valid(
-    left: Relation, right: Relation, kind: str, equal: list[tuple[Scalar, Scalar]], rest: list[Scalar]
+    left: Relation, right: Relation, kind: str, equal: list[_Equality], rest: list[Scalar]
 ) -> Relation | None:
     """A join with rows that say when they are valid, if its condition is that a left time is in that time."""
-    if kind not in ("inner", "left", "full") or len(rest) != 2 or not equal:
+    if kind not in ("inner", "left", "full") or len(rest) != 2 or not equal or _null_safe(equal):
         return None
     found = _valid_below(right)
     if found is None:
@@ -195,8 +218,8 @@ def _of_valid(
             times["end"] = small
     if len(times) != 2 or times["start"] != times["end"] or not _is_left(times["start"], width):
         return None
-    own = [(mine, replaced(other, scalars)) for mine, other in equal]
-    if {other for _, other in own} != set(valid.keys) or len(own) != len(valid.keys):
+    own = [each._replace(right=replaced(each.right, scalars)) for each in equal]
+    if {each.right for each in own} != set(valid.keys) or len(own) != len(valid.keys):
         return None
     window = tuple(Named(name, valid.time.type.or_null()) for name in ("window_start", "window_end"))
     inner = Join(left, valid.input, kind, (), ()).columns
@@ -232,8 +255,13 @@ def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
     return None
 
 
-def _keys(equal: list[tuple[Scalar, Scalar]]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    return tuple(mine for mine, _ in equal), tuple(other for _, other in equal)
+def _keys(equal: list[_Equality]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    return tuple(each.left for each in equal), tuple(each.right for each in equal)
+
+
+def _null_safe(equal: list[_Equality], first: int = 0) -> tuple[int, ...]:
+    """The places of the keys of which NULL equals NULL, where the keys begin at a place."""
+    return tuple(place for place, each in enumerate(equal, first) if each.is_null_safe)
 
 
 def _all(parts: list[Scalar]) -> Scalar | None:

@@ -325,7 +325,8 @@ class Lowering:
             ((relation.left, relation.left_keys), (relation.right, relation.right_keys))
         ):
             rows = self.lower(side)
-            if (has_key := _not_null(keys)) is not None:
+            needed = tuple(key for place, key in enumerate(keys) if place not in relation.null_safe)
+            if (has_key := _not_null(needed)) is not None:
                 # NULL equals nothing, not even NULL.
                 if preserved[at]:
                     without = self._filtered(rows, "Without key", functions.call("NOT", [has_key]))
@@ -429,7 +430,7 @@ class Lowering:
     def _by_trigger(self, relation: Emitted) -> Any:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
         _, inner = below_projections(relation.input)
-        if not isinstance(inner, Aggregate) or not inner.keys:
+        if not isinstance(inner, Aggregate):
             return None
         if relation.emit.watermark and (without_windows(inner) is None or not _is_window_end(relation)):
             return None

@@ -513,11 +513,9 @@ def _add_months(day: datetime.date, months: int) -> datetime.date:
 
 @_checked
 def _make_date(year: int, month: int, day: int) -> datetime.date:
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        refuse("MAKE_DATE of an SQL expression has no such month or day", "use a date of the calendar")
     if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
         raise OverflowError
-    if day > _days_of_month(year, month):
+    if not (1 <= month <= 12 and 1 <= day <= _days_of_month(year, month)):
         refuse("MAKE_DATE of an SQL expression has no such month or day", "use a date of the calendar")
     return datetime.date(year, month, day)
 
@@ -656,6 +654,7 @@ MEANINGS: dict[str, Meaning | dict[str, Meaning]] = {
     "GREATEST": _extreme(1),
     "LEAST": _extreme(-1),
     "INT": _of_bits(32),
+    "AS BIGINT": _of_bits(64),
     "AS INT": _of_bits(32),
     "AS SMALLINT": _of_bits(16),
     "AS TINYINT": _of_bits(8),

@@ -164,6 +164,7 @@ class Join:
         left_keys: What must be equal, of the left rows.
         right_keys: The same of the right rows.
         condition: What must hold besides, of a left row and a right row in one tuple; None if nothing must.
+        null_safe: The places of the keys of which NULL equals NULL.
     """
 
     left: Relation
@@ -172,6 +173,7 @@ class Join:
     left_keys: tuple[Scalar, ...]
     right_keys: tuple[Scalar, ...]
     condition: Scalar | None = None
+    null_safe: tuple[int, ...] = ()
 
     @property
     def columns(self) -> Columns:

@@ -39,10 +39,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
-    """A value that the query names; None is NULL (penstock's own)."""
+    """A value that the query names; None is NULL (penstock's own).
+
+    Attributes:
+        value: The value.
+        type: The type.
+        suffixed: For a whole number, the type that its suffix names, such as SMALLINT in ``5S``; else empty.
+    """
 
     value: Any
     type: SqlType
+    suffixed: str = ""
 
     def __str__(self) -> str:
         match self.value:

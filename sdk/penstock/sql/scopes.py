@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from penstock.base.near_names import nearest
 from penstock.sql.relations import AggregateCall, Relation, columns_as_scalars
 from penstock.sql.scalars import Column, Scalar, columns_of, shifted
 
@@ -66,8 +66,8 @@ class Scope:
         full = name if qualifier is None else f"{qualifier}.{name}"
         qualifiers = {str(each.qualifier) for each in self.visible if each.qualifier}
         if qualifier is not None and not any(_same(each, qualifier) for each in qualifiers):
-            refuse(f"there is no table {qualifier!r} here", nearest(qualifier, qualifiers))
-        return refuse(f"there is no column {full!r}", nearest(name, (each.name for each in self.visible)))
+            refuse(f"there is no table {qualifier!r} here", suggest(qualifier, qualifiers))
+        return refuse(f"there is no column {full!r}", suggest(name, (each.name for each in self.visible)))
 
     def has(self, qualifier: str | None, name: str) -> bool:
         """Whether a name stands for a column here."""
@@ -124,13 +124,11 @@ class Grouping:
         return shifted(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint with the known names that are most like a wrong one."""
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Returns the hint at a wrong name: the known one that is most like it, or the first of all."""
     names = sorted(set(known))
-    lowered = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name.lower(), lowered, n=1)
-    if near:
-        return f"did you mean {lowered[near[0]]!r}?"
+    if near := nearest(name, names):
+        return f"did you mean {near!r}?"
     return f"there are {', '.join(names[:10])}" if names else "there are none"
 
 

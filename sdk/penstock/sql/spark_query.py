@@ -164,8 +164,8 @@ class _Text:
         rights = [f"r{at}" for at in range(widths[1])]
         renamed = ", ".join(f"c{at} AS {name}" for at, name in enumerate(rights)) or "1"
         equal = [
-            f"{_text(mine)} = {_text(other, rights)}"
-            for mine, other in zip(relation.left_keys, relation.right_keys, strict=True)
+            f"{_text(mine)} {'<=>' if place in relation.null_safe else '='} {_text(other, rights)}"
+            for place, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True))
         ]
         if relation.condition is not None:
             equal.append(_text(relation.condition, lefts + rights))

@@ -475,7 +475,7 @@ class EmitFn(DoFn):
     def _due(self, delay: Any, wait_micros: int) -> Timestamp:
         now_micros = delay.get_current_relative_time().micros
         if self._aligned and wait_micros:
-            return Timestamp.from_micros(now_micros - now_micros % wait_micros + wait_micros)
+            return Timestamp.from_micros(now_micros + -now_micros % wait_micros)
         return Timestamp.from_micros(now_micros + wait_micros)
 
     @on_timer(DELAY)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.typehints.column_types import LOCAL_DATETIME, UNSIGNED, ValueTypeConstraint, decimal_of
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 DECIMAL_DIGITS = 38
 """The most digits of a decimal in a column."""
@@ -44,7 +45,8 @@ class ValueType:
         sql: The name of its type in SQL (``penstock.sql.types``); ``ANY`` if SQL has none.
         limits: What a value of it may be, as a clause for hints.
         edges: The values that are likely to go wrong. A border that has the type carries all of them.
-        beyond: Values of the Python type that are not of this type. A border refuses them, and never changes them.
+        beyond: Values that look like those of this type and are none. A border refuses them by name, or returns them
+            equal and of their own class; it never changes them.
         returned: From a value that was written to the value that is read; the values of one class are equal, but an
             instant may come with another offset.
     """
@@ -74,9 +76,10 @@ class ValueType:
         """
         if type(one) is not type(other):
             return False
+        if isinstance(one, float | decimal.Decimal) and math.isnan(one):
+            return math.isnan(other)
         if isinstance(one, float):
-            both_nan = math.isnan(one) and math.isnan(other)
-            return both_nan or (one == other and math.copysign(1, one) == math.copysign(1, other))
+            return bool(one == other) and math.copysign(1, one) == math.copysign(1, other)
         if isinstance(one, datetime.datetime | datetime.time):
             # Keys with other zones are other keys.
             return bool(one == other) and one.tzinfo == other.tzinfo
@@ -114,14 +117,14 @@ _ZONED = (
     datetime.datetime(2026, 1, 1, tzinfo=_at(14, 0, 0)),
 )
 
-BOOLEAN = ValueType("boolean", bool, "BOOLEAN", "True or False", (False, True))
+BOOLEAN = ValueType("boolean", bool, "BOOLEAN", "True or False", (False, True), (1, "True"))
 INTEGER = ValueType(
     "integer",
     int,
     "BIGINT",
     "an int has 64 bits",
     (0, 1, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)),
-    (2**63, -(2**63) - 1),
+    (2**63, -(2**63) - 1, 1.5, True, "7"),
 )
 UNSIGNED_INTEGER = ValueType(
     "unsigned integer",
@@ -129,7 +132,7 @@ UNSIGNED_INTEGER = ValueType(
     "BIGINT",
     "an int without a sign is from 0 to 2**64 - 1",
     (0, 1, 2**63 - 1, 2**63, 2**64 - 1),
-    (-1, 2**64),
+    (-1, 2**64, 1.5),
 )
 FLOAT = ValueType(
     "float",
@@ -137,6 +140,7 @@ FLOAT = ValueType(
     "DOUBLE",
     "a float has 64 bits",
     (0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 2.0**53),
+    (2**53 + 1, True, "1.5"),
 )
 DECIMAL = ValueType(
     "decimal",
@@ -155,7 +159,7 @@ DECIMAL = ValueType(
             ),
         )
     ),
-    (decimal.Decimal(10**20), decimal.Decimal("1E-19"), decimal.Decimal("NaN"), decimal.Decimal("Infinity")),
+    (*map(decimal.Decimal, ("1E20", "1E-19", "NaN", "Infinity")), 1.5),
 )
 WIDE_DECIMAL = ValueType(
     "wide decimal",
@@ -188,10 +192,10 @@ TEXT = ValueType(
         "1e5",
         "#",
     ),
-    ("\ud800",),
+    ("\ud800", b"text", 7),
 )
 BINARY = ValueType(
-    "bytes", bytes, "BINARY", "bytes are bytes, and no text", (b"", b"\x00\xff", b"text"), ("text",)
+    "bytes", bytes, "BINARY", "bytes are bytes, and no text", (b"", b"\x00\xff", b"text"), ("text", 7)
 )
 DATE = ValueType(
     "date",
@@ -224,7 +228,7 @@ INSTANT = ValueType(
     "TIMESTAMP",
     "an instant is a datetime with a zone",
     (*_moments(_UTC), *_ZONED),
-    (datetime.datetime(2026, 1, 1),),
+    (datetime.datetime(2026, 1, 1), MIN_TIMESTAMP, MAX_TIMESTAMP),
     _in_utc,
 )
 LOCAL_TIME = ValueType(
@@ -257,7 +261,7 @@ DURATION = ValueType(
     ),
     (datetime.timedelta.max, datetime.timedelta.min),
 )
-NOTHING = ValueType("null", type(None), "NULL", "None", ())
+NOTHING = ValueType("null", type(None), "NULL", "None", (), (0, ""))
 
 TYPES = (
     *(BOOLEAN, INTEGER, UNSIGNED_INTEGER, FLOAT, DECIMAL, WIDE_DECIMAL, TEXT, BINARY),

@@ -79,7 +79,7 @@ def _elsewhere(claim: bytes) -> bytes:
 
 def _names_places(file: Path) -> bool:
     """Whether a file is text that may have the path of the checkpoint, or of the input."""
-    return file.name == "plan.json" or not {"sources", "_metadata"}.isdisjoint(file.parts)
+    return file.match("plan-*.json") or not {"sources", "_metadata"}.isdisjoint(file.parts)
 
 
 def unpack(archive: Path, folder: Path) -> None:

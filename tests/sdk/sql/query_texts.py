@@ -335,7 +335,7 @@ class Queries:
             "ON c.customer = O.CUSTOMER AND o.`order` > c.`select`",
             "ON o.`order` = c.`select`",
             "ON o.placed = c.since AND c.rate > 0",
-            "ON o.Customer <=> c.Customer" if kind == "JOIN" else "ON o.Customer = c.Customer",
+            "ON o.Customer <=> c.Customer",
         )
         left = ["o.id", "o.amount", "o.Customer", "o.x", "o.placed", "o.amount * 2"]
         both = [

@@ -320,6 +320,7 @@ GIVEN: dict[str, tuple[list[Any], Any]] = {
     "TO_TIMESTAMP_NTZ": (["2024-02-09 1:2"], datetime(2024, 2, 9, 1, 2)),
     "SIZE": ([[1, None]], 2),
     "POSITIVE": ([2.5], 2.5),
+    "AS BIGINT": ([-(1 << 63)], -(1 << 63)),
     "AS INT": ([(1 << 31) - 1], (1 << 31) - 1),
     "AS SMALLINT": ([-(1 << 15)], -(1 << 15)),
     "AS TINYINT": ([127], 127),

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from random_scalars import VALUES
+
 from penstock.sql.binding import bound
 from penstock.sql.errors import SqlError
 from penstock.sql.expressions import Tables
@@ -19,8 +21,6 @@ from penstock.sql.relations import Named, Project
 from penstock.sql.scalars import Scalar
 from penstock.sql.transform import deep_calls
 from penstock.sql.types import BIGINT, SqlType
-
-WHOLE_MAX = (1 << 63) - 1
 
 
 def decimals(precision: int, scale: int) -> SqlType:
@@ -33,19 +33,18 @@ def array(of: str) -> SqlType:
     return SqlType("ARRAY", element=SqlType(of))
 
 
+def _column(of: str, first: Any) -> tuple[SqlType, list[Any]]:
+    """The type and the values of a column with all values at the edges, in their order from the first one on."""
+    values = VALUES[of]
+    place = values.index(first)
+    kind = array(of[6:-1]) if of.startswith("ARRAY") else SqlType(of)
+    return kind, values[place:] + values[:place]
+
+
 COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
-    "i": (
-        BIGINT,
-        [0, 1, -1, 2, 3, -7, 10, 1000, -45, None, 1 << 31, (1 << 53) + 1, WHOLE_MAX, -WHOLE_MAX - 1],
-    ),
+    "i": _column("BIGINT", 0),
     "Total": (BIGINT, [5, None, 2, 0, -3, 7]),
-    "x": (
-        SqlType("DOUBLE"),
-        [
-            *(None, 0.0, -0.0, 1.0, -1.5, 2.5, 0.1, 1e10, 1e-5, 2.675, -1234.5, 9.007199254740993e15, 1e300),
-            *(5e-324, math.nan, math.inf, -math.inf),
-        ],
-    ),
+    "x": _column("DOUBLE", 1.0),
     "`The rate`": (SqlType("DOUBLE"), [2.0, 0.25, None, -3.5, math.nan, 0.0, -0.0]),
     "amount": (
         decimals(10, 2),
@@ -62,65 +61,13 @@ COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
         [Decimal(each) for each in ("1.0000000000", "-99999999999999999999999.9999999999", "0.3333333333")]
         + [None, Decimal("0E-10")],
     ),
-    "s": (
-        SqlType("STRING"),
-        [
-            *(
-                "abc",
-                "",
-                " ",
-                "a",
-                None,
-                "A",
-                "Abc b",
-                "aé😀",
-                "Straße",
-                "50%",
-                "a_b",
-                "x\ny",
-                "  padded ",
-                "a,b,,c",
-            ),
-            *(
-                "12",
-                "-7",
-                " 8 ",
-                "1.5",
-                "1e3",
-                "2024-02-29",
-                "2023-2-9",
-                "true",
-                "N",
-                "ab12cd",
-                "\\",
-                "$1",
-                "00700",
-            ),
-        ],
-    ),
-    "`order`": (SqlType("STRING"), ["b", "0", "a", "", None, "c", "%", "ab", ",", "ß", "12"]),
-    "b": (SqlType("BOOLEAN"), [True, False, None]),
+    "s": _column("STRING", "abc"),
+    "`order`": (SqlType("STRING"), ["b", "0", "a", "", None, "c", "%", "ab", ",", "ß", "12", "00700"]),
+    "b": _column("BOOLEAN", True),
     "`End`": (SqlType("BOOLEAN"), [True, True, False, None]),
-    "`date`": (
-        SqlType("DATE"),
-        [
-            *(date(1970, 1, 1), date(1969, 12, 31), date(2024, 2, 29), date(2023, 12, 31), date(2021, 1, 3)),
-            *(None, date(1600, 2, 29), date(1, 1, 1), date(9999, 12, 31)),
-        ],
-    ),
+    "`date`": _column("DATE", date(1970, 1, 1)),
     "day": (SqlType("DATE"), [date(2024, 1, 31), date(2020, 12, 28), None, date(1999, 7, 4)]),
-    "at": (
-        SqlType("TIMESTAMP"),
-        [
-            datetime(2024, 2, 29, 12, 34, 56, 789_012, UTC),
-            datetime(1970, 1, 1, tzinfo=UTC),
-            datetime(1969, 12, 31, 23, 59, 59, 500_000, UTC),
-            datetime(2023, 12, 31, 23, 59, 59, 999_999, UTC),
-            None,
-            datetime(1700, 3, 1, 0, 0, 0, 1, UTC),
-            datetime(2100, 6, 15, 6, 0, tzinfo=UTC),
-        ],
-    ),
+    "at": _column("TIMESTAMP", datetime(2024, 2, 29, 12, 34, 56, 789_012, UTC)),
     "`timestamp`": (
         SqlType("TIMESTAMP"),
         [datetime(2024, 2, 29, tzinfo=UTC), datetime(2000, 1, 1, 1, 1, 1, tzinfo=UTC), None],
@@ -134,16 +81,10 @@ COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
             datetime(1900, 1, 1),
         ],
     ),
-    "gap": (
-        SqlType("INTERVAL"),
-        [
-            *(timedelta(days=1), timedelta(0), timedelta(hours=-25), timedelta(microseconds=1), None),
-            *(timedelta(microseconds=-3), timedelta(days=400, hours=5, milliseconds=7)),
-        ],
-    ),
-    "raw": (SqlType("BINARY"), [b"abc", b"", b"\x00\xff", None, b"\x80"]),
-    "many": (array("BIGINT"), [[3, 1, 2], [], [1], None, [1, None], [None], [-7, 0]]),
-    "words": (array("STRING"), [["a", "b"], [], None, ["a", None, ""], ["abc", "b"]]),
+    "gap": _column("INTERVAL", timedelta(days=1)),
+    "raw": _column("BINARY", b"abc"),
+    "many": _column("ARRAY<BIGINT>", [3, 1, 2]),
+    "words": _column("ARRAY<STRING>", ["abc", "b"]),
 }
 """The columns of the table as a query writes them: their types, and their values."""
 
@@ -160,7 +101,7 @@ def table(seed: int = 7) -> list[tuple[Any, ...]]:
         column = list(itertools.islice(itertools.cycle(values), ROWS - 1))
         chance.shuffle(column)
         # The first row has no NULL and nothing that most functions refuse.
-        columns.append([values[0] if values[0] is not None else values[3], *column])
+        columns.append([values[0], *column])
     return list(zip(*columns, strict=True))
 
 
@@ -214,6 +155,7 @@ PINNED: list[tuple[str, Any, str]] = [
     ("EXTRACT(SECOND FROM at)", Decimal("56.789012"), "DECIMAL(8, 6)"),
     ("'a' || 'b' = 'ab'", True, "BOOLEAN"),
     ("TRUE = FALSE < TRUE", True, "BOOLEAN"),
+    ("FALSE = FALSE < FALSE", False, "BOOLEAN"),
     ("DATE '2024-02-29'::STRING", "2024-02-29", "STRING"),
     ("TIMESTAMP '2024-02-29 12:00:00'::DATE", date(2024, 2, 29), "DATE"),
     ("INTERVAL '1 day 2 hours'", timedelta(hours=26), "INTERVAL"),
@@ -234,6 +176,17 @@ PINNED: list[tuple[str, Any, str]] = [
     ("ADD_MONTHS(DATE '2024-02-29', 12)", date(2025, 2, 28), "DATE"),
     ("LAST_DAY(DATE '2023-02-01')", date(2023, 2, 28), "DATE"),
     ("'it''s' \"say\"", "it'ssay", "STRING"),
+    ("5S * amount", Decimal("0.00"), "DECIMAL(12, 2)"),
+    ("CAST(5 AS SMALLINT) * amount", Decimal("0.00"), "DECIMAL(16, 2)"),
+    ("4Y * amount", Decimal("0.00"), "DECIMAL(14, 2)"),
+    ("CAST(5 AS BIGINT) * amount", Decimal("0.00"), "DECIMAL(31, 2)"),
+    ("COALESCE(fine, 5S)", Decimal("0.000001"), "DECIMAL(20, 6)"),
+    ("COALESCE(amount, CAST(NULL AS BIGINT))", Decimal("0.00"), "DECIMAL(22, 2)"),
+    ("COALESCE(amount, NULLIF(10, 3L))", Decimal("0.00"), "DECIMAL(12, 2)"),
+    ("COALESCE(amount, ROUND(4Y, 1))", Decimal("0.00"), "DECIMAL(10, 2)"),
+    ("LEAST(3L, 1.5)", Decimal("1.5"), "DECIMAL(21, 1)"),
+    ("-32768S", -32768, "BIGINT"),
+    ("-9223372036854775808L", -(1 << 63), "BIGINT"),
 ]
 """Texts with their values for the first row, and their types; each once had another one."""
 
@@ -332,6 +285,8 @@ _LEAVES: dict[str, list[str]] = {
         "-7",
         "0",
         "4Y",
+        "5S",
+        "3L",
         "9223372036854775807",
     ],
     "D": [*FAMILIES["DOUBLE"], "1e-5", ".5e1", "1E3", "-2.5D", "CAST('NaN' AS DOUBLE)", "t.`The rate`"],
@@ -420,7 +375,8 @@ _RULES: dict[str, str] = {
         ARRAY(10, 20)[1]
         CAST({D} AS BIGINT) | CAST({M} AS BIGINT) | CAST({M} AS INT) | CAST({S} AS INT) | CAST({B} AS INT)
         CAST({A} AS BIGINT) | TRY_CAST({S} AS INT) | TRY_CAST({D} AS SMALLINT) | {N}::INT | {S}::BIGINT
-        CAST({N} AS TINYINT) | CAST({N} AS INTEGER) | CAST(i AS INT) | {N} & {N} | {N} | {N} ^ {N} | ~{N} | {N} << 1
+        CAST({N} AS TINYINT) | CAST({N} AS INTEGER) | CAST(i AS INT) | CAST({N} AS BIGINT)
+        {N} & {N} | {N} | {N} ^ {N} | ~{N} | {N} << 1
         {M} DIV {M}
         INT({S}) | BIGINT({D}) | ASCII({S}) | GREATEST({N}, {N}) | LEAST({N}, {N}, {N}) | SIGN({N})""",
     "D": """{D} + {D} | {D} - {N} | {D} * {D} | {D} / {D} | {N} / {N} | {D} % {D} | -{D} | ABS({D})

@@ -7,22 +7,18 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from penstock_spark.arrow.losses import FLOAT_LARGEST, Loss, overflows, unknown_fields, wrong_zone
+from penstock_spark.formats.avro.misfits import MISFIT, misfit_in
 
 Check = Callable[[list[Any]], Loss | None]
 """What would be lost of these values, as far as the package itself does not look."""
 
-MISFIT = Loss(
-    TypeError,
-    "an element does not fit the schema of the Avro files",
-    "correct the schema, or convert the elements first",
-)
 _DOUBLE_WHOLE_MAX = 1 << 53
 """Up to here, a double has every whole number."""
 
@@ -41,7 +37,7 @@ def check_of(schema: Any) -> Check | None:
 
 @dataclass
 class _Checks:
-    """The checks of the named types in a schema, which may contain themselves."""
+    """The checks of the named types in a schema, which may contain themselves; the nearest record names a misfit."""
 
     named: dict[str, Check | None] = field(default_factory=dict)
 
@@ -56,15 +52,13 @@ class _Checks:
             case {"type": "record" | "error", "fields": fields, "name": own}:
                 # A reference inside of the record looks the check up when there are values.
                 self.named[own] = None
-                checks = {each["name"]: self.of(each["type"], each["name"]) for each in fields}
+                checks = [(each, self.of(each["type"], each["name"])) for each in fields]
                 self.named[own] = partial(_of_records, checks=checks, name=name)
                 return self.named[own]
             case {"type": "array", "items": items}:
-                return _inside(self.of(items, name), chain.from_iterable)
+                return partial(_of_arrays, items=self.of(items, name))
             case {"type": "map", "values": items}:
-                return _inside(
-                    self.of(items, name), lambda values: chain.from_iterable(map(dict.values, values))
-                )
+                return partial(_of_maps, items=self.of(items, name))
             case {"type": str() as kind}:
                 return _OF_TYPE.get(kind)
             case str() as reference if reference in self.named:
@@ -124,27 +118,47 @@ def _without_type(records: list[Any]) -> list[Any]:
     ]
 
 
-def _of_records(values: list[Any], checks: dict[str, Check | None], name: str) -> Loss | None:
+def _of_records(
+    values: list[Any], checks: Sequence[tuple[Mapping[str, Any], Check | None]], name: str
+) -> Loss | None:
     if not all(isinstance(value, Mapping) for value in values):
         return MISFIT
     whose = "an element" if name == "the elements" else f"the field {name}"
-    lost = unknown_fields(values, frozenset(checks), whose)
+    lost = unknown_fields(values, frozenset(field["name"] for field, _ in checks), whose)
     if lost is not None:
         return lost
-    for inner, check in checks.items():
+    for part, check in checks:
+        if check is None:
+            continue
         # The package refuses a field that is missing, or writes its default.
-        lost = check([value[inner] for value in values if inner in value]) if check is not None else None
+        there = [value[part["name"]] for value in values if part["name"] in value]
+        lost = check(there)
         if lost is not None:
-            return lost
+            return misfit_in(part, there) if lost is MISFIT else lost
     return None
 
 
-def _inside(check: Check | None, parts: Callable[[list[Any]], Iterable[Any]]) -> Check | None:
-    return None if check is None else lambda values: check(list(parts(values)))
+def _of_arrays(values: list[Any], items: Check | None) -> Loss | None:
+    # The package would write the characters of a text, and the keys of a dict.
+    if any(issubclass(kind, str | bytes | Mapping) for kind in set(map(type, values))):
+        return MISFIT
+    return None if items is None else items(list(chain.from_iterable(values)))
+
+
+def _of_maps(values: list[Any], items: Check | None) -> Loss | None:
+    if not all(issubclass(kind, Mapping) for kind in set(map(type, values))):
+        return MISFIT
+    return None if items is None else items([item for value in values for item in value.values()])
+
+
+def _nothing(values: list[Any]) -> Loss | None:
+    """The package writes nothing, whatever the value is."""
+    return None if set(map(type, values)) <= {type(None)} else MISFIT
 
 
 def _whole(values: list[Any]) -> Loss | None:
-    return None if all(hasattr(kind, "__index__") for kind in set(map(type, values))) else MISFIT
+    fits = all(hasattr(kind, "__index__") and kind is not bool for kind in set(map(type, values)))
+    return None if fits else MISFIT
 
 
 def _decimals(values: list[Any], digits: int, scale: int) -> Loss | None:
@@ -163,12 +177,15 @@ def _truths(values: list[Any]) -> Loss | None:
 
 
 def _narrow(values: list[Any]) -> Loss | None:
-    return MISFIT if overflows(values, FLOAT_LARGEST) else None
+    return MISFIT if bool in set(map(type, values)) or overflows(values, FLOAT_LARGEST) else None
 
 
 def _doubles(values: list[Any]) -> Loss | None:
-    wholes = [value for value in values if type(value) is int] if int in set(map(type, values)) else ()
-    fits = all(abs(value) <= _DOUBLE_WHOLE_MAX or float(value) == value for value in wholes)
+    kinds = set(map(type, values))
+    wholes = [value for value in values if type(value) is int] if int in kinds else ()
+    fits = bool not in kinds and all(
+        abs(value) <= _DOUBLE_WHOLE_MAX or float(value) == value for value in wholes
+    )
     return None if fits else MISFIT
 
 
@@ -176,7 +193,10 @@ def _uuids(values: list[Any], name: str) -> Loss | None:
     for value in values:
         if not isinstance(value, uuid.UUID):
             # The package writes any text, and then cannot read it.
-            uuid.UUID(value)
+            try:
+                uuid.UUID(value)
+            except (ValueError, AttributeError, TypeError):
+                return MISFIT
     return None
 
 
@@ -200,6 +220,7 @@ def _moments(values: list[Any], name: str, kind: type, is_instant: bool, unit_mi
 
 
 _OF_TYPE: dict[str, Check] = {
+    "null": _nothing,
     "int": _whole,
     "long": _whole,
     "boolean": _truths,

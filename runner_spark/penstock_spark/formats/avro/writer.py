@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -12,16 +13,20 @@ import pyarrow as pa
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
+from penstock.utils.timestamp import PreciseTimestamp, Timestamp
 from penstock.values import types as values
 from penstock_spark.arrow.records import plain, schema_of
 from penstock_spark.arrow.types import spelling_of
 from penstock_spark.files.compressed import open_for_writing
-from penstock_spark.formats.avro.exact import MISFIT, check_of
+from penstock_spark.formats.avro.exact import check_of
+from penstock_spark.formats.avro.misfits import refused_by_the_package
 from penstock_spark.formats.packages import FASTAVRO
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, RecordsFile
+
+_TIMESTAMPS = frozenset({Timestamp, PreciseTimestamp})
 
 _SPELLINGS: dict[str, Any] = {
     values.INTEGER.name: "long",
@@ -167,6 +172,22 @@ def _try_out(schema: Any, sink: AvroSink, where: str) -> None:
         raise refusal(ValueError, what, where=where, hint=hint) from None
 
 
+def _records_of(values: Sequence[Any]) -> list[Any]:
+    """The elements as the package takes them; a dict keeps its pairs, which name branches of unions."""
+    dicts = [value for value in values if type(value) is dict]
+    # One loop in C over all values: nearly always, there are no such times.
+    have_times = not _TIMESTAMPS.isdisjoint(map(type, chain.from_iterable(map(dict.values, dicts))))
+    if len(dicts) == len(values) and not have_times:
+        return dicts
+    return [_with_datetimes(value) if type(value) is dict else plain(value) for value in values]
+
+
+def _with_datetimes(record: dict[Any, Any]) -> dict[Any, Any]:
+    return {
+        name: plain(value, name) if type(value) in _TIMESTAMPS else value for name, value in record.items()
+    }
+
+
 class _AvroShard:
     """One Avro file on a local disk."""
 
@@ -178,12 +199,16 @@ class _AvroShard:
         self._writer = Writer(self._file, schema, codec=codec)
         # The package's own validator takes five times as long as writing.
         self._check = check_of(FASTAVRO.load(where).parse_schema(schema))
+        self._schema = schema
         self._where = where
 
     def write(self, values: Sequence[Any]) -> int:
+        try:
+            records = _records_of(values)
+        except ValueError as error:
+            step_failed(error, self._where)
         write = self._writer.write
         try:
-            records = [value if type(value) is dict else plain(value) for value in values]
             lost = None if self._check is None else self._check(records)
             for record in records if lost is None else ():
                 write(record)
@@ -191,7 +216,7 @@ class _AvroShard:
             raise
         except Exception:
             # The message of the package would show the value.
-            lost = MISFIT
+            lost = refused_by_the_package(records, self._schema)
         if lost is not None:
             step_failed(lost.refused(self._where), self._where)
         return len(values)

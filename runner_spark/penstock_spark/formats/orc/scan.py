@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, BinaryIO, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
@@ -29,11 +27,11 @@ from penstock_spark.formats.parquet.footers import merged_as_they_are
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.column_hints import hint_of_schema
-from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
+from penstock_spark.sources.contents import ColumnsReader, scan_of_contents, stream_of_contents
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
-from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, stream_files
 
 
@@ -64,8 +62,8 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     records = OrcRecords(_wanted(values.with_columns(schema), source, where), values, where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = packed(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
-        return scan_of_parts(spark, StripeReader(records, parts, source.as_rows))
-    return scan_of_contents(files, spark, ContentReader(records, source.as_rows), where)
+        return scan_of_parts(spark, StripeReader(records, parts, _decoder_of(source)))
+    return scan_of_contents(files, spark, ColumnsReader(records, _decoder_of(source)), where)
 
 
 def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -82,7 +80,7 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
         raise no_schema("columns", files, hint)
     columns = _wanted(values.with_columns(schema), source, where) if schema else source.columns
     later_columns = LaterColumns(columns or (), where) if source.columns is None else None
-    read = ContentReader(OrcRecords(columns, values, where), source.as_rows, later_columns)
+    read = ColumnsReader(OrcRecords(columns, values, where), _decoder_of(source), later_columns)
     return stream_of_contents(files, stream, spark, read)
 
 
@@ -96,6 +94,10 @@ def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> An
             wanted = T.StructType([schema[name] for name in _wanted(schema, source, where)])
             return hint_of_schema(wanted, "row" if source.as_rows else "dict", is_file=True)
     return None
+
+
+def _decoder_of(source: OrcSource) -> Decoder:
+    return to_rows if source.as_rows else to_dicts
 
 
 def _wanted(schema: T.StructType, source: OrcSource, where: str) -> tuple[str, ...]:
@@ -148,7 +150,7 @@ def _survey(
 class StripeReader(PartsReader):
     records: OrcRecords
     parts: Sequence[Sequence[Stripe]]
-    as_rows: bool
+    decode: Decoder
 
     def read(self, stripe: Stripe) -> Iterator[list[Any]]:
         where = self.records.where
@@ -158,23 +160,6 @@ class StripeReader(PartsReader):
                     step_failed(changed_since(stripe.path, where), where)
                 opened = self.records.open(file, stripe.path)
                 for batch in self.records.stripe(opened, stripe.number):
-                    yield elements_of(batch, self.as_rows)
+                    yield self.decode(batch)
         except OSError as error:
             step_failed(unreadable(error, stripe.path, where), where)
-
-
-@dataclass(frozen=True)
-class ContentReader:
-    """Reads the bytes of a file."""
-
-    records: OrcRecords
-    as_rows: bool
-    later_columns: LaterColumns | None = None  # For a stream.
-
-    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
-        for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
-            yield from elements_of(batch, self.as_rows)
-
-
-def elements_of(batch: pa.RecordBatch, as_rows: bool) -> list[Any]:
-    return to_rows(batch) if as_rows else to_dicts(batch)

@@ -177,14 +177,18 @@ def _open(path: str, *, reads_ahead: bool = True) -> BinaryIO:
 
 
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
-    """Refuses a column whose types have none in common, or that Python has no type for."""
+    """Refuses a column whose types have none in common, or that no reader has a type for, such as an UUID."""
     for column in schema:
         if is_unknown(column.dataType):
             types = types_of_column(footers, column.name)
             listed = ", ".join(f"{kind} in {path}" for kind, path in types[:_TYPES_SHOWN])
-            wrong = "different types in the files" if len(types) > 1 else "a type that Python lacks"
-            hint = "leave it out with columns=[...], write the files again with one type, or use ReadAllFromParquet, "
-            hint += "which reads each file alone"
+            if len(types) > 1:
+                wrong = "different types in the files"
+                hint = "leave it out with columns=[...], write the files again with one type, or use "
+                hint += "ReadAllFromParquet, which reads each file alone"
+            else:
+                wrong = "a type that no reader has"
+                hint = "leave it out with columns=[...], or write the column again with another type, such as text"
             raise UnsupportedByRunner(
                 f"the column {column.name} has {wrong}: {listed}", where=where, hint=hint
             )
@@ -232,19 +236,6 @@ class GroupReader(PartsReader):
 
 
 @dataclass(frozen=True)
-class ContentReader:
-    """Makes elements of the bytes of a file, which only Spark reaches."""
-
-    records: ParquetRecords
-    decode: Decoder
-    later_columns: LaterColumns | None = None  # For a stream.
-
-    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
-        for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
-            yield from self.decode(batch)
-
-
-@dataclass(frozen=True)
 class ContentRows:
     """Makes rows of the bytes of files that only Spark reaches, in a task."""
 
@@ -280,7 +271,10 @@ class StreamOfFiles:
                 yield from (Part(place, values) for values in self._elements(file) if values)
 
     def _elements(self, name: str) -> Iterator[list[Any]]:
-        return map(self.decode, self.batches(name))
+        try:
+            yield from map(self.decode, self.batches(name))
+        except ValueError as error:
+            step_failed(error, self.records.where)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """The records of a file."""

@@ -37,7 +37,6 @@ from penstock_spark.formats.parquet.footers import (
     values_schema,
 )
 from penstock_spark.formats.parquet.records import (
-    ContentReader,
     ContentRows,
     GroupReader,
     LaterFiles,
@@ -56,6 +55,7 @@ from penstock_spark.session.session import empty_frame
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.contents import (
+    ColumnsReader,
     frame_of_contents,
     scan_of_contents,
     stream_of_contents,
@@ -84,6 +84,7 @@ def records_of_file(
         partition_values((), None, ""),
         "",
     )
+    check_types(records.schema, {name: opened.footer}, "")
     declared = opened.footer.schema.to_arrow_schema()
     as_declared = pa.schema(
         [
@@ -178,7 +179,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     as_rows = replace(records, schema=without_nothing(found.wanted))
     if not files.is_open_to_tasks:
         if is_beyond_spark(found.wanted):
-            return scan_of_contents(files, spark, ContentReader(records, decoder), where)
+            return scan_of_contents(files, spark, ColumnsReader(records, decoder), where)
         rows = ContentRows(as_rows, files.namer())
         frame = map_in_arrow(frame_of_contents(files, spark), rows, as_rows.schema)
         return Scan(frame, lambda: decoder, check=files.unchanged(where))
@@ -256,7 +257,7 @@ def open_parquet_stream(
         return replace(scan, columns=by_spark_frame, check_files=check)
     if not found.by_spark:
         later = None if known is None else LaterColumns(known, where)
-        return stream_of_contents(files, stream, spark, ContentReader(found.records(values), decode, later))
+        return stream_of_contents(files, stream, spark, ColumnsReader(found.records(values), decode, later))
     in_files = values.without_columns(found.wanted)
     frame = files.load(spark.readStream.schema(in_files), "parquet")
 

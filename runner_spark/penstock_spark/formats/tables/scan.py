@@ -24,6 +24,7 @@ from penstock_spark.sources.reader_options import (
     check_file_options,
     check_format_options,
     file_options,
+    strict_options,
 )
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Part, Scan, StreamScan
@@ -34,8 +35,9 @@ _OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
 
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
-    reader = spark.read.format(source.format).options(**dict(source.options))
     schema = _given_schema(source)
+    options = strict_options(source.format, source.options, schema)
+    reader = spark.read.format(source.format).options(**options)
     if schema is not None:
         reader = reader.schema(schema)
     return rows_of(reader.load() if source.path is None else reader.load(source.path), where)
@@ -71,7 +73,8 @@ def open_table_stream(
     with refusals(source.describe(), where):
         schema = _found_schema(source, spark, where) if is_files else _given_schema(source)
         reader = spark.readStream.format(source.format)
-        reader = reader.options(**_file_options(options, looks_deep) if is_files else dict(options))
+        own = strict_options(source.format, options, schema)
+        reader = reader.options(**_file_options(tuple(own.items()), looks_deep) if is_files else own)
         if schema is not None:
             reader = reader.schema(schema)
         frame = reader.load() if source.path is None else reader.load(source.path)
@@ -126,7 +129,8 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
         raise refusal(ValueError, what, where=where, hint="give its folder, or a pattern such as /logs/*")
     if source.schema is not None:
         return _given_schema(source)
-    reader = spark.read.format(source.format).options(**dict(source.options))
+    options = strict_options(source.format, source.options, None)
+    reader = spark.read.format(source.format).options(**options)
     schema = reader.load(source.path).schema
     if not schema.names:
         what = f"the columns of {source.describe()} are unknown: no file there has any yet"

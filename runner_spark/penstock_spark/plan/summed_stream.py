@@ -1,0 +1,35 @@
+"""A source whose elements Python adds up in parts before Spark's own aggregate does the rest, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from penstock.graph import Step
+from penstock.io.streams import StreamSource
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """A sum or a count by key and window, and what leads to it."""
+
+    read: Step  # The step that reads the source, as it was.
+    before: tuple[Step, ...]  # The stateless steps between the two, in topological order.
+    step: Step
+    windowing: Any  # That of its input.
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (*self.before, self.step)
+
+
+@dataclass(frozen=True, eq=False)
+class SummedStream(StreamSource):
+    """A source that is read continuously, up to the sums of its elements."""
+
+    sums: Sums = field(kw_only=True)
+
+    @staticmethod
+    def of(stream: StreamSource, sums: Sums) -> SummedStream:
+        own = {each.name: getattr(stream, each.name) for each in fields(stream)}
+        return SummedStream(**own, sums=sums)

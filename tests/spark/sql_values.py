@@ -1,0 +1,62 @@
+"""Values of SQL in Spark's frames: the types of their columns, the session that reads them, and how they compare."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import pyarrow
+
+from penstock.sql.types import SqlType
+
+_ARROW = {
+    "BIGINT": pyarrow.int64(),
+    "DOUBLE": pyarrow.float64(),
+    "STRING": pyarrow.string(),
+    "BOOLEAN": pyarrow.bool_(),
+    "DATE": pyarrow.date32(),
+    "TIMESTAMP": pyarrow.timestamp("us", "UTC"),
+    "TIMESTAMP_NTZ": pyarrow.timestamp("us"),
+    "INTERVAL": pyarrow.duration("us"),
+    "BINARY": pyarrow.binary(),
+}
+AS_WRITTEN = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    # Else Spark computes what an expression has in common with others, where CASE would not compute it.
+    "spark.sql.subexpressionElimination.enabled": "false",
+}
+"""The settings with which Spark computes an expression as penstock does, and nothing that is not needed."""
+
+
+def arrow_type(kind: SqlType) -> pyarrow.DataType:
+    """The type of Arrow for a column of a type of SQL."""
+    if kind.name == "DECIMAL":
+        return pyarrow.decimal128(kind.precision, kind.scale)
+    return pyarrow.list_(arrow_type(kind.element)) if kind.element else _ARROW[kind.name]
+
+
+@contextlib.contextmanager
+def with_settings(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """A session with other settings for a while."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def identical(left: Any, right: Any) -> bool:
+    """True if two values are equal in type and digits, in sign, too; NaN equals NaN."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(identical, left, right))
+    if isinstance(left, float) and isinstance(right, float):
+        signs = math.copysign(1, left) == math.copysign(1, right)
+        return left == right and signs if left == left else right != right
+    if isinstance(left, Decimal) and isinstance(right, Decimal):
+        return left.as_tuple() == right.as_tuple()
+    return type(left) is type(right) and left == right
