@@ -193,7 +193,7 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
     expected = [result for rows in batches for result in toy.step(rows, clock_micros)] + toy.end()
     # An interval has the query read a heartbeat, too.
     pipeline = pipeline_of(*(("micro_batch", "--trigger_interval=0.1") if updates else ("streaming",)))
-    wanted = pipeline | stream(tmp_path / "in", "second") | beam.Filter(field("wanted") == True)  # noqa: E712
+    wanted = pipeline | stream(tmp_path / "in", "second") | beam.Filter(field("wanted"))
     totals = wanted | (ROUNDS if updates else MINUTES) | TOTAL | beam.Filter(~field("key").is_null())
     schema = pa.schema([("key", pa.string()), ("total", pa.int64()), ("start", INSTANT)])
     chosen = totals | "Start" >> beam.Select("key", "total", start=beam.window_start())
