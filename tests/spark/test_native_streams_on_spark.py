@@ -127,7 +127,6 @@ def many_aggregates(rows: Any, windows: Any) -> Any:
     return results | beam.Filter(field("key") != "c") | beam.Filter(field("count") < 4)
 
 
-@pytest.mark.every_spark
 @pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
 def test_results_are_those_of_python(spark, tmp_path, mode):
     chance = Random(5)
@@ -170,6 +169,7 @@ def rows_with_late_ones(chance: Random) -> list[list[Row]]:
     return batches
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("kind", ["append", "update"])
 def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front_of_the_watermark(
     spark, tmp_path, kind
