@@ -123,7 +123,7 @@ def test_what_has_no_time_is_put_aside_or_stops_the_pipeline():
         ToyQuery(strict).batch({"Read": [[("a", 1, None)]]})
     failure = find_failure(str(caught.value))
     assert failure is not None
-    assert re.search("(?s)no event time.*while running 'Read'", str(to_exception(failure)))
+    assert re.search("(?s)no event time.*at step 'Read'", str(to_exception(failure)))
 
 
 def test_the_clock_fires_what_waits_for_it_and_an_idle_source_stays_where_it_is():
