@@ -218,7 +218,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_starts(monkeypatch: pyt
 
 
 def test_a_run_that_fails_before_it_begins_gives_its_port_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("no Spark today")
 
     monkeypatch.setattr("penstock_spark.runs.opened.open_session", refuse)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from penstock.live.snapshot import RunSnapshot, StepError
-from penstock.machines.records import MIN_MICROS
+from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock_spark.lowering.readings import Opened
-from penstock_spark.reports.metrics import Watermarks
+from penstock_spark.reports.metrics import Watermarks, watermarks_of
 from penstock_spark.runs import running
 from penstock_spark.runs.looking import About
+from penstock_spark.runs.native_grouping import native_reports
 from penstock_spark.runs.running import Running, nothing_comes_after
 
 
@@ -74,7 +75,9 @@ def run(
     )
 
 
-def resting(monkeypatch: pytest.MonkeyPatch, shards: int, **parts: Any) -> Running:
+def resting(
+    monkeypatch: pytest.MonkeyPatch, shards: int, grouping: str | None = None, **parts: Any
+) -> Running:
     """A finite query over one source, which has been read to its end."""
     waiting = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data to arrive"}
     jvm = SimpleNamespace(lastProgress=lambda: None)
@@ -87,7 +90,7 @@ def resting(monkeypatch: pytest.MonkeyPatch, shards: int, **parts: Any) -> Runni
     )
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
-    about = About("name", "r", "streaming", 0)
+    about = About("name", "r", "streaming", 0, native_grouping=grouping)
     return Running(started, query, checkpoint, shards, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
 
 
@@ -135,6 +138,31 @@ def report_of(batch: int, second: int, dropped: int | None = None) -> dict[str, 
         ],
         "sources": [],
     }
+
+
+def test_a_watermark_counts_when_the_windows_have_fired_for_it() -> None:
+    at_end = {"eventTime": {"watermark": "+294247-01-09T04:00:44.775Z"}}
+    assert native_reports("Sum", report_of(1, 2) | at_end) == {}
+    told = watermarks_of(native_reports("Sum", report_of(1, 3, 0) | at_end))
+    assert told.earliest_micros() == MAX_MICROS
+
+
+@pytest.mark.parametrize("grouping", ["Sum", None])
+def test_a_run_that_continues_has_spark_fire_what_was_due(
+    grouping: str | None, at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    is_watched = threading.Event()
+
+    def watch(*_: Any) -> Any:
+        is_watched.set()
+        return SimpleNamespace(watch=nothing)
+
+    monkeypatch.setattr(running, "standing_still_of", watch)
+    made = resting(monkeypatch, 1, grouping, command=lambda name, *_: told.append(name))
+    assert is_watched.wait(20)
+    made.cancel()
+    assert ("continue" in told) is (grouping is not None)
 
 
 @pytest.mark.parametrize("looks", [(0, 1, 2, 3, 4), (0, 3, 4), (2, 4), (1, 2, 4), (4,)])

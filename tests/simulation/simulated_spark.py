@@ -406,7 +406,7 @@ class Stream:
     def queryName(self, name: str) -> Stream:
         return self
 
-    def outputMode(self, mode: str) -> Stream:  # noqa: N802
+    def outputMode(self, mode: str) -> Stream:
         return self
 
     def option(self, name: str, value: Any) -> Stream:

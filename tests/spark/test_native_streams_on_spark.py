@@ -127,7 +127,6 @@ def many_aggregates(rows: Any, windows: Any) -> Any:
     return results | beam.Filter(field("key") != "c") | beam.Filter(field("count") < 4)
 
 
-@pytest.mark.every_spark
 @pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
 def test_results_are_those_of_python(spark, tmp_path, mode):
     chance = Random(5)
@@ -170,6 +169,7 @@ def rows_with_late_ones(chance: Random) -> list[list[Row]]:
     return batches
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("kind", ["append", "update"])
 def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front_of_the_watermark(
     spark, tmp_path, kind
@@ -193,7 +193,7 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
     expected = [result for rows in batches for result in toy.step(rows, clock_micros)] + toy.end()
     # An interval has the query read a heartbeat, too.
     pipeline = pipeline_of(*(("micro_batch", "--trigger_interval=0.1") if updates else ("streaming",)))
-    wanted = pipeline | stream(tmp_path / "in", "second") | beam.Filter(field("wanted") == True)  # noqa: E712
+    wanted = pipeline | stream(tmp_path / "in", "second") | beam.Filter(field("wanted"))
     totals = wanted | (ROUNDS if updates else MINUTES) | TOTAL | beam.Filter(~field("key").is_null())
     schema = pa.schema([("key", pa.string()), ("total", pa.int64()), ("start", INSTANT)])
     chosen = totals | "Start" >> beam.Select("key", "total", start=beam.window_start())
@@ -325,6 +325,29 @@ def test_a_run_that_dies_while_a_sink_commits_loses_and_doubles_nothing(
     result.drain()
     assert result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
     assert lasting.written() == totals_of(map(numbers, range(4)), size_seconds)
+
+
+def test_windows_fire_that_were_due_when_a_run_died_although_nothing_arrives(spark, tmp_path, monkeypatch):
+    lasting = Lasting(tmp_path, "streaming", MINUTES)
+    seconds = [0, 1_000]
+    add_file(tmp_path / "in", 0, pa.table({"key": ["a", "b"], "number": seconds, "at": instants(seconds)}))
+    commit = BatchWriter._commit
+
+    def die(writer: BatchWriter, sink: Any, batch: Any, rows: Any) -> None:
+        if batch.number == 1:
+            raise SystemError("the power is gone")
+        commit(writer, sink, batch, rows)
+
+    with monkeypatch.context() as context:
+        context.setattr(BatchWriter, "_commit", die)
+        with pytest.raises(Exception, match="the power is gone"):
+            lasting.run().wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000)
+    # It died before Spark planned the micro-batch in which the window fires.
+    for file in (tmp_path / "checkpoint" / "spark" / "offsets").glob("*1*"):
+        file.unlink()
+    result = lasting.run()
+    until(lambda: lasting.written() == Counter([("a", 0)]), result)
+    result.cancel()
 
 
 @pytest.mark.parametrize("kind", ["append", "global rounds"])

@@ -49,7 +49,7 @@ from penstock_spark.session.session import is_local_session
 
 ENDED = "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
-_COMMANDS = {"drain": False, "signal": True, "end": True}
+_COMMANDS = {"drain": False, "signal": True, "end": True, "continue": False}
 """The commands, and whether each has an argument."""
 
 _DIGITS = 20
@@ -138,7 +138,8 @@ class Checkpoint:
     def command(self, name: str, argument: str | None = None) -> None:
         """Sends the query a command, which takes effect in one of the next micro-batches.
 
-        ``drain`` ends all sources, ``end`` one of them, and ``signal`` sends a signal to all groupings.
+        ``drain`` ends all sources, ``end`` one of them, ``signal`` sends a signal to all groupings, and ``continue``
+        only starts a micro-batch.
         """
         if bool(argument) != _COMMANDS.get(name):
             what = f"the command {name!r} with the argument {argument!r} does not exist"

@@ -16,6 +16,7 @@ from penstock_spark.plan.column_plan import Table
 from penstock_spark.plan.spark_watermark import (
     AHEAD_METRIC,
     END_MICROS,
+    FIRST_MICROS,
     LAST_MICROS,
     LATENESS_MICROS_MAX,
     SHIFT_MICROS,
@@ -52,7 +53,7 @@ class Watermark:
         """A stream of the columns `names` and ``t``, with ``e``, whose watermark Spark keeps."""
         shifted = F.col("t") + F.lit(SHIFT_MICROS)
         last_over = END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self._from_start
-        is_known = F.col("t").between(-SHIFT_MICROS, min(LAST_MICROS - SHIFT_MICROS, last_over))
+        is_known = F.col("t").between(FIRST_MICROS, min(LAST_MICROS, last_over))
         at = F.timestamp_micros(F.when(is_known, shifted).otherwise(failing(beyond_spark(), where, "bigint")))
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)

@@ -17,16 +17,19 @@ SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
 END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""
 
-LAST_MICROS = 6_000_000_000_000_000_000
-"""The last time of an element on Spark's scale: a later watermark is the end of time."""
-
-LATENESS_MICROS_MAX = END_MICROS - LAST_MICROS - 100_000_000_000_000_000
+LATENESS_MICROS_MAX = END_MICROS // 2
 """Windows that take elements for so long, or longer, do so until the end of time."""
+
+FIRST_MICROS = -SHIFT_MICROS
+LAST_MICROS = END_MICROS - LATENESS_MICROS_MAX - SHIFT_MICROS
+"""The ends of the event times whose windows have an end on Spark's scale, whatever their allowed lateness."""
 
 AHEAD_METRIC = "penstock_ahead"
 """The metric with the number of elements too far ahead of the clock to move the watermark."""
 
-_END_YEAR = 200_000  # Behind `LAST_MICROS`.
+_END_YEAR = 200_000
+"""A year behind all event times: a later watermark is the end of time."""
+
 _CYCLE_YEARS = 400
 _CYCLE_MICROS = 146_097 * 86_400_000_000
 _MOMENT = re.compile(r"\+?(\d+)(-.*)Z")

@@ -16,8 +16,11 @@ from penstock_spark.worker.machine_read import DROPPED
 
 
 def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
-    """The report of the grouping, if there is one, as that of its only shard."""
-    if label is None:
+    """The report of the grouping, if there is one, as that of its only shard.
+
+    Between micro-batches, Spark may tell of a watermark for which windows have not fired yet.
+    """
+    if label is None or "addBatch" not in progress["durationMs"]:
         return {}
     micros = watermark_micros(progress["eventTime"].get("watermark"))
     states = progress["stateOperators"]

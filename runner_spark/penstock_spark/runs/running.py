@@ -212,6 +212,9 @@ class Running:
         if self._drains:
             # If all windows had fired, only this command starts a micro-batch, which reports that the query is over.
             self.checkpoint.command("drain")
+        elif self.about.native_grouping is not None and not self.checkpoint.is_new:
+            # Windows may have been due when an earlier run stopped, for which Spark starts no micro-batch.
+            self.checkpoint.command("continue")
         standing_still = standing_still_of(self.started, self.context.spark.sparkContext)
         while not self.stopping.wait(_POLL_SECONDS):
             # A dead query looks like an idle one, so this check comes first.

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock_spark.plan.spark_watermark import LAST_MICROS, SHIFT_MICROS, beyond_spark
+from penstock_spark.plan.spark_watermark import FIRST_MICROS, LAST_MICROS, SHIFT_MICROS, beyond_spark
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import SourceTask
@@ -39,7 +39,7 @@ class SummingStage(StreamStage):
         made, self._made = self._made, []
         for rows in made:
             ends = pc.min_max(rows.column("first")).as_py()
-            if not 0 < ends["min"] + SHIFT_MICROS <= ends["max"] + SHIFT_MICROS <= LAST_MICROS:
+            if not FIRST_MICROS < ends["min"] <= ends["max"] <= LAST_MICROS:
                 step_failed(beyond_spark(), self._where)
             yield pa.RecordBatch.from_arrays(
                 [*rows.columns, pa.nulls(rows.num_rows, pa.int64())], schema=SUMS
@@ -68,7 +68,7 @@ class SummingTask(SourceTask):
         latest = [micros for summary in summaries for micros in (summary.seen or {}).values()]
         if latest:
             row: dict[str, Any] = dict.fromkeys(SUMS.names)
-            row[MOVES] = min(max(0, max(latest) + SHIFT_MICROS), LAST_MICROS)
+            row[MOVES] = min(max(FIRST_MICROS, *latest), LAST_MICROS) + SHIFT_MICROS
             yield pa.RecordBatch.from_pylist([row], schema=SUMS)
 
     def _reaches(self) -> tuple[int, ...]:
