@@ -525,8 +525,8 @@ def sizes_by_level(kept: Rows) -> dict[int, Size]:
     }
 
 
-def rows_inside(frame: Rows, plan: Any) -> Rows:
-    name, kind = str(plan.schema).split()
+def rows_inside(frame: Rows, sink: Any) -> Rows:
+    name, kind = str(sink.plan.schema).split()
 
     def cast(payload: bytes) -> Any:
         return payload.decode() if kind == "string" else payload
