@@ -117,7 +117,6 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
 
     local = DisksOfMachines(disk)
     threads = Threading(world)
-    columns = SimpleNamespace(unix_micros=lambda column: column)
     unchanged = SimpleNamespace(begin=lambda frame: None, check=lambda frame: None, close=lambda: None)
     without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
     stand_ins: list[tuple[Any, str, Any]] = [
@@ -136,8 +135,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (segments, "SEAL_BYTES", _SEAL_BYTES),
         (readings, "open_stream", open_stream),
         (query, "DataFrame", sim.Stream),
-        (query, "F", columns),
-        (query, "_now", lambda: None),
+        (query, "now_micros", lambda: None),
         (query, "_beats", beats),
         (query, "_commands", sim.commands),
         (query, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
@@ -153,7 +151,7 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (rewriting, "runner_session", tables.quiet_session),
         (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (execute_stream, "check_workers_python", lambda context, is_local: None),
-        (execute_stream, "WholeFiles", lambda spark, files: unchanged),
+        (execute_stream, "WholeFiles", lambda spark, files, checks: unchanged),
         *database.stand_ins(),
     ]
     with (

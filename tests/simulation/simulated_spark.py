@@ -406,6 +406,9 @@ class Stream:
     def queryName(self, name: str) -> Stream:
         return self
 
+    def outputMode(self, mode: str) -> Stream:
+        return self
+
     def option(self, name: str, value: Any) -> Stream:
         self.options[name] = value
         return self
@@ -522,8 +525,8 @@ def sizes_by_level(kept: Rows) -> dict[int, Size]:
     }
 
 
-def rows_inside(frame: Rows, plan: Any) -> Rows:
-    name, kind = str(plan.schema).split()
+def rows_inside(frame: Rows, sink: Any) -> Rows:
+    name, kind = str(sink.plan.schema).split()
 
     def cast(payload: bytes) -> Any:
         return payload.decode() if kind == "string" else payload
