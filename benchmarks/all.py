@@ -33,6 +33,7 @@ STREAMS = (
     "stream_state.py",
     "stream_stateful.py",
     "stream_join.py",
+    "stream_table.py",
     "nexmark/run.py",
     "nexmark/run.py --sql",
     "sql_speed.py",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from cells import TWINS
 from recorded import Ratio, Recorded
 from sql_speed import WHOLE
 from stream_report import markdown
@@ -77,8 +78,32 @@ def _streams() -> Iterator[Goal]:
         yield Goal(_streamed(f"sums per {title}, early and late"), _PER_KEY, 20, found)
     stateful = _stream_speed("stream_stateful", "stateful", "rows")
     yield Goal(_streamed("stateful DoFn, 100,000 keys"), _PER_KEY, 5, stateful)
+    yield from _cells()
     latency = partial(Recorded.latency, against="native_python")
     yield Goal("from source to sink, 1,000 events/s", _PARSED, 1.3, latency, is_speed=False)
+
+
+def _cells() -> Iterator[Goal]:
+    """The goals of rows of the table of streams."""
+    growth = "10,000 rows over a million keys"
+    for title, row, bound in (
+        ("filter and project, expressions", "parquet/expressions/none/parquet", 0.95),
+        ("typed sums per team, expressions", "parquet/expressions/teams/parquet", 0.9),
+        ("typed sums per user, expressions", "parquet/expressions/users/parquet", 0.9),
+        ("typed sums per team, functions", "parquet/functions/teams/parquet", 0.9),
+        ("typed sums per user, functions", "parquet/functions/users/parquet", 0.9),
+        ("sums per team from lines", "text/functions/teams/parquet", 0.95),
+        (growth, "parquet/expressions/counts/nothing: a micro-batch", 0.8),
+        (f"{growth}, early panes", "parquet/functions/counts_early/nothing: a micro-batch", 0.5),
+        ("filling a million keys", "parquet/expressions/counts/nothing: filling", 0.7),
+        ("typed sums per user, early and late", "parquet/functions/panes/parquet", 40),
+        ("stateful DoFn over typed rows, 100,000 keys", "parquet/functions/stateful/parquet", 20),
+        ("a windowed join", "parquet/functions/join/parquet", 0.9),
+        ("an idle stream, CPU", "parquet/expressions/idle/nothing", 0.83),
+        ("an empty micro-batch", "parquet/expressions/empty/nothing", 1),
+    ):
+        twin = TWINS[row.partition(":")[0]]
+        yield Goal(_streamed(title), twin, bound, partial(Recorded.row_speed, row=row))
 
 
 def _nexmark() -> Iterator[Goal]:

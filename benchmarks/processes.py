@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -18,10 +19,11 @@ _HERE = Path(__file__).parent
 _LOG_LINES = 30
 _END_SECONDS_MAX = 30
 
-_PARENT, _TIMES = 1, slice(11, 15)
-"""Where in a line of ``/proc/*/stat``, after the name, the parent is, and the ticks of the process and of its ended
-children."""
+_PARENT, _TIMES, _BORN = 1, slice(11, 15), 19
+"""Where in a line of ``/proc/*/stat``, after the name, the parent is, the ticks of the process and of its ended
+children, and the tick of its start."""
 
+_IGNORED = re.compile(r"^SigIgn:\s+([0-9a-f]+)", re.MULTILINE)
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 
@@ -35,14 +37,49 @@ class Answer:
     peak_megabytes: float  # The sum of the most memory that each of these processes had resident.
 
 
+@dataclass(frozen=True)
+class _Process:
+    """A process at one moment."""
+
+    parent: int
+    ticks: int  # Its own, and those of the children that it has waited for.
+    born: int
+
+
+_unwaited: dict[tuple[int, int, int], int] = {}
+"""The last known ticks of processes for which nobody waits, by the root of their tree, their number and their birth."""
+
+
 def tree_cpu_seconds(root: int) -> float:
-    """The processor time that a process and all that descend from it have used so far; needs Linux."""
-    return sum(_ticks_of_tree(root).values()) / os.sysconf("SC_CLK_TCK")
+    """The processor time that a process and all that descend from it have used so far; needs Linux.
+
+    The daemon of Spark's Python workers ignores the ends of its children, and so Linux forgets their time when Spark
+    ends those that had nothing to do for a minute. It is remembered here from the last call.
+    """
+    tree = _tree(root)
+    for number, process in tree.items():
+        if number != root and _ignores_ends(process.parent):
+            _unwaited[root, number, process.born] = process.ticks
+    gone = sum(
+        ticks
+        for (under, number, born), ticks in _unwaited.items()
+        if under == root and (number not in tree or tree[number].born != born)
+    )
+    return (gone + sum(process.ticks for process in tree.values())) / os.sysconf("SC_CLK_TCK")
 
 
-def _ticks_of_tree(root: int) -> dict[int, int]:
-    """The ticks of a process and of all that descend from it."""
-    ticks: dict[int, int] = {}
+def _ignores_ends(number: int) -> bool:
+    """True if a process ignores the ends of its children."""
+    try:
+        found = _IGNORED.search(Path(f"/proc/{number}/status").read_text())
+    except OSError:
+        return False
+    return found is not None and bool(int(found[1], 16) >> (signal.SIGCHLD - 1) & 1)
+
+
+def _tree(root: int) -> dict[int, _Process]:
+    """A process and all that descend from it, by their numbers."""
+    processes: dict[int, _Process] = {}
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -50,17 +87,18 @@ def _ticks_of_tree(root: int) -> dict[int, int]:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            ticks[int(entry.name)] = sum(map(int, fields[_TIMES]))
-            children.setdefault(int(fields[_PARENT]), []).append(int(entry.name))
+            process = _Process(int(fields[_PARENT]), sum(map(int, fields[_TIMES])), int(fields[_BORN]))
+            processes[int(entry.name)] = process
+            children.setdefault(process.parent, []).append(int(entry.name))
     found = [root]
-    for process in found:
-        found += children.get(process, ())
-    return {process: ticks[process] for process in found if process in ticks}
+    for number in found:
+        found += children.get(number, ())
+    return {number: processes[number] for number in found if number in processes}
 
 
 def forget_peaks(root: int) -> None:
     """Has the peaks of memory of a process, and of all that descend from it, begin with what they have now."""
-    for process in _ticks_of_tree(root):
+    for process in _tree(root):
         # A process may have ended, and not every system lets peaks be forgotten: they are then those since its start.
         with suppress(OSError):
             Path(f"/proc/{process}/clear_refs").write_text("5")
@@ -69,7 +107,7 @@ def forget_peaks(root: int) -> None:
 def tree_peak_megabytes(root: int) -> float:
     """The sum of the most memory that each process had resident, of a process and all that descend from it."""
     kilobytes = 0
-    for process in _ticks_of_tree(root):
+    for process in _tree(root):
         with suppress(OSError):
             found = _PEAK.search(Path(f"/proc/{process}/status").read_text())
             kilobytes += int(found[1]) if found else 0

@@ -38,6 +38,10 @@ class Recorded:
         workloads = (self.numbers(name) or {}).get("workloads", {})
         return _speed(workloads.get(workload, {}).get("contenders", {}), "penstock", against)
 
+    def row_speed(self, row: str) -> Ratio | None:
+        """How fast a row of the table of streams is, where 1 is as fast as its twin."""
+        return _paired_speed((self.numbers("stream_table") or {}).get("rows", {}).get(row))
+
     def nexmark_speed(self, mode: str) -> Ratio | None:
         """The geometric means of all queries' speeds, where 1 is as fast as PySpark with the same parse."""
         queries = (self.numbers(f"nexmark_{mode}") or {}).get("queries", {})

@@ -18,6 +18,7 @@ from workloads import WINDOW_SECONDS
 
 PANES = "key string, start long, sum long, timing string"
 EARLY_MILLIS = 1_000
+EARLY_EVENTS = 2
 
 Pane = tuple[str, int, int, str]
 Windows = dict[int, list[int]]
@@ -61,8 +62,7 @@ class Panes(Processor):
                     continue
                 windows[start] = window = [0, 0]
                 self._handle.registerTimer(closes)
-            window[0] += score
-            window[1] = window[1] or clock_millis + EARLY_MILLIS
+            yield from self._add(name, start, window, score, clock_millis)
         self._save(windows)
 
     def on_timer(self, key: Key, due_millis: int) -> Iterator[Pane]:
@@ -72,6 +72,12 @@ class Panes(Processor):
         pending, _ = windows.pop(start)
         self._save(windows)
         yield key[0], start, pending, "on time"
+
+    def _add(self, name: str, start: int, window: list[int], score: int, clock_millis: int) -> Iterable[Pane]:
+        """Adds a score to a window that is open; the early panes that are due with it."""
+        window[0] += score
+        window[1] = window[1] or clock_millis + EARLY_MILLIS
+        return ()
 
     def _due(self, name: str, windows: Windows, clock_millis: int, watermark_millis: int) -> Iterator[Pane]:
         """The panes that are due before events are looked at, on time and early."""
@@ -102,6 +108,18 @@ class RowPanes(Panes, InRows):
 
 class FramePanes(Panes, InFrames):
     pass
+
+
+class RowCountedPanes(RowPanes):
+    """The same with an early pane after every second event; a window's second number is minus its count of events."""
+
+    def _add(self, name: str, start: int, window: list[int], score: int, clock_millis: int) -> Iterable[Pane]:
+        pending, count = window[0] + score, 1 - window[1]
+        if count < EARLY_EVENTS:
+            window[:] = pending, -count
+            return ()
+        window[:] = 0, 0
+        return [(name, start, pending, "early")]
 
 
 def _replay(

@@ -13,6 +13,7 @@ from processes import tree_cpu_seconds
 
 _POLL_SECONDS = 0.1
 _WAIT_SECONDS_MAX = 3_600
+_SETTLING_SECONDS = 5.0
 
 
 def await_micro_batches(query: Any, count: int, rows: int = 0) -> None:
@@ -89,6 +90,53 @@ def measured_state(query: Any, filling: int, batches: int, rows: int) -> dict[st
         "resident_megabytes": resident_megabytes,
         "resident_megabytes_max": resident_megabytes_max,
     }
+
+
+def measured_growth(query: Any, folder: str, filling: int, batches: int) -> dict[str, Any]:
+    """Runs a query for so many micro-batches with files of a folder, and then for those that count.
+
+    A query may run other micro-batches in between, which cost what they cost.
+    """
+    parts = {}
+    for part, count in (("fill", filling), ("counted", filling + batches)):
+        start = time.perf_counter()
+        with own_cpu_seconds() as cpu_seconds:
+            _await_files(query, folder, count)
+        parts[part] = {"wall_seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds[0]}
+    return {**parts, "seconds": file_batch_seconds(query, folder)[filling:]}
+
+
+def _await_files(query: Any, folder: str, count: int) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS_MAX
+    while _last_batch(query) < count - 1 or len(file_batch_seconds(query, folder)) < count:
+        if not query.isActive or time.monotonic() > deadline:
+            raise RuntimeError(f"the query came to {query.lastProgress}") from query.exception()
+        time.sleep(_POLL_SECONDS)
+
+
+def file_batch_seconds(query: Any, folder: str) -> list[float]:
+    """The seconds of each micro-batch that read new files of a folder; of the last thousand.
+
+    The number of rows would not tell: it counts what Spark reads, and a task may read the file itself.
+    """
+    return [
+        progress["durationMs"]["triggerExecution"] / 1_000
+        for progress in query.recentProgress
+        if any(
+            folder in source["description"] and source["startOffset"] != source["endOffset"]
+            for source in progress["sources"]
+        )
+    ]
+
+
+def measured_idleness(query: Any, seconds: float) -> dict[str, Any]:
+    """The processor time and the micro-batches of a query to which nothing comes, after its first micro-batch."""
+    await_micro_batches(query, 1)
+    time.sleep(_SETTLING_SECONDS)
+    first = _last_batch(query)
+    with own_cpu_seconds() as cpu_seconds:
+        time.sleep(seconds)
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds[0], "micro_batches": _last_batch(query) - first}
 
 
 def worker_megabytes() -> tuple[float, float]:

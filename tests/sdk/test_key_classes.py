@@ -18,7 +18,7 @@ from penstock.coders import (
     RowCoder,
 )
 from penstock.coders import deterministic as keys
-from penstock.coders.deterministic import decode_key, encode_key
+from penstock.coders.deterministic import decode_key, encode_key, kind_told_apart
 from penstock.coders.typecoders import CoderRegistry
 
 
@@ -65,6 +65,14 @@ def test_a_registered_deterministic_coder_decides_what_is_one_key(registry) -> N
     assert decode_key(encode_key(Angle(361))).degrees == 1
 
 
+def test_keys_whose_class_has_a_registered_coder_are_told_apart_by_their_encodings(registry) -> None:
+    pairs = [Pair(1, 2), Pair(1, 3)]
+    assert kind_told_apart(pairs) is Pair
+    registry.register_coder(Pair, RowCoder)
+    keys.forget_encoders()
+    assert kind_told_apart(pairs) is None
+
+
 def test_a_registered_coder_comes_before_the_own_form_of_a_class(registry) -> None:
     before = encode_key(Pair(1, 2))
     registry.register_coder(Pair, RowCoder)
@@ -105,7 +113,7 @@ def test_a_registered_coder_that_only_pickles_is_refused_for_keys(registry, code
 SCRIPT = """
 import sys
 from typing import NamedTuple
-from penstock.coders.deterministic import decode_key, encode_key
+from penstock.coders.deterministic import decode_key, encode_key, kind_told_apart
 from penstock.coders.deterministic import key_classes, register_key_class
 {classes}
 {rest}

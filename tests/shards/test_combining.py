@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from generated import COMBINES, Case, Listing, Sum
@@ -21,7 +21,7 @@ from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrive, Dropped, EndMicroBatch, Event, Pane, Played, Times
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.ready_combiners import CountCombineFn
+from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import (
     FixedWindows,
@@ -165,11 +165,22 @@ def test_elements_of_a_session_travel_as_one(merge_touching: bool, together: lis
 
 def fired(windowing: Windowing, combine: Any, *messages: Message, watermark: float = 10**6) -> dict[Any, Any]:
     """The value of each key and window at the end, if messages arrive together."""
+    return {
+        (key, str(pane.window)): pane.value for key, pane in panes_of(windowing, combine, messages, watermark)
+    }
+
+
+def panes_of(
+    windowing: Windowing, combine: Any, messages: Iterable[Message], watermark: float = 10**6
+) -> list[tuple[Any, Pane]]:
     keys = table_of(windowing, combine)
     given = list(arrive(keys, [(part, one) for one in messages for part in one.parts[GROUPING]], Times()))
     assert given == []
-    panes = keys.advance_watermark(Times(round(watermark * SECOND)))
-    return {(key, str(pane.window)): pane.value for key, given in panes for pane in given}
+    return [
+        (key, pane)
+        for key, panes in keys.advance_watermark(Times(round(watermark * SECOND)))
+        for pane in panes
+    ]
 
 
 def table_of(windowing: Windowing, combine: Any = None) -> KeyTable:
@@ -250,6 +261,85 @@ def test_pairs_that_are_added_up_as_they_come_give_what_tables_give(
         for batch in batches:
             list(direct.take_fixed(Batch(batch.values, batch.expanded().timestamps), windows))
         assert entries(written(direct), combine) == entries(found, combine)
+
+
+class Key(NamedTuple):
+    team: Any
+    day: Any = None
+
+
+class Loud(NamedTuple):
+    """A key that is equal to another one in small letters, although its encoding differs."""
+
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loud) and self.text.lower() == other.text.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.text.lower())
+
+
+FAMILIES: tuple[list[Any], ...] = (
+    ["a", "b"],
+    [1, 2, -(2**70)],
+    [1, True, 1.0],
+    [True, False],
+    [(), ("a", 1), ("a", None), (b"a", 1)],
+    [("a", 1), ("a", True), ("a", 1.0)],
+    [(("a",), 1), (("a",), 2)],
+    [Key("a", 1), Key("b", 1), Key("a")],
+    [Key("a", 1), ("a", 1)],
+    [Key(True), Key(1), Key(1.0)],
+    [Loud("a"), Loud("A")],
+)
+
+
+SIDE_BY_SIDE = ([sum], [sum, max, CountCombineFn(), min], [max, MeanCombineFn()], [])
+
+
+@pytest.mark.parametrize("combiners", SIDE_BY_SIDE, ids=["sum", "kernels", "other", "none"])
+@pytest.mark.parametrize("windowfn", [*WINDOW_FNS, Sessions(4)], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_combine_fns_of_lists_give_what_the_same_give_when_they_are_called(
+    combiners: list[Any], windowfn: Any, seed: int
+) -> None:
+    windowing, random = Windowing(windowfn), Random(seed)
+    batches = []
+    for _ in range(4):
+        some = [
+            (random.choice("abc"), [random.randint(-9, 9) for _ in combiners], random.randint(0, 40) / 2)
+            for _ in range(12)
+        ]
+        batches.append(pairs(windowing, *some))
+    # Those of tuples may be of any length, and no kernel takes them.
+    called, written_in = TupleCombineFn(*combiners), TupleCombineFn.of_lists(combiners)
+    messages = [written(writer_of(windowing, each), *batches) for each in (written_in, called)]
+    found, expected = (sorted(map(repr, panes_of(windowing, called, [each]))) for each in messages)
+    assert found == expected
+    assert not any(part.are_plain for each in messages for part in each.parts[GROUPING])
+    has_kernels = not any(isinstance(each, MeanCombineFn) for each in combiners)
+    takes_pairs = has_kernels and not windowfn.is_merging()
+    assert writer_of(windowing, written_in).spec.takes_pairs == takes_pairs
+    assert not writer_of(windowing, called).spec.takes_pairs
+
+
+@pytest.mark.parametrize("combine", [None, SUM, Sum()], ids=["lists", "kernel", "combine fn"])
+@pytest.mark.parametrize("seed", range(20))
+def test_keys_that_are_their_own_names_give_what_encoded_keys_give(
+    combine: CombineFn | None, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(seed)
+    batches = []
+    for _ in range(6):
+        family = random.choice(FAMILIES)
+        batches.append(pairs(TENS, *[(random.choice(family), random.randint(-9, 9), 3) for _ in range(8)]))
+    own = written(writer_of(TENS, combine), *batches)
+    monkeypatch.setattr(combining, "kind_of_keys", lambda pairs, kinds: None)
+    monkeypatch.setattr(combining, "kind_told_apart", lambda keys: None)
+    encoded = written(writer_of(TENS, combine), *batches)
+    found, expected = (sorted(map(repr, panes_of(TENS, combine, [each]))) for each in (own, encoded))
+    assert found == expected
 
 
 @pytest.mark.parametrize("combine", [Sum(), SUM])

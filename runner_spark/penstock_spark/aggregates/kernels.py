@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import functools
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,14 @@ from penstock.functions.expression_combinefn import (
 )
 from penstock.machines.column_rules import Holding
 from penstock.machines.contents import is_immutable
-from penstock.transforms.ready_combiners import CountCombineFn, Largest, MeanCombineFn, Smallest, TopCombineFn
+from penstock.transforms.ready_combiners import (
+    CountCombineFn,
+    Largest,
+    MeanCombineFn,
+    Smallest,
+    TopCombineFn,
+    TupleCombineFn,
+)
 
 
 @dataclass(frozen=True)
@@ -85,8 +93,8 @@ class Kernel:
     of_columns: OfColumns | None  # None if Spark has no such aggregate.
     adding: Adding | None  # None if the CombineFn itself is as fast, or more exact.
     is_ordered: bool = False  # Whether the result may depend on the order of equal values.
-    fn: ExpressionCombineFn | None = (
-        None  # The CombineFn of the user's step whose expressions make the kernel.
+    fn: CombineFn | None = (
+        None  # The CombineFn of the user's step that makes the kernel; None for those with a name.
     )
 
     @staticmethod
@@ -94,7 +102,7 @@ class Kernel:
         return _KERNELS[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Kernel.named, (self.name,)) if self.fn is None else (kernel_of, (self.fn,))
+        return (Kernel.named, (self.name,)) if self.fn is None else (early_kernel_of, (self.fn,))
 
 
 def _itself(held: Any) -> Any:
@@ -184,6 +192,45 @@ def kernel_of(fn: CombineFn | None) -> Kernel | None:
 def _adding_by(expressions: CombineExpressions) -> Adding:
     functions = combine_functions(expressions)
     return Adding(expressions.first, expressions.more, functions.merge, _in_list, functions.result)
+
+
+def early_kernel_of(fn: CombineFn | None) -> Kernel | None:
+    """The kernel of a CombineFn where its accumulators are made of what the kernel holds; None if it must be called.
+
+    These are the kernels of `kernel_of`, and one for several CombineFns side by side, whose elements are lists.
+
+    >>> adding = early_kernel_of(TupleCombineFn.of_lists([sum, max])).adding
+    >>> adding.more, adding.accumulator([3, 5])
+    ('[held[0] + value[0], value[1] if value[1] > held[1] else held[1]]', [[3], [5]])
+    """
+    if type(fn) is not TupleCombineFn or not fn.takes_lists:
+        return kernel_of(fn)
+    kernels = [kernel_of(each) for each in fn._combiners]
+    addings = [kernel.adding for kernel in kernels if kernel is not None and kernel.adding is not None]
+    # The expressions of others may have a ``held`` or a ``value`` that is not a name.
+    if len(addings) < len(kernels) or any(kernel is not None and kernel.fn is not None for kernel in kernels):
+        return None
+    return Kernel("side by side", None, _side_by_side(addings), fn=fn)
+
+
+def _side_by_side(addings: Sequence[Adding]) -> Adding:
+    def all_of(name: str) -> str:
+        texts = [_NAMES.sub(rf"\g<0>[{at}]", getattr(each, name)) for at, each in enumerate(addings)]
+        return f"[{', '.join(texts)}]"
+
+    def merge(one: list[Any], other: list[Any]) -> list[Any]:
+        return [each.merge(*parts) for each, *parts in zip(addings, one, other, strict=True)]
+
+    def accumulator(held: list[Any]) -> list[Any]:
+        return [each.accumulator(part) for each, part in zip(addings, held, strict=True)]
+
+    def result(held: list[Any]) -> tuple[Any, ...]:
+        return tuple(each.result(part) for each, part in zip(addings, held, strict=True))
+
+    return Adding(all_of("first"), all_of("more"), merge, accumulator, result)
+
+
+_NAMES = re.compile(r"\b(held|value)\b")
 
 
 def adding_of(fn: CombineFn | None) -> Adding | None:

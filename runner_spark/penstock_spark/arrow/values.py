@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import types as T
 
-from penstock.base.row import Row, row_class
+from penstock.base.row import Row
 from penstock.error import refusal
+from penstock_spark.arrow.record_makers import dicts_of, rows_of
 from penstock_spark.arrow.types import as_read, doubled_names, is_list
 
 Convert = Callable[[Any], Any]
@@ -89,20 +91,62 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     >>> values_of(pa.chunked_array([[0, None]], pa.timestamp("us", "UTC")), pa.field("at", pa.timestamp("us", "UTC")))
     [datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None]
     """
-    if not _is_time(column.type):
-        try:
-            inner = list(column.to_pylist())
-        except (ValueError, OverflowError):
-            raise _beyond(field) from None
-        convert = _zone_converter(column.type)
-        return inner if convert is None else [convert(value) for value in inner]
-    # NumPy makes Python's times in a tenth of the time; it has whole numbers for those that Python does not have.
-    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-    if int in set(map(type, values)):
+    kind = column.type
+    # Rows must not share what a user may change.
+    if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return [value for chunk in chunks for value in _looked_up(chunk, field)]
+    # NumPy makes Python's times and decimals in a fraction of the time.
+    if pa.types.is_time64(kind) or pa.types.is_decimal(kind):
+        others: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+        return others
+    if limits := _limits_of(kind):
+        return _times_of(column, field, *limits)
+    try:
+        values = list(column.to_pylist())
+    except (ValueError, OverflowError):
+        raise _beyond(field) from None
+    convert = _zone_converter(kind)
+    return values if convert is None else [convert(value) for value in values]
+
+
+def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
+    known = [*values_of(column.dictionary, field), None]
+    return map(known.__getitem__, column.indices.cast(pa.int64()).fill_null(-1).to_pylist())
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
+_DATETIMES = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+_DATES = (-719_162, 2_932_896)
+# NumPy takes the least number for no time at all.
+_DURATIONS = (-(2**63) + 1, 2**63 - 1)
+
+
+def _limits_of(kind: pa.DataType) -> tuple[int, int] | None:
+    """The least and the greatest number of a time that Python has; None for a type of other values."""
+    if pa.types.is_timestamp(kind):
+        return _DATETIMES
+    if pa.types.is_date32(kind):
+        return _DATES
+    return _DURATIONS if pa.types.is_duration(kind) else None
+
+
+def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, least: int, greatest: int) -> list[Any]:
+    numbers = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    found = pc.min_max(numbers).as_py()
+    # There is neither in a column without values.
+    if found["min"] is not None and not (least <= found["min"] and found["max"] <= greatest):
         raise _beyond(field)
     if not (pa.types.is_timestamp(column.type) and column.type.tz):
-        return values
-    return [None if value is None else value.replace(tzinfo=_UTC) for value in values]
+        times: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+        return times
+    since = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype("timedelta64[us]")
+    # A call for each value to set its zone would take most of the time.
+    instants: list[Any] = (since.astype(object) + _EPOCH).tolist()
+    if numbers.null_count:
+        for place in pc.indices_nonzero(numbers.is_null()).to_pylist():
+            instants[place] = None
+    return instants
 
 
 def _zone_converter(kind: pa.DataType) -> Convert | None:
@@ -126,11 +170,6 @@ def _zone_converter(kind: pa.DataType) -> Convert | None:
     return None
 
 
-def _is_time(kind: pa.DataType) -> bool:
-    """True if NumPy makes Python's values of a type faster than pyarrow does."""
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date32(kind))
-
-
 def to_tables(batch: pa.RecordBatch) -> list[pa.Table]:
     """The batch as one table; no table if it is empty."""
     return [table_as_read(batch)] if batch.num_rows else []
@@ -143,22 +182,8 @@ def to_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     [{'a': 1, 'b': {'c': [2]}}]
     """
     table = table_as_read(batch)
-    times = {}
-    for place, field in enumerate(table.schema):
-        if _is_time(field.type) or _zone_converter(field.type) is not None:
-            times[field.name] = values_of(table.column(place), field)
-            # A cheap column that keeps the place of the field.
-            table = table.set_column(place, field.name, pa.nulls(table.num_rows))
-    try:
-        records: list[dict[str, Any]] = table.to_pylist()
-    except (ValueError, OverflowError):
-        for column, field in zip(table.columns, table.schema, strict=True):
-            values_of(column, field)
-        raise
-    for name, values in times.items():
-        for record, value in zip(records, values, strict=True):
-            record[name] = value
-    return records
+    columns = list(map(values_of, table.columns, table.schema))
+    return dicts_of(table.column_names, columns, table.num_rows)
 
 
 def to_rows(batch: pa.RecordBatch | pa.Table) -> list[Row]:
@@ -173,6 +198,4 @@ def to_rows(batch: pa.RecordBatch | pa.Table) -> list[Row]:
         convert = row_converter(column.type)
         values = values_of(column, field)
         columns.append(values if convert is None else [convert(value) for value in values])
-    names = table.column_names
-    row = row_class(tuple(names))
-    return [row(**dict(zip(names, record, strict=True))) for record in zip(*columns, strict=True)]
+    return rows_of(table.column_names, columns, table.num_rows)

@@ -11,7 +11,7 @@ from penstock.graph import AssignWindows, ParDo
 from penstock.machines.program import output_times_of
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import FixedWindows, Sessions
-from penstock_spark.aggregates.kernels import Kernel, kernel_of
+from penstock_spark.aggregates.kernels import Kernel, early_kernel_of, kernel_of
 from penstock_spark.stream.program import LevelWriter, MessageWriterSpec
 from penstock_spark.worker.keys import merges_in_one_pass, rank_of
 from penstock_spark.worker.program import GroupWriterSpec, StepSpec, WriterSpec
@@ -40,7 +40,7 @@ def adding_up(spec: GroupWriterSpec, without: Set[str]) -> GroupWriterSpec:
 def combining_early(spec: MessageWriterSpec) -> MessageWriterSpec:
     """The writer of a stream that combines the pairs of one logical time as fast as kernel and windows allow."""
     # The marker of an empty input is not a value to add up.
-    kernel = None if type(spec.combine) is DefaultingCombineFn else kernel_of(spec.combine)
+    kernel = None if type(spec.combine) is DefaultingCombineFn else early_kernel_of(spec.combine)
     # Only a total and a count of each key and window are needed.
     takes_pairs = (
         kernel is not None

@@ -17,7 +17,14 @@ from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindo
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
 from penstock_spark.passes.native import why_not_native
 from penstock_spark.plan.column_kinds import NotInColumns, kind
-from penstock_spark.plan.column_plan import COLUMNAR, ColumnStream, Combined, Table, WithTimestamps
+from penstock_spark.plan.column_plan import (
+    COLUMNAR,
+    ColumnStream,
+    Combined,
+    Table,
+    WithTimestamps,
+    event_time_field,
+)
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -129,7 +136,7 @@ def _with_times(table: Table, stream: StreamSource) -> Table:
         raise NotInColumns("elements arrive at recorded times")
     if stream.event_time is None:
         return table
-    stamp = ColumnStream.of(stream, Found((), 0, False, "").columns(None)).stamp
+    stamp = event_time_field(stream)
     if stamp is None:
         raise NotInColumns("event_time is a function that only Python can call")
     if kind(stamp, table.fields) not in ("int", "instant"):

@@ -164,7 +164,12 @@ class ColumnStream(StreamSource):
     @property
     def stamp(self) -> Expression | None:
         """The event time of an element, in seconds or as an instant; None if it is the time of arrival."""
-        return Field(self.event_time) if isinstance(self.event_time, str) else None
+        return event_time_field(self)
+
+
+def event_time_field(stream: StreamSource) -> Field | None:
+    """The field with the event time of an element; None if the time is that of arrival, or a function's."""
+    return Field(stream.event_time) if isinstance(stream.event_time, str) else None
 
 
 def _steps(operation: Operation) -> tuple[Step, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock_spark.arrow.values import to_rows
 from penstock_spark.reports.failure import StepFailed, step_failed
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, Naming
@@ -21,7 +22,7 @@ class ByFile:
     """Decodes batches whose last columns contain the file of each row, and its place; a `StreamDecoder`.
 
     `decode` takes the other columns, for some rows of one file. Rows of files that `naming` excludes are
-    dropped.
+    dropped. With `makes_records`, it makes a record of each row, with a field for each column.
 
     >>> from penstock_spark.sources.stream_files import CHANGED, START
     >>> decode = ByFile(lambda batch, file: batch.column(0).to_pylist(), Naming())
@@ -32,9 +33,10 @@ class ByFile:
     [((7, 'file:///a', 0), [1, 2]), ((5, 'file:///b', 0), [3])]
     """
 
-    def __init__(self, decode: PartDecoder, naming: Naming) -> None:
+    def __init__(self, decode: PartDecoder, naming: Naming, *, makes_records: bool = False) -> None:
         self._decode = decode
         self._naming = naming
+        self._makes_records = makes_records
 
     def __call__(self, batch: pa.RecordBatch) -> list[Part]:
         first = batch.schema.names.index(FILE)
@@ -42,32 +44,30 @@ class ByFile:
         for (name, offset, *changed), start, end in runs_of(batch.columns[first:]):
             file = self._naming.name(name)
             if file is not None:
-                values = self._decode(rows.slice(start, end - start), file)
-                parts.append(Part((*changed, file, offset), values))
+                own = rows.slice(start, end - start)
+                columns = own if self._makes_records else None
+                parts.append(Part((*changed, file, offset), self._decode(own, file), columns=columns))
         return [part for part in parts if part.values]
 
 
-class ByOffset:
-    """Decodes batches of a queue with topic, partition and offset in each row; a `StreamDecoder`.
+OFFSET_COLUMNS = {"topic": "string", "partition": "int", "offset": "bigint"}
+"""The columns, with their types, by which the rows of a queue say where they stand."""
+
+
+def by_offset(batch: pa.RecordBatch) -> list[Part]:
+    """The Rows of a batch of a queue, by topic, partition and offset; a `StreamDecoder`.
 
     >>> rows = {"topic": ["t"] * 3, "partition": [0, 0, 1], "offset": [7, 8, 3], "value": ["a", "b", "c"]}
-    >>> decode = ByOffset(lambda batch: batch.column(3).to_pylist())
-    >>> [part[:2] for part in decode(pa.RecordBatch.from_pydict(rows))]
-    [(('t', 0, 7), ['a', 'b']), (('t', 1, 3), ['c'])]
+    >>> [(part.place, len(part.values)) for part in by_offset(pa.RecordBatch.from_pydict(rows))]
+    [(('t', 0, 7), 2), (('t', 1, 3), 1)]
     """
-
-    COLUMNS = ("topic", "partition", "offset")
-
-    def __init__(self, decode: Callable[[pa.RecordBatch], Iterable[Any]]) -> None:
-        self._decode = decode
-
-    def __call__(self, batch: pa.RecordBatch) -> list[Part]:
-        *names, offset = self.COLUMNS
-        offsets = batch.column(offset)
-        return [
-            Part((*partition, offsets[start].as_py()), list(self._decode(batch.slice(start, end - start))))
-            for partition, start, end in runs_of([batch.column(name) for name in names])
-        ]
+    *names, offset = OFFSET_COLUMNS
+    offsets = batch.column(offset)
+    parts = []
+    for partition, start, end in runs_of([batch.column(name) for name in names]):
+        rows = batch.slice(start, end - start)
+        parts.append(Part((*partition, offsets[start].as_py()), to_rows(rows), columns=rows))
+    return parts
 
 
 def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:

@@ -25,6 +25,8 @@ class Part(NamedTuple):
     values: list[Any]
     times_micros: Sequence[int] | None = None  # Their event times, if the source has them.
     partition: Hashable = ""  # The partition that they belong to, if the source has partitions.
+    # The columns whose rows they are, without those that its files have in their names; None for other elements.
+    columns: pa.RecordBatch | None = None
 
 
 StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]

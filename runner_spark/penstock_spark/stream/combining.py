@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from penstock.coders.deterministic import encode_keys
+from penstock.coders.deterministic import encode_keys, kind_told_apart
 from penstock.machines.program import OutputTimes, output_times_of, program_of
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import Sessions, runs
-from penstock_spark.aggregates.kernels import Adding
+from penstock_spark.aggregates.kernels import Adding, adding_of
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.program import MessageWriterSpec
@@ -73,9 +73,12 @@ class CombiningWriter(Combining, Node):
         self._guard = partial(guarded, metrics, spec.where)
         self._output_times = output_times_of(spec.windowing)
         self._adding = None if spec.kernel is None else spec.kernel.adding
+        # Shards take what these kernels hold; of the other ones, they take accumulators.
+        self._is_known_to_shards = adding_of(spec.combine) is not None
         # If the order of values may matter, each place in a source is kept separately.
         self._keeps_order = spec.kernel is None or spec.kernel.is_ordered
-        self._are_plain = True
+        # The type of the keys that are their own names; None if names are encoded keys.
+        self._kind: type | None = None
         self._clear()
 
     def push(self, batch: Batch) -> Records:
@@ -117,13 +120,14 @@ class CombiningWriter(Combining, Node):
             self._flush()
 
     def _take_pairs(self, batch: Batch, windows: FixedAssigner | None) -> int:
-        """Takes leading pairs whose keys are texts, if each is in one window; returns how many."""
+        """Takes leading pairs whose keys are their own names, if each is in one window; returns how many."""
         is_single = windows is not None or batch.has_one_window_each
-        if kind_of_keys(batch.values, (str,)) is None or not is_single:
+        kind = _kind_of_leading(batch.values) if is_single else None
+        if kind is None:
             return 0
-        gathering: _AddedByWindow = self._gathering(are_plain=True)
+        gathering: _AddedByWindow = self._gathering(kind)
         try:
-            taken, entries = gathering.add_pairs(batch, str, windows)
+            taken, entries = gathering.add_pairs(batch, kind, windows)
         except Exception:
             # An error of a pair or a key takes precedence over a value that cannot be added.
             encode_keys(split_pairs(batch, self.spec.where)[0])
@@ -133,19 +137,18 @@ class CombiningWriter(Combining, Node):
 
     def _take_any(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
-        # Texts are their own names; other keys are encoded, because Python finds 1, 1.0 and True equal.
-        are_plain = set(map(type, keys)) == {str}
-        names: list[Any] = keys if are_plain else encode_keys(keys)
-        gathering = self._gathering(are_plain)
-        if not are_plain:
+        kind = kind_told_apart(keys)
+        names: list[Any] = keys if kind is not None else encode_keys(keys)
+        gathering = self._gathering(kind)
+        if kind is None:
             self._carried.update(keys_to_carry(names, keys))
         self._entries += gathering.add(names, values, batch)
 
-    def _gathering(self, are_plain: bool) -> Any:
-        """The arrivals of this logical time and place, whose names are plain keys, or encoded ones."""
-        if are_plain != self._are_plain:
+    def _gathering(self, kind: type | None) -> Any:
+        """The arrivals of this logical time and place, whose names are keys of a type, or encoded keys."""
+        if kind is not self._kind:
             self._flush()
-            self._are_plain = are_plain
+            self._kind = kind
         address = self.outbox.now, self.outbox.place if self._keeps_order else ()
         if address not in self._gatherings:
             self._gatherings[address] = self._new_gathering()
@@ -156,7 +159,7 @@ class CombiningWriter(Combining, Node):
         if isinstance(windowfn, Sessions):
             return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
         if self._adding is not None and self.spec.takes_pairs:
-            return _AddedByWindow(self._adding)
+            return _AddedByWindow(self._adding, self._is_known_to_shards)
         return _ByWindow(self.spec.combine, self._adding, self._output_times)
 
     def _flush(self) -> None:
@@ -171,7 +174,10 @@ class CombiningWriter(Combining, Node):
     ) -> None:
         shards, names = self.outbox.shards, group.names
         if new := [name for name in names if name not in addresses]:
-            encoded = encode_keys(new) if self._are_plain else new
+            encoded = new
+            if self._kind is not None:
+                encoded = encode_keys(new)
+                self._carried.update(keys_to_carry(encoded, new))
             addresses.update(
                 {name: (data, shard_of(data, shards)) for name, data in zip(new, encoded, strict=True)}
             )
@@ -196,8 +202,21 @@ class CombiningWriter(Combining, Node):
             Batch(group.helds, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self.spec.takes_pairs,
+            self.spec.takes_pairs and self._is_known_to_shards,
         )
+
+
+def _kind_of_leading(pairs: list[Any]) -> type | None:
+    """The type of the keys of leading pairs, if they are their own names."""
+    kind = kind_of_keys(pairs, (str, int))
+    first = pairs[0] if pairs else None
+    if kind is not None or type(first) is not tuple or not first or not isinstance(first[0], tuple):
+        return kind
+    try:
+        return kind_told_apart([key for key, _ in pairs])
+    except (TypeError, ValueError):
+        # Something is not a pair, or is one of another kind.
+        return None
 
 
 class _ByWindow:
@@ -254,7 +273,8 @@ class _ByWindow:
 class _AddedByWindow:
     """Totals and counts of values, by window and key; windows do not merge."""
 
-    def __init__(self, adding: Adding) -> None:
+    def __init__(self, adding: Adding, are_plain: bool) -> None:
+        self._accumulator = None if are_plain else adding.accumulator
         self._add_by_window = loop_of(adding, "window", counts=True)
         self._add_by_time = loop_of(adding, "time", counts=True)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
@@ -290,6 +310,8 @@ class _AddedByWindow:
     def groups(self) -> Iterator[_Group]:
         for window, held in self._held.items():
             helds, counts = map(list, zip(*held.values(), strict=True))
+            if self._accumulator is not None:
+                helds = list(map(self._accumulator, helds))
             yield _Group((window,), list(held), helds, counts, None)
 
 

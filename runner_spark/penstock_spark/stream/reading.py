@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.io.schedules import ScheduledSource
+from penstock.io.stream_times import MicrosOf
 from penstock.io.streams import StreamSource, innermost_policy
 from penstock.io.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
+from penstock_spark.arrow.micros import micros_of
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era
@@ -68,7 +70,7 @@ class StreamReader:
     def _parted(self, part: Part) -> tuple[Part, list[FailedElement]]:
         """The part without the values that could not be parsed, and these."""
         values, times_micros = part.values, part.times_micros
-        if not any(type(value) is Rejected for value in values):
+        if Rejected not in set(map(type, values)):
             return part, []
         bad = [_letter(value.raw, value.error) for value in values if type(value) is Rejected]
         places = [place for place, value in enumerate(values) if type(value) is not Rejected]
@@ -86,8 +88,8 @@ class StreamReader:
         try:
             return (
                 values,
-                list(own) if events is None else events.of_all(values),
-                clock_micros if arrivals is None else arrivals.of_all(values),
+                list(own) if events is None else _times_of(part, events),
+                clock_micros if arrivals is None else _times_of(part, arrivals),
             )
         except Exception as error:
             if not self._has_rejects:
@@ -209,6 +211,14 @@ def staged_reader(has_times: bool) -> Reader:
                 yield Arrival(None, own, None, place=tuple(place))
 
     return read
+
+
+def _times_of(part: Part, times: MicrosOf) -> list[int]:
+    """The times of the elements of a part, out of a column if they are records of columns."""
+    found = None
+    if part.columns is not None and isinstance(times.selector, str):
+        found = micros_of(part.columns, times.selector)
+    return times.of_all(part.values) if found is None else found
 
 
 def _letter(element: Any, error: Exception) -> FailedElement:

@@ -7,7 +7,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-from penstock.functions.field_functions import Forwarding
+from penstock.functions.compiled_fields import one_function
 from penstock.functions.params import BundleFinalizerDoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.graph import SideInputSlot
@@ -83,7 +83,7 @@ class Arguments:
         """The function of the element's value alone; the only placeholder must be the element, in first place."""
         rest, kwargs = self.args[1:], dict(self.kwargs)
         if not rest and not kwargs:
-            return function.function if isinstance(function, Forwarding) else function
+            return one_function(function)
         return lambda value: function(value, *rest, **kwargs)
 
     def columns(self, batch: Batch, elements: Iterator[Any]) -> list[Iterable[Any]] | None:

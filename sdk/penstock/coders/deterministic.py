@@ -40,6 +40,7 @@ import logging
 import pickle
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
@@ -463,6 +464,38 @@ def encode_keys(values: Sequence[object]) -> list[bytes]:
         except UnicodeEncodeError:
             return list(map(_encode_str, values))  # type: ignore[arg-type]
     return list(map(_encoders.get(kind) or _encoder_of(kind), values))
+
+
+_TOLD_APART = frozenset((str, int, bytes, type(None)))
+"""Types of which no two values are equal, unless their encodings are."""
+
+
+def kind_told_apart(keys: Sequence[object]) -> type | None:
+    """The one type of keys of which two are equal exactly if their encodings are; None if that is not certain.
+
+    Python finds 1, 1.0 and True equal, whose encodings differ. So a dict may have keys of such a type in place of their
+    encodings.
+
+    >>> kind_told_apart(["a", "b"]), kind_told_apart([("a", 1), ("a", None)])
+    (<class 'str'>, <class 'tuple'>)
+    >>> kind_told_apart([1, "b"]), kind_told_apart([("a", 1), ("a", True)]), kind_told_apart([])
+    (None, None, None)
+    """
+    kinds = set(map(type, keys))
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is str or kind is int:
+        return kind
+    if kind is None or not issubclass(kind, tuple) or not _is_plain_tuple(kind):
+        return None
+    return kind if _TOLD_APART.issuperset(map(type, chain.from_iterable(keys))) else None  # type: ignore[arg-type]
+
+
+def _is_plain_tuple(kind: type) -> bool:
+    """True for tuples, and for named tuples that are compared and encoded by their parts."""
+    if kind is tuple:
+        return True
+    is_usual = all(getattr(kind, name) is getattr(tuple, name) for name in ("__eq__", "__hash__", "__iter__"))
+    return is_usual and hasattr(kind, "_fields") and _registered_coder(kind) is None
 
 
 def as_coders_give_them(keys: dict[bytes, Any]) -> dict[bytes, Any]:

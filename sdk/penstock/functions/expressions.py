@@ -224,11 +224,18 @@ class Connective(_Binary):
     """Whether both are true (``&``), or one of them (``|``); None where a part that is None would decide."""
 
     def __call__(self, element: Any) -> bool | None:
-        found = (_truth_value(self.left, element), _truth_value(self.right, element))
+        return self.of(truth_of(self.left, self.left(element)), truth_of(self.right, self.right(element)))
+
+    def of(self, left: bool | None, right: bool | None) -> bool | None:
+        """The truth value of two.
+
+        >>> (field("a") & field("b")).of(None, False)
+        False
+        """
         deciding = self.symbol == "|"
-        if deciding in found:
+        if left is deciding or right is deciding:
             return deciding
-        return None if None in found else not deciding
+        return None if left is None or right is None else not deciding
 
     def type_of(self, input_type: Any) -> Any:
         return _truth(self, input_type)
@@ -245,7 +252,7 @@ class Not(Expression):
         return (self.operand,)
 
     def __call__(self, element: Any) -> bool | None:
-        value = _truth_value(self.operand, element)
+        value = truth_of(self.operand, self.operand(element))
         return None if value is None else not value
 
     def type_of(self, input_type: Any) -> Any:
@@ -310,8 +317,8 @@ def _bracketed(part: Expression) -> str:
     return f"({part})" if isinstance(part, _Binary) else repr(part)
 
 
-def _truth_value(part: Expression, element: Any) -> bool | None:
-    value = part(element)
+def truth_of(part: Expression, value: Any) -> bool | None:
+    """The value of an operand of ``&``, ``|`` or ``~``; TypeError if it is neither true, false nor None."""
     if value is None or isinstance(value, bool):
         return value
     what = f"{part} is {noun_for(value)}, and &, | and ~ take what is true, false or None"

@@ -58,10 +58,12 @@ class PartOf:
         """
         if not isinstance(self.selector, str):
             return list(map(self.selector, elements))
+        kinds = set(map(type, elements))
+        if kinds == {dict}:
+            with contextlib.suppress(KeyError):
+                return list(map(operator.itemgetter(self.selector), elements))
         # Python's getter takes names with dots apart.
-        if "." not in self.selector and not any(
-            issubclass(kind, Mapping) for kind in set(map(type, elements))
-        ):
+        elif "." not in self.selector and not any(issubclass(kind, Mapping) for kind in kinds):
             with contextlib.suppress(AttributeError):
                 return list(map(operator.attrgetter(self.selector), elements))
         return list(map(self, elements))

@@ -164,7 +164,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         keyed = Map(KeyAndValues(KeyOf(key_fields), tuple(each for each, _, _ in self._aggregations)))
         input_type = pcoll.element_type or typehints.Any
         key_type = self._grouping.key_type(input_type)
-        combine_fn = TupleCombineFn(*(combine_fn for _, combine_fn, _ in self._aggregations))
+        combine_fn = TupleCombineFn.of_lists(combine_fn for _, combine_fn, _ in self._aggregations)
         result: PCollection[Any] = (
             pcoll
             | "Key" >> keyed.with_output_types(typehints.Tuple[key_type, typehints.Any])

@@ -744,6 +744,21 @@ class TupleCombineFn(_SideBySide):
     (3, 5)
     """
 
+    takes_lists = (
+        False  # Whether each element is a list with one value for each CombineFn, and no other sequence.
+    )
+
+    @classmethod
+    def of_lists(cls, combiners: Iterable[Any]) -> TupleCombineFn:
+        """The CombineFn of elements that are lists with one value for each of some CombineFns.
+
+        >>> TupleCombineFn.of_lists([sum, max]).apply([[1, 5], [2, 4]])
+        (3, 5)
+        """
+        made = cls(*combiners)
+        made.takes_lists = True
+        return made
+
     def add_input(
         self, accumulator: list[Any], element: tuple[Any, ...], *args: Any, **kwargs: Any
     ) -> list[Any]:

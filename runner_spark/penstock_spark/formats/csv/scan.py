@@ -14,10 +14,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.base.row import Row, row_class
+from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
+from penstock_spark.arrow.record_makers import rows_of
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import records
 from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote
@@ -463,5 +464,4 @@ class CsvDecoder:
             columns[at] = [None if value is None else int(value) for value in columns[at]]
         if self.file_at is not None:
             columns[self.file_at] = [self.namer(file) for file in columns[self.file_at]]
-        row = row_class(self.names)
-        return [row(**dict(zip(self.names, record, strict=True))) for record in zip(*columns, strict=True)]
+        return rows_of(self.names, columns, batch.num_rows)

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
 from penstock_spark.arrow.types import arrow_schema_of, is_unknown, struct_of
-from penstock_spark.arrow.values import cast_column, check_names, table_as_read
+from penstock_spark.arrow.values import cast_column, check_names, table_as_read, to_tables
 from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import looked_at, open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
@@ -40,6 +40,7 @@ from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Decoder, Part
 from penstock_spark.sources.stream_files import FILE, Naming
+from penstock_spark.worker.messages import Place
 
 BATCH_ROWS = 10_000
 _TYPES_SHOWN = 3
@@ -268,11 +269,14 @@ class StreamOfFiles:
             file = self.naming.name(name)
             if file is not None:
                 place = (*changed, file, start)
-                yield from (Part(place, values) for values in self._elements(file) if values)
+                yield from self._parts(file, place)
 
-    def _elements(self, name: str) -> Iterator[list[Any]]:
+    def _parts(self, name: str, place: Place) -> Iterator[Part]:
         try:
-            yield from map(self.decode, self.batches(name))
+            for batch in self.batches(name):
+                if batch.num_rows:
+                    columns = None if self.decode is to_tables else batch
+                    yield Part(place, self.decode(batch), columns=columns)
         except ValueError as error:
             step_failed(error, self.records.where)
 

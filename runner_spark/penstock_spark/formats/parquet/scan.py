@@ -265,7 +265,9 @@ def open_parquet_stream(
         return decode(values.added(batch, file).select(found.wanted.names) if values.names else batch)
 
     columns = [*map(_column, in_files.names), *place_columns(stream)]
-    return StreamScan(frame.select(*columns), lambda: ByFile(decode_part, naming))
+    return StreamScan(
+        frame.select(*columns), partial(ByFile, decode_part, naming, makes_records=decode is not to_tables)
+    )
 
 
 def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema
-from penstock_spark.sources.decoding import ByFile, ByOffset
+from penstock_spark.sources.decoding import OFFSET_COLUMNS, ByFile, by_offset
 from penstock_spark.sources.frame_rows import check_names, rows_of
 from penstock_spark.sources.reader_options import (
     check_file_options,
@@ -29,9 +30,6 @@ from penstock_spark.sources.reader_options import (
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Part, Scan, StreamScan
 from penstock_spark.sources.stream_files import Naming, place_columns
-
-_OFFSETS = {"topic": "string", "partition": "int", "offset": "bigint"}
-"""The columns, with their types, by which Kafka's rows tell where they stand."""
 
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
@@ -80,8 +78,8 @@ def open_table_stream(
         frame = reader.load() if source.path is None else reader.load(source.path)
         check_names(frame, where)
     if not is_files:
-        has_offsets = _OFFSETS.items() <= dict(frame.dtypes).items()
-        return StreamScan(frame, lambda: ByOffset(to_rows) if has_offsets else _all, columns=frame)
+        has_offsets = OFFSET_COLUMNS.items() <= dict(frame.dtypes).items()
+        return StreamScan(frame, lambda: by_offset if has_offsets else _all, columns=frame)
 
     def check(file: str) -> None:
         # See `reader_options.file_options`.
@@ -99,7 +97,8 @@ def open_table_stream(
             check(name)
 
     rows = frame.select("*", *place_columns(stream))
-    return StreamScan(rows, lambda: ByFile(decode, Naming()), columns=frame, check_files=check_files)
+    make_decoder = partial(ByFile, decode, Naming(), makes_records=True)
+    return StreamScan(rows, make_decoder, columns=frame, check_files=check_files)
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
@@ -108,7 +107,7 @@ def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dic
 
 
 def _all(batch: pa.RecordBatch) -> list[Part]:
-    return [Part((), list(to_rows(batch)))]
+    return [Part((), to_rows(batch), columns=batch)]
 
 
 def _given_schema(source: SparkSource) -> Any:

@@ -52,15 +52,16 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
             _save(rows, replace(sink, mode="append", options=(*sink.options, *added)))
         return []
 
-    # Nobody knows how many jobs a format of somebody else's runs, and when it commits.
+    # Nobody knows how many jobs a format of somebody else's runs, and when it commits; this one writes nothing.
+    is_nothing = sink.format.lower() == "noop"
     plan = SinkPlan(
         schema,
         lambda: RecordRows(columns, where),
         None,
         commit,
-        is_one_job=_is_of_files(sink),
+        is_one_job=_is_of_files(sink) or is_nothing,
         # Of a batch that fails, Spark leaves the folder, in which it does not write again if the mode is "error".
-        commits_in_tasks=not (is_stream and _is_of_files(sink)),
+        commits_in_tasks=not (is_nothing or (is_stream and _is_of_files(sink))),
     )
     return replace(plan, columns=plan)
 
