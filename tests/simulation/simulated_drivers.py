@@ -117,7 +117,6 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
 
     local = DisksOfMachines(disk)
     threads = Threading(world)
-    columns = SimpleNamespace(unix_micros=lambda column: column)
     unchanged = SimpleNamespace(begin=lambda frame: None, check=lambda frame: None, close=lambda: None)
     without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
     stand_ins: list[tuple[Any, str, Any]] = [
@@ -136,7 +135,6 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (segments, "SEAL_BYTES", _SEAL_BYTES),
         (readings, "open_stream", open_stream),
         (query, "DataFrame", sim.Stream),
-        (query, "F", columns),
         (query, "now_micros", lambda: None),
         (query, "_beats", beats),
         (query, "_commands", sim.commands),
