@@ -116,7 +116,9 @@ def test_a_key_is_of_the_class_that_another_process_finds() -> None:
     assert (key, values) == ((1,), [2])
 
 
-@pytest.mark.parametrize("made", [str, Own(), Literal(1), lambda element: element])
+@pytest.mark.parametrize(
+    "made", [str, Own(), Literal(1), lambda element: element], ids=str.split("class own literal lambda")
+)
 def test_a_function_that_only_python_can_call_stays_as_it_is(made: Any) -> None:
     assert one_function(made) is made
 
