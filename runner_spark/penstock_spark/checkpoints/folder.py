@@ -316,10 +316,10 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
     """
     folder = latest["folder"]
     begun, finished = _last(place, folder, "offsets"), _last(place, folder, "commits")
-    if begun <= finished or latest.get("native"):
-        # With Spark's own aggregate, Spark notes how far its watermark has come, and that is not known here.
+    if begun <= finished or not is_written(latest, begun):
         return False
-    if not is_written(latest, begun):
+    if latest.get("native"):
+        # With Spark's own aggregate, Spark notes how far its watermark has come, and that is not known here.
         return False
     commits = place.inside(folder).inside("commits")
     content = _FIRST_COMMIT if finished < 0 else commits.read(str(finished))
