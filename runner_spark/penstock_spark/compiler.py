@@ -95,8 +95,10 @@ STREAM_PASSES = (
     Pass(
         "native_streams",
         native_streams,
-        switch="native_streams",
-        arguments=lambda target: (target.table_of, target.mode),
+        # A grouping that Spark computes without Python cannot be recorded.
+        lambda target: target.record_events is None,
+        "native_streams",
+        lambda target: (target.table_of, target.mode),
     ),
 )
 """The passes over a query's own graph, after a batch has taken over the bounded side inputs."""
@@ -127,9 +129,11 @@ def compiled(graph: Graph, target: Target) -> Compiled:
     if target.is_batch:
         return Compiled(batch_plan(optimised, target), graph, target)
     main = optimise(optimised, target, STREAM_PASSES)
+    by_python = replace(target, without=target.without | {"native_streams"})
+    whole = optimise(optimised, by_python, STREAM_PASSES)
     aside = side_views(optimised)
     views = None if aside is None else batch_plan(aside, target)
-    return Compiled(replace(levels(main, target.mode), views=views), graph, target)
+    return Compiled(replace(levels(main, target.mode), views=views, whole=whole), graph, target)
 
 
 def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:

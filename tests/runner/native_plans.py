@@ -39,9 +39,13 @@ AGAIN = beam.GroupBy("total").aggregate_field("total", sum, "all")
 OUT = SinkTransform(DriverList([]))
 
 
-def plan_after(pipeline: beam.Pipeline, mode: str, without: Iterable[str] = ()) -> StreamPlan:
+def plan_after(
+    pipeline: beam.Pipeline, mode: str, without: Iterable[str] = (), record_events: int | None = None
+) -> StreamPlan:
     """The plan of a pipeline whose source has the columns `SCORES`."""
-    target = Target(mode, frozenset(without), table_of=lambda step, source: table_of_schema(SCORES, "row"))
+    target = Target(
+        mode, frozenset(without), record_events, table_of=lambda step, source: table_of_schema(SCORES, "row")
+    )
     plan = compiled(pipeline.to_graph(), target).plan
     assert isinstance(plan, StreamPlan)
     return plan
@@ -53,6 +57,7 @@ def plan_of(
     policy: Any = BoundedDisorder(60),
     without: Iterable[str] = (),
     label: str = "Read",
+    record_events: int | None = None,
     **more: Any,
 ) -> StreamPlan:
     """The plan of a stream of scores behind which some transforms stand in a row."""
@@ -62,4 +67,4 @@ def plan_of(
     pcoll = pipeline | label >> read
     for transform in transforms:
         pcoll = pcoll | transform
-    return plan_after(pipeline, mode, without)
+    return plan_after(pipeline, mode, without, record_events)

@@ -75,6 +75,22 @@ def test_python_adds_up(transforms, more):
     assert plan_of(*transforms, **{"mode": "micro_batch"} | more).sums is None
 
 
+def test_what_is_recorded_is_python_s():
+    plan = plan_of(PAIRS, GLOBAL, SUM, OUT, mode="micro_batch", record_events=100)
+    assert plan.sums is None
+    assert len(plan.levels) == 1
+
+
+def test_people_see_the_steps_that_spark_takes_over():
+    plan = plan_of(PAIRS, GLOBAL, SUM, OUT, mode="micro_batch")
+    labels = [step.label for step in plan.all_steps.steps]
+    assert "Sum" in labels
+    assert "Sum" not in [step.label for step in plan.graph.steps]
+    assert plan.sums is not None
+    assert len(plan.sums.made_edges) == 3
+    assert "columns end here: 'Map(pair)' is a function that only Python can call" in show_stream_plan(plan)
+
+
 def lines(pipeline: beam.Pipeline, **more: Any) -> Any:
     return pipeline | ReadFromText("in", validate=False).as_stream(len, BoundedDisorder(60), **more)
 

@@ -113,7 +113,8 @@ def many_aggregates(rows: Any, windows: Any) -> Any:
     """Filters before and behind a grouping of all that Spark has, and a selection."""
     small = field("number") // 7 % 1_000
     kept = rows | beam.Filter((field("number") != 0) | (field("key") == "b"))
-    chosen = kept | beam.Select("key", "small", "yes", "raw", "number", "at", rest=small)
+    names = ("key", "small", "yes", "raw", "number", "at")
+    chosen = kept | beam.Select(*names, rest=small)
     grouped = (
         beam.GroupBy("key", "small", "yes", "raw", odd=small % 2 == 1)
         .aggregate_field("rest", sum, "total")
@@ -123,7 +124,8 @@ def many_aggregates(rows: Any, windows: Any) -> Any:
         .aggregate_field("at", max, "last")
         .aggregate_field("rest", max, "most")
     )
-    results = chosen | windows | grouped
+    # A selection behind the windows keeps these, and the watermark.
+    results = chosen | windows | "Again" >> beam.Select(*names, "rest") | grouped
     return results | beam.Filter(field("key") != "c") | beam.Filter(field("count") < 4)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import penstock as beam
 from penstock.io import ReadFromParquet
-from penstock.io.watermarks import BoundedDisorder
+from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import (
@@ -60,9 +60,8 @@ def add_file(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
 
 def read(folder: Path, **more: Any) -> Any:
     given = {"event_time": "at", "max_files_per_batch": 1, "ends": True} | more
-    return ReadFromParquet(f"{folder}/*.parquet").as_stream(
-        watermark=BoundedDisorder(DISORDER_SECONDS), **given
-    )
+    policy = given.pop("watermark", BoundedDisorder(DISORDER_SECONDS))
+    return ReadFromParquet(f"{folder}/*.parquet").as_stream(watermark=policy, **given)
 
 
 def before_the_year_1(row: dict[str, Any]) -> int:
@@ -112,6 +111,14 @@ def test_rounds_give_the_panes_of_python(spark, tmp_path, seed):
     assert by_spark == by_python
 
 
+def test_the_global_window_takes_any_watermark(spark, tmp_path):
+    add_file(tmp_path / "in", 0, [{"at": 0, "key": "a", "number": 1}, {"at": 5, "key": "a", "number": 2}])
+    forever = beam.WindowInto(GlobalWindows(), TRIGGERS[0], AccumulationMode.ACCUMULATING)
+    native, found = panes(tmp_path / "in", forever, sum, watermark=IdleTimeout(EstimationBand(), 60))
+    assert native
+    assert [text.startswith("(('a', 3), ") for text in found] == [True]
+
+
 def test_sums_continue_from_their_checkpoint(spark, tmp_path):
     flags = ["--mode=micro_batch", "--shuffle_partitions=2", f"--checkpoint_location={tmp_path}/state"]
 
@@ -138,6 +145,8 @@ def test_sums_continue_from_their_checkpoint(spark, tmp_path):
         begun("--without=native_streams")
     assert begun().wait_until_finish() == "DONE"
     assert written() == ["a=1", "b=2", "a=11"] or written() == ["b=2", "a=1", "a=11"]
+    with pytest.raises(ValueError, match="has ended"):
+        begun()
 
 
 def test_a_number_that_is_not_one_and_a_time_that_spark_does_not_know_are_errors(spark, tmp_path):

@@ -160,6 +160,9 @@ def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iter
     """State cannot move to another operator, and must not be lost without a word."""
     before, after = _groupings(old), _groupings(new)
     for label, (number, grouping) in before.items():
+        if label in _natives(new):
+            # See `_of_native`.
+            continue
         if label not in after and label not in dropped:
             yield _missing(label, _like(number, grouping, before, after))
         elif label in after and after[label][0] != number:
@@ -233,11 +236,14 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
     sources = list(_sources(old)), list(_sources(new))
     if before and sources[0] != sources[1]:
         yield _changed("Spark's own aggregate keeps its source", *map(", ".join, sources))
-    if before and old["heartbeat"] != new["heartbeat"]:
+    heartbeats = old["heartbeat"], new["heartbeat"]
+    # Other changes of it are refused in any case.
+    if before and heartbeats[0] != heartbeats[1] and "none" in heartbeats:
         what = (
-            "Spark's own aggregate keeps its heartbeat: pass a trigger_interval only if there was one before"
+            "Spark's own aggregate keeps what starts its micro-batches: pass a trigger_interval only if there was one "
+            "before, and leave the source as it was"
         )
-        yield _changed(what, old["heartbeat"], new["heartbeat"])
+        yield _changed(what, *heartbeats)
     if before and old["shards"] != new["shards"]:
         yield _changed(
             "Spark's own aggregate keeps the number of its partitions: leave shuffle_partitions as it was",

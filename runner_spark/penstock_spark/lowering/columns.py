@@ -225,6 +225,8 @@ def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
     made = list(before.names)
     if table.time == "column":
         made.append(f"{time} as t")
+    if before.watermark is not None:
+        made.append("e")
     if windowfn is not None:
         size, offset = f"{windowfn.size_micros}L", f"{windowfn.offset_micros}L"
         made.append(f"{time} - pmod({time} - {offset}, {size}) as w")

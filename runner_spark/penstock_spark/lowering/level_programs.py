@@ -13,7 +13,6 @@ from penstock_spark.lowering.adding import combining_early, writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.lowering.stream_sink import StreamSink
-from penstock_spark.plan.batch_plan import edges_of
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
@@ -90,14 +89,13 @@ def summing_program(
     """The program of the tasks that read the only source, up to the parts of its sums."""
     assert plan.sums is not None
     steps = tuple(_step(step, plan.graph, context.without) for step in plan.sums.before)
-    made = edges_of((plan.sums.read, *plan.sums.before))
     stage: StageProgram[Any] = StageProgram(
         context.run,
         SUMMING_STAGE,
         (),
         writing_directly(steps, (writer,)),
         (writer,),
-        counted=made if context.watched else frozenset(),
+        counted=plan.sums.made_edges if context.watched else frozenset(),
         seed=context.seed,
     )
     nothing: tuple[Any, ...] = ()

@@ -113,7 +113,7 @@ def compute_views(plan: StreamPlan, context: Context) -> None:
     """Runs the batch that computes the bounded side inputs; the query itself counts what runs in both."""
     assert plan.views is not None
     run_plan(plan.views, context)
-    forget_steps(context.metrics, context.run, {step.label for step in plan.graph.steps})
+    forget_steps(context.metrics, context.run, {step.label for step in plan.all_steps.steps})
 
 
 def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:

@@ -67,7 +67,10 @@ class Watermark:
         return kept.where(F.coalesce(F.col("e") < _end(), F.lit(True)))
 
     def kept_over_parts(self, rows: DataFrame) -> DataFrame:
-        """Rows of parts of sums, with the time ``x`` at which their windows are over, and the watermark of ``e``."""
+        """Rows of parts of sums, with the time ``x`` at which their windows are over, and the watermark of ``e``.
+
+        Their column ``first`` is the end of a window, not its start.
+        """
         kinds = {field.name: field.dataType for field in rows.schema}
         last = [F.lit(None).cast(kind).alias(name) for name, kind in kinds.items() if name != "e"]
         both = rows.unionAll(self.ends.select(*last, F.lit(END_MICROS).alias("e")))

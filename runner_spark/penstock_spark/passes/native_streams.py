@@ -48,15 +48,16 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) != 1 or not isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
         return graph
-    [read] = reads
+    [read], ends = reads, ""
     if isinstance(stream.source, COLUMNAR):
         found, table = _found(graph, read, stream, table_of, mode)
         columns = found.columns(table)
         if found.operations or found.is_written:
             return _absorbed(graph, read, ColumnStream.of(stream, columns), columns.steps, found.last)
+        ends = columns.ends
         graph = _absorbed(graph, read, ColumnStream.of(stream, columns), (), found.last)
     try:
-        sums = _sums(graph, read, stream, mode)
+        sums = replace(_sums(graph, read, stream, mode), ends=ends)
     except NotInColumns:
         return graph
     [read] = (step for step in graph.steps if isinstance(step.primitive, Read))

@@ -111,6 +111,12 @@ class StreamPlan:
     level_of: dict[str, int]
     # The batch plan that computes bounded side inputs before the query starts; None without any.
     views: Plan | None = None
+    # The graph with the steps that Spark takes over, for people and for errors; None if that is `graph`.
+    whole: Graph | None = None
+
+    @property
+    def all_steps(self) -> Graph:
+        return self.whole or self.graph
 
     @property
     def parts(self) -> tuple[Level, ...]:
@@ -206,6 +212,8 @@ def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
     match root.primitive:
         case Read(ColumnStream(columns=columns)):
             yield columns.ends
+        case Read(SummedStream(sums=sums)) if sums.ends:
+            yield sums.ends
         case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR):
             yield "columns end here: the watermark of a stream sees each element, in Python"
     if waits := plan.watermark_inputs.get(root.label):

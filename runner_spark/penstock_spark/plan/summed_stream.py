@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.graph import Step
 from penstock.io.streams import StreamSource
+from penstock_spark.plan.batch_plan import edges_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +18,12 @@ class Sums:
     before: tuple[Step, ...]  # The stateless steps between the two, in topological order.
     step: Step
     windowing: Any  # That of its input.
+    ends: str = ""  # Why Spark does not do the steps before it, if the source has columns; a clause.
+
+    @property
+    def made_edges(self) -> frozenset[int]:
+        """The edges whose elements its tasks make."""
+        return edges_of((self.read, *self.before))
 
     @property
     def steps(self) -> tuple[Step, ...]:

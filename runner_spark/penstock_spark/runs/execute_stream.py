@@ -52,16 +52,16 @@ _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
 
 def start(plan: StreamPlan, settings: SparkOptions, opened: Opened, views: Views = NO_VIEWS) -> StreamResult:
-    context = context_for(plan.graph, opened, settings)
+    context = context_for(plan.all_steps, opened, settings)
     context.watched = views.is_watched
     try:
         with reports_of(context.reporting), warned_of_waiting(context.spark.sparkContext):
-            report_lineage(context.metrics, context.run, plan.graph, {})
+            report_lineage(context.metrics, context.run, plan.all_steps, {})
             return _started(plan, context, settings, views)
     except BaseException as error:
         context.tidy_up()
         if isinstance(error, Exception):
-            known = replace(context.surroundings(plan.graph), checkpoint=settings.checkpoint_location)
+            known = replace(context.surroundings(plan.all_steps), checkpoint=settings.checkpoint_location)
             raise_translated(error, known)
         raise
 
@@ -76,7 +76,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
 
     def prepare(opened: Checkpoint) -> None:
         app, location = opened.plan["id"], opened.place.location
-        writers.append(BatchWriter(sinks, context, app, opened.check, location, plan.graph, opened.claim))
+        writers.append(BatchWriter(sinks, context, app, opened.check, location, plan.all_steps, opened.claim))
         writers[0].prepare(context.spark, opened.new_sinks)
 
     def is_in_sinks(latest: Signature, number: int) -> bool:
@@ -128,7 +128,9 @@ def _running(
     # Without a sink, Spark needs to call the writer only if another run may take over, or if the query reads files.
     is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
     called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
-    surroundings = replace(context.surroundings(plan.graph), checkpoint=checkpoint.place.location, places=())
+    surroundings = replace(
+        context.surroundings(plan.all_steps), checkpoint=checkpoint.place.location, places=()
+    )
     shown = views.shown
     if views.is_watched and settings.checkpoint_location:
         shown = (*shown, Kept(checkpoint.place.replace))
@@ -165,13 +167,14 @@ def _running(
 
 
 def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Query, views: Views) -> About:
-    flows = flows_of(plan.graph) if views.is_watched else ()
+    flows = flows_of(plan.all_steps) if views.is_watched else ()
+    edges = [part.made_edges for part in plan.parts] + ([plan.sums.made_edges] if plan.sums else [])
     return About(
         str(settings.app_name or context.spark.sparkContext.appName),
         context.run,
         plan.mode,
         clock.micros(),
-        steps_of(plan.graph),
+        steps_of(plan.all_steps),
         {step.label: level for step, level in plan.groupings},
         tuple(reading.spec.origin for reading in query.readings),
         query.first_reading,
@@ -179,8 +182,9 @@ def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Qu
         views.is_watched,
         flows,
         composites_of(flows),
-        frozenset().union(*(part.made_edges for part in plan.parts)),
+        frozenset().union(*edges),
         plan.native_grouping.step.label if plan.native_grouping is not None else None,
+        bool(plan.levels) or plan.by_spark is not None,
     )
 
 

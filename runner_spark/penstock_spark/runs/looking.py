@@ -57,7 +57,9 @@ class About:
         flows: The edges of its steps, if its workers count elements; else none.
         composites: The edges of its composites, likewise.
         counted: The edges that they count.
-        native_grouping: The label of the grouping that Spark does on its own, if there is one.
+        native_grouping: The label of the grouping that Spark does on its own and that waits for the watermark, if there
+            is one.
+        has_groupings: Whether a run that has come to its end cannot continue.
     """
 
     name: str
@@ -74,6 +76,7 @@ class About:
     composites: tuple[Flow, ...] = ()
     counted: frozenset[int] = frozenset()
     native_grouping: str | None = None
+    has_groupings: bool = False
 
 
 @dataclass(frozen=True)
@@ -300,7 +303,7 @@ def _grouping(
 ) -> GroupingNow:
     dropped = sum(int(counted.get((COUNTERS, label, *name), 0)) for name in DROPPED.values())
     panes = seen.panes.get(label, {})
-    known = about.counts_panes
+    known = about.counts_panes and label != about.native_grouping
     base = GroupingNow(
         label,
         level,

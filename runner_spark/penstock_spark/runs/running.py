@@ -334,7 +334,7 @@ class Running:
         is_good = ending in (PipelineState.DONE, PipelineState.DRAINED)
         # A run that has come to its end has nothing to do with a micro-batch that was begun afterwards.
         self._fold(self._last_finished() if is_good else None)
-        if self.shards and is_good:
+        if (self.shards or self.about.has_groupings) and is_good:
             try:
                 self.checkpoint.check()
                 self.checkpoint.note_end(ending)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.spark_watermark import FIRST_MICROS, LAST_MICROS, SHIFT_MICROS, beyond_spark
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.stream.program import LevelProgram
@@ -46,7 +47,7 @@ class SummingStage(StreamStage):
             )
 
     def _writer(self, spec: Any) -> Node:
-        return Stage._writer(self, spec) if isinstance(spec, GroupWriterSpec) else super()._writer(spec)
+        return Stage._writer(self, spec)
 
     def _exhaust(self, records: Records) -> None:
         with self._named():
@@ -57,13 +58,17 @@ class SummingTask(SourceTask):
     """One task of a source, in one micro-batch."""
 
     def parts(self, records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Reads everything; yields the parts of sums, and at last how far event time has come."""
+        """Reads everything; yields the parts of sums, and at last how far event time has come, if windows need it."""
         assert isinstance(self._stage, SummingStage)
         with self._stage.running() as done:
             for record in records:
                 for _ in self._arrivals(record, done):
                     yield from self._stage.take()
         yield from self._stage.take()
+        [writer] = cast(tuple[GroupWriterSpec, ...], self._program.stage.writers)
+        if isinstance(writer.windowing.windowfn, GlobalWindows):
+            # Nothing there waits for the watermark, which any policy may estimate.
+            return
         summaries = (summary for at_once in self._summaries_at.values() for summary in at_once)
         latest = [micros for summary in summaries for micros in (summary.seen or {}).values()]
         if latest:
