@@ -26,6 +26,7 @@ from penstock_spark.arrow.types import (
     struct_of,
 )
 from penstock_spark.arrow.values import has_nanoseconds
+from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.finding import local_paths
 from penstock_spark.files.found_file import looked_at
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
@@ -246,7 +247,9 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
     if source.columns is not None:
         return None
     try:
-        paths = local_paths(source.file_pattern)
+        pattern = source.file_pattern
+        # A stream takes a folder for its files.
+        paths = local_paths(f"{pattern}/*" if LocalFiles().is_folder(str(pattern)) else pattern)
         values = partition_values(source.partition_by, source.schema, "")
         if not paths:
             return None
