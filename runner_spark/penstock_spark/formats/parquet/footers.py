@@ -249,7 +249,9 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
     try:
         pattern = source.file_pattern
         # A stream takes a folder for its files.
-        paths = local_paths(f"{pattern}/*" if LocalFiles().is_folder(str(pattern)) else pattern)
+        paths = local_paths(
+            f"{str(pattern).rstrip('/')}/*" if LocalFiles().is_folder(str(pattern)) else pattern
+        )
         values = partition_values(source.partition_by, source.schema, "")
         if not paths:
             return None
