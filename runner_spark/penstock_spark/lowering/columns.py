@@ -7,7 +7,7 @@ it, until the grouping.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import partial
@@ -132,10 +132,11 @@ def columns_for(
 def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None) -> _Lowered:
     assert source.table is not None
     groupings = source.groupings
-    inputs = [f"{_quoted(name)} as c{place}" for place, (name, _) in enumerate(source.table.fields)]
-    lowered = _Lowered(frame.selectExpr(*inputs), source.table)
+    watermark = times.watermark if times is not None and source.has_windows else None
+    read = None if watermark is None or times is None else {*source.read_fields, *_fields_of(times.stamp)}
+    lowered = _Lowered(frame.select(_inputs(source.table, read)), source.table)
     if times is not None and times.stamp is not None:
-        lowered = _timed(lowered, times, times.watermark if source.has_windows else None)
+        lowered = _timed(lowered, times, watermark)
     for operation in source.operations:
         applied = _applied(operation, lowered)
         if in_order and groupings and operation is groupings[-1]:
@@ -148,6 +149,21 @@ def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTim
             watermark=None if isinstance(operation, Combined) else lowered.watermark,
         )
     return lowered
+
+
+def _inputs(table: Table, read: Set[str] | None) -> list[Column]:
+    """The columns of a source, with nulls for those that nobody reads; with None, Spark finds out which these are.
+
+    It does not look behind a column that it counts.
+    """
+    return [
+        (F.col(_quoted(name)) if read is None or name in read else F.lit(None).cast(own)).alias(f"c{place}")
+        for place, (name, own) in enumerate(table.fields)
+    ]
+
+
+def _fields_of(expression: Expression | None) -> tuple[str, ...]:
+    return () if expression is None else tuple(expression.fields())
 
 
 def _timed(before: _Lowered, times: StreamTimes, watermark: Watermark | None) -> _Lowered:

@@ -116,6 +116,27 @@ class Columns:
         """The only grouping of a stream, if there is one."""
         return next(iter(self.groupings), None)
 
+    @property
+    def read_fields(self) -> frozenset[str]:
+        """The fields of the source that operations read, up to a selection or a grouping, which leaves no others.
+
+        All fields if there is neither.
+        """
+        assert self.table is not None
+        read: set[str] = set()
+        for operation in self.operations:
+            match operation:
+                case Filter(_, condition):
+                    read.update(condition.fields())
+                case WithTimestamps(_, moment):
+                    read.update(moment.fields())
+                case Select(_, fields):
+                    return frozenset(read.union(*(each.fields() for _, each in fields)))
+                case Combined(keys=keys, combines=combines):
+                    expressions = [*(each for _, each in keys), *(each for _, _, each in combines)]
+                    return frozenset(read.union(*(each.fields() for each in expressions)))
+        return frozenset(name for name, _ in self.table.fields)
+
     def layout(self, grouping: Combined) -> dict[str, str]:
         """The kinds of the columns that Spark keeps for a grouping; all integers have 64 bits there."""
         table = self.table
