@@ -66,13 +66,13 @@ def _sorted(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
     return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
 
 
-def add_up(frame: DataFrame, in_order: bool) -> DataFrame:
+def add_up(frame: DataFrame, keys: tuple[str, ...] = GROUP_COLUMNS, *, in_order: bool = False) -> DataFrame:
     """The sums of the number columns for each group; Spark's hash aggregate needs no sorted rows.
 
     Without `in_order`, the groups come in the order in which the first row of each has arrived.
     """
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
-    added = frame.groupBy(*GROUP_COLUMNS).agg(*sums)
+    added = frame.groupBy(*keys).agg(*sums)
     return _sorted(added, GROUP_COLUMNS) if in_order else added
 
 

@@ -19,11 +19,11 @@ from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.adding import adding_up
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.frames import now_micros, select
+from penstock_spark.lowering.frames import add_up, now_micros, select
 from penstock_spark.lowering.level_programs import summing_program
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark
-from penstock_spark.plan.column_plan import ColumnStream
+from penstock_spark.plan.column_plan import ColumnStream, event_time_field
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.workers_python import map_in_arrow
@@ -57,7 +57,7 @@ def columns_of(
     assert isinstance(stream, ColumnStream)
     assert scan.columns is not None
     watermark = _watermark(plan, stream, context, checkpoint)
-    times = StreamTimes(read.where, stream.stamp, watermark)
+    times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
     if columns.is_written:
         [sink] = sinks
@@ -86,12 +86,11 @@ def sums_of(
     program = summing_program(plan, spec, adding_up(writer, context.without), context)
     function = summing_function(context.dumps(program), {}, context.metrics, context.sys_path)
     rows = map_in_arrow(frame.withColumn("clock", now_micros()), function, from_arrow_schema(SUMS))
-    keys = list(GROUP_COLUMNS)
+    keys: tuple[str, ...] = GROUP_COLUMNS
     watermark = _watermark(plan, stream, context, checkpoint)
     if watermark is not None:
-        rows, keys = watermark.kept_over_parts(rows), [*keys, "x"]
-    parts = rows.where(F.col(MOVES).isNull())
-    added = parts.groupBy(*keys).agg(*(F.sum(name).alias(name) for name in NUMBER_COLUMNS))
+        rows, keys = watermark.kept_over_parts(rows), (*keys, "x")
+    added = add_up(rows.where(F.col(MOVES).isNull()), keys)
     root = TotalsRoot(sums.step.outputs[0].edge, 0, sums.windowing)
     return select(added, (*GROUP_COLUMNS, *NUMBER_COLUMNS)), partial(totals_reader, root)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -125,7 +125,11 @@ def _found(
         found = follow(
             graph, read, table, lambda step, before: _check_grouping(graph, step, before, stream, mode), True
         )
-        _check_rest(graph, found, mode)
+        groupings = [operation for operation in found.operations if isinstance(operation, Combined)]
+        if not (found.is_written or groupings):
+            # Python reads all elements, whatever Spark could do before.
+            return replace(found, operations=(), last=read.outputs[0].edge), table
+        _check_rest(graph, found, groupings, mode)
     except NotInColumns as reason:
         return Found((), read.outputs[0].edge, False, ends_here(reason)), table
     return found, table
@@ -179,16 +183,13 @@ def _check_policy(policy: WatermarkPolicy) -> None:
         raise NotInColumns(f"Spark has no watermark like {type(policy).__name__}")
 
 
-def _check_rest(graph: Graph, found: Found, mode: str) -> None:
+def _check_rest(graph: Graph, found: Found, groupings: Sequence[Combined], mode: str) -> None:
     """Raises NotInColumns if a step needs what only Python's part of a stream has."""
     absorbed = {step.label for step in found.columns(None).steps}
-    groupings = [operation for operation in found.operations if isinstance(operation, Combined)]
     if len(groupings) > 1:
         raise NotInColumns(f"{groupings[1].step.label!r} follows another grouping")
     if groupings and any(isinstance(operation, WithTimestamps) for operation in found.operations):
         raise NotInColumns("elements get other times than those of the watermark")
-    if not (found.is_written or groupings):
-        raise NotInColumns(found.ends.removeprefix("columns end here: "))
     _check_behind(graph, absorbed, mode)
 
 

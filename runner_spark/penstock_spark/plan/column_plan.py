@@ -179,13 +179,12 @@ class ColumnStream(StreamSource):
 
     @staticmethod
     def of(stream: StreamSource, columns: Columns) -> ColumnStream:
-        own = {each.name: getattr(stream, each.name) for each in fields(stream)}
-        return ColumnStream(**own, columns=columns)
+        return ColumnStream(**arguments_of(stream), columns=columns)
 
-    @property
-    def stamp(self) -> Expression | None:
-        """The event time of an element, in seconds or as an instant; None if it is the time of arrival."""
-        return event_time_field(self)
+
+def arguments_of(stream: StreamSource) -> dict[str, Any]:
+    """The arguments that make an equal stream, for a class with more of them."""
+    return {each.name: getattr(stream, each.name) for each in fields(stream)}
 
 
 def event_time_field(stream: StreamSource) -> Field | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.graph import Step
 from penstock.io.streams import StreamSource
 from penstock_spark.plan.batch_plan import edges_of
+from penstock_spark.plan.column_plan import arguments_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,5 +39,4 @@ class SummedStream(StreamSource):
 
     @staticmethod
     def of(stream: StreamSource, sums: Sums) -> SummedStream:
-        own = {each.name: getattr(stream, each.name) for each in fields(stream)}
-        return SummedStream(**own, sums=sums)
+        return SummedStream(**arguments_of(stream), sums=sums)

@@ -70,16 +70,13 @@ def reading_function(
     """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        records = promptly(iter(records))
-        first = next(records, None)
-        if first is None:
+        begun = _begun(program, sys_path, records)
+        if begun is None:
             return
-        loaded = prepared(program, sys_path)
+        loaded, number, batch, records = begun
         assert loaded.reading is not None
-        number, batch = _task().partitionId(), batch_number()
-        seed_random(loaded.stage, batch, number)
         task = SourceTask(loaded, number, batch, views)
-        for rows in task.run(chain([first], records)):
+        for rows in task.run(records):
             yield from _records(rows, shard_keys)
         rest, more_rows = _sent_on(loaded, number + 1, task.snapshot())
         yield from _records(more_rows, shard_keys)
@@ -96,18 +93,29 @@ def summing_function(
     """The same for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        records = promptly(iter(records))
-        first = next(records, None)
-        if first is None:
+        begun = _begun(program, sys_path, records)
+        if begun is None:
             return
-        loaded = prepared(program, sys_path)
-        number, batch = _task().partitionId(), batch_number()
-        seed_random(loaded.stage, batch, number)
+        loaded, number, batch, records = begun
         task = SummingTask(loaded, number, batch, views)
-        yield from task.parts(chain([first], records))
+        yield from task.parts(records)
         _count(metrics, loaded, batch, number + 1, task.snapshot())
 
     return run
+
+
+def _begun(
+    program: bytes, sys_path: tuple[str, ...], records: Iterator[Any]
+) -> tuple[LevelProgram, int, int, Iterator[Any]] | None:
+    """The program of a task, the task's number, its micro-batch, and its records; None without any record."""
+    records = promptly(iter(records))
+    first = next(records, None)
+    if first is None:
+        return None
+    loaded = prepared(program, sys_path)
+    number, batch = _task().partitionId(), batch_number()
+    seed_random(loaded.stage, batch, number)
+    return loaded, number, batch, chain([first], records)
 
 
 def batch_number() -> int:
