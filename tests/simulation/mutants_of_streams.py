@@ -564,7 +564,7 @@ ORDER = (
         "the end is noted of a run that was cancelled",
         Running,
         "_stop",
-        "if self.shards and is_good:",
+        "if (self.shards or self.about.has_groupings) and is_good:",
         "if not is_good:",
         seed=1,
     ),
