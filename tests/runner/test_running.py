@@ -50,7 +50,12 @@ class Seen:
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, *, stop: Any = nothing, release: Any = nothing, views: Any = ()
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    stop: Any = nothing,
+    release: Any = nothing,
+    views: Any = (),
+    **others: Any,
 ) -> Running:
     """A query that rests until somebody stops it."""
     monkeypatch.setattr(Running, "_fold", nothing)
@@ -72,6 +77,7 @@ def run(
         nothing,
         about,
         views,
+        **others,
     )
 
 
@@ -274,3 +280,32 @@ def test_a_micro_batch_without_anything_new_is_the_end_of_some_finite_sources(
     reading = Opened(None, None, **kind)  # type: ignore[arg-type]
     source = dict(zip(("startOffset", "endOffset"), offsets, strict=True))
     assert nothing_comes_after(reading, source, is_planned_before) is is_read
+
+
+def test_spark_is_asked_again_when_it_writes_another_micro_batch_or_none(
+    at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, numbers, asked = [0.0], iter([None, None, 4, 4, 4, 5, 5, 5, None]), []
+    at_looks: list[tuple[float, int | None]] = []
+
+    class Looks(threading.Event):
+        """Lets a quarter of a second pass before each look, and stops the run after the last one."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            now[0] += 0.25 if len(asked) != 7 else 1.0
+            return len(asked) == 9
+
+    def being_written() -> int | None:
+        asked.append(next(numbers))
+        return asked[-1]
+
+    def new_progress(self: Running) -> None:
+        at_looks.append((now[0], asked[-1]))
+
+    monkeypatch.setattr(running.clock, "monotonic_seconds", lambda: now[0])
+    monkeypatch.setattr(Running, "_new_progress", new_progress)
+    monkeypatch.setattr(running, "standing_still_of", lambda *_: SimpleNamespace(watch=nothing))
+    made = run(monkeypatch, stopping=Looks(), being_written=being_written)
+    assert made._over.wait(20)
+    # 4 is asked for once, 5 again after a second, and nothing at work every time.
+    assert at_looks == [(0.25, None), (0.5, None), (0.75, 4), (1.5, 5), (2.75, 5), (3.0, None)]

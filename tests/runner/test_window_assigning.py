@@ -1,5 +1,7 @@
 """The runner's ways of assigning windows, the fast ones too, give what the WindowFns say."""
 
+from random import Random
+
 import pytest
 
 from penstock.transforms.window import (
@@ -44,6 +46,21 @@ def test_a_batch_is_assigned_as_its_elements_are(window_fn) -> None:
     assert assign(Batch(elements, TIMES)) == assign(Batch(elements, TIMES)) == expected
     shared = assign(Batch(elements[:1], TIMES[0]))
     assert shared in (expected[0], expected[:1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_times_in_the_same_sliding_windows_share_one_tuple(seed: int) -> None:
+    random = Random(seed)
+    size, period, offset = random.randint(1, 12), random.randint(1, 6), random.randint(-9, 9)
+    window_fn = SlidingWindows(size, period, offset)
+    # Every edge of a window, the times beside it, and a few others.
+    edges = [second * 1_000_000 + beside for second in range(-20, 20) for beside in (-1, 0, 1)]
+    times = random.sample([*edges, *edges], 2 * len(edges))
+    assigned = assigner(window_fn)(Batch([None] * len(times), times))
+    assert isinstance(assigned, list)
+    assert assigned == [window_fn.assign_micros(time) for time in times]
+    if size % period == 0:
+        assert len(set(map(id, assigned))) == len(set(assigned))
 
 
 @pytest.mark.parametrize("window_fn", [CalendarWindows.weeks(), Sessions(5), BoundedSessions(5, 5)])

@@ -103,18 +103,22 @@ class HadoopFiles:
     """One of Hadoop's file systems: the driver reaches it through the JVM, so every scheme of Spark's works."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        jvm: Any = spark._jvm
-        self._path = jvm.org.apache.hadoop.fs.Path
-        self._util = jvm.org.apache.hadoop.fs.FileUtil
+        # Each name after a point is a question to Java.
+        self._package: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        self._path = self._package.Path
         self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
         self.is_local = self._checked.getScheme() == "file"
         # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
         self._system = self._checked.getRawFileSystem() if self.is_local else self._checked
 
     def exists(self, path: str) -> bool:
-        return bool(self._system.exists(self._path(path)))
+        local = self._local(path)
+        return bool(self._system.exists(self._path(path))) if local is None else os.path.exists(local)
 
     def is_folder(self, path: str) -> bool:
+        local = self._local(path)
+        if local is not None:
+            return os.path.isdir(local)
         return self.exists(path) and bool(self._system.getFileStatus(self._path(path)).isDirectory())
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
@@ -128,8 +132,17 @@ class HadoopFiles:
     def names_in(self, folder: str) -> list[str] | None:
         """The sorted names in a folder, none if it does not exist; None if it is a file.
 
-        A run asks before each commit, and each call of Java's takes its time, so this makes few of them.
+        A run asks before each commit, and each call of Java's takes its time, so this makes few of them, and none for a
+        local disk.
         """
+        local = self._local(folder)
+        if local is not None:
+            try:
+                return sorted(os.listdir(local))
+            except FileNotFoundError:
+                return []
+            except NotADirectoryError:
+                return None if os.path.exists(local) else []
         path = self._path(folder)
         if not self._system.exists(path):
             return []
@@ -186,6 +199,13 @@ class HadoopFiles:
         return clock.seconds() - float(status.getModificationTime()) / 1000
 
     def read(self, path: str) -> bytes | None:
+        local = self._local(path)
+        if local is not None:
+            try:
+                with open(local, "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
         if not self.exists(path):
             return None
         stream = self._system.open(self._path(path))
@@ -235,7 +255,7 @@ class HadoopFiles:
 
     def copy(self, source: str, target: str) -> None:
         """Copies a file, or a folder with its content, to a name that does not exist yet."""
-        copied = self._util.copy(
+        copied = self._package.FileUtil.copy(
             self._system, self._path(source), self._system, self._path(target), False, self._system.getConf()
         )
         if not copied:
@@ -252,6 +272,10 @@ class HadoopFiles:
     def delete(self, path: str) -> None:
         """Deletes a file, or a folder with its content, if it exists."""
         self._checked.delete(self._path(path), True)
+
+    def _local(self, path: str) -> str | None:
+        """The path of a file on this machine's disks as Python has it; None if only Hadoop knows where it is."""
+        return plain_path(path) if self.is_local else None
 
     def _glob(self, pattern: str) -> Any:
         return self._system.globStatus(self._path(pattern)) or ()
@@ -273,6 +297,17 @@ def folder_of(path: str) -> str:
     ('s3://bucket', '/', '')
     """
     return path.rpartition("/")[0] if FileSystems.get_scheme(path) else os.path.dirname(path)
+
+
+def plain_path(path: str) -> str | None:
+    """The path of a local file without its scheme, where it is certain what Hadoop makes of it.
+
+    >>> plain_path("file:///a%20/b"), plain_path("file:/a"), plain_path("/a/b"), plain_path("a"), plain_path("file://a/b")
+    ('/a%20/b', '/a', '/a/b', None, None)
+    """
+    plain = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+    # Java writes other letters as its locale says.
+    return plain if plain.startswith("/") and not plain.startswith("//") and plain.isascii() else None
 
 
 def is_hidden(name: str) -> bool:

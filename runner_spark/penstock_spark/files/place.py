@@ -17,13 +17,18 @@ from penstock_spark.files.stores import is_beyond_spark
 class Place:
     """A folder, which may not exist yet, on one of Hadoop's file systems, or on a local disk if there is no scheme.
 
-    `location` is its URI.
+    `location` is its URI, and `files` its file system, if that is known.
     """
 
-    def __init__(self, spark: SparkSession, location: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, spark: SparkSession, location: str | os.PathLike[str], files: HadoopFiles | None = None
+    ) -> None:
         text = os.fspath(location)
         self.location = text if FileSystems.get_scheme(text) else f"file://{os.path.abspath(text)}"
         self._spark = spark
+        if files is not None:
+            self._files = files
+            return
         if is_beyond_spark(spark, text):
             scheme = FileSystems.get_scheme(text)
             what = f"Spark does not reach the folder {text}: it has no file system for {scheme}"
@@ -82,7 +87,7 @@ class Place:
         self._files.delete(self._child(name))
 
     def inside(self, name: str) -> Place:
-        return Place(self._spark, self._child(name))
+        return Place(self._spark, self._child(name), self._files)
 
     def _child(self, name: str) -> str:
         return f"{self.location.rstrip('/')}/{name}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +38,7 @@ class WholeFiles:
     """Compares the files that a micro-batch has read with what Spark had found when it began.
 
     It looks only at local disks: HDFS and object stores replace whole files, and Spark notices that. For each
-    source, a micro-batch costs a few calls of Java, and one look at each of its files.
+    source, a micro-batch costs a few calls of Java, and one or two looks at each of its files.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class WholeFiles:
         self._checks = {places[source]: check for source, check in (checks or {}).items()}
         self._changed = ChangedFiles()
         self._told = set[str]()  # The files without a byte.
+        self._of_batch: tuple[DataFrame | None, list[_Relation]] = (None, [])
 
     @property
     def may_be_short(self) -> bool:
@@ -58,13 +60,13 @@ class WholeFiles:
         """Raises a step's marked failure if a file of a micro-batch that was read has become shorter or
         disappeared.
         """
-        for leaf, where in self._leaves(frame):
-            files = _on_disk(leaf.relation().location())
-            for error, path in _missing_parts(files, self._ignores_missing(leaf)):
+        for relation in self._relations(frame):
+            files, where = relation.on_disk(), relation.where
+            for error, path in _missing_parts(files, relation):
                 step_failed(unreadable(error, path, where), where)
             sizes = {_local(path): size for path, size in files.listed.items()}
             self._changed.read(sizes, where)
-            if _format_of(leaf) in _WITH_HEADERS:
+            if relation.format in _WITH_HEADERS:
                 # A micro-batch is looked at more than once.
                 tell_empty({path: size for path, size in sizes.items() if path not in self._told}, where)
                 self._told.update(path for path, size in sizes.items() if size == 0)
@@ -74,11 +76,12 @@ class WholeFiles:
         read that Spark would not read or unpack as it is meant.
         """
         self._changed.look()
-        for leaf, where in self._leaves(frame):
+        for relation in self._relations(frame):
+            where = relation.where
             if where in self._checks:
-                self._checks[where](_paths_of(leaf.relation().location()))
-            if _format_of(leaf) in _UNPACKING:
-                for path in map(_shown, _paths_of(leaf.relation().location())):
+                self._checks[where](relation.paths)
+            if relation.format in _UNPACKING:
+                for path in map(_shown, relation.paths):
                     error = not_unpacked(path, where, self._open)
                     if error is not None:
                         step_failed(error, where)
@@ -90,10 +93,13 @@ class WholeFiles:
     def _open(self, path: str) -> BinaryIO:
         return open_found(path) if FileSystems.get_scheme(path) is None else open_by_hadoop(self._spark, path)
 
-    def _leaves(self, frame: DataFrame) -> Iterator[tuple[Any, str]]:
-        """The relations of the files that a micro-batch reads, each with its step."""
-        if not self._places:
-            return
+    def _relations(self, frame: DataFrame) -> list[_Relation]:
+        """The relations of the files that a micro-batch reads; asked for more than once, but found once."""
+        if self._places and self._of_batch[0] is not frame:
+            self._of_batch = frame, list(self._found(frame))
+        return self._of_batch[1] if self._places else []
+
+    def _found(self, frame: DataFrame) -> Iterator[_Relation]:
         number = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
         query = self._spark._jsparkSession.streams().get(number).streamingQuery()
         # The sources are the first leaves, in their order. What follows are the first states of the groupings.
@@ -102,20 +108,58 @@ class WholeFiles:
             leaf = leaves.apply(source)
             kind = leaf.getClass().getSimpleName()
             if kind == _FILES:
-                yield leaf, where
+                yield _Relation(leaf.relation(), where, self._spark)
             elif kind != _NOTHING_NEW:
                 # It reads no files, and never will.
                 del self._places[source]
 
-    def _ignores_missing(self, leaf: Any) -> bool:
-        options = leaf.relation().options()
+
+class _Relation:
+    """The files that a micro-batch reads for one source, as Spark found them; it asks Java for each fact once."""
+
+    def __init__(self, relation: Any, where: str, spark: SparkSession) -> None:
+        self.where = where
+        self._relation = relation
+        self._spark = spark
+
+    @cached_property
+    def format(self) -> str:
+        return str(self._relation.fileFormat().getClass().getSimpleName())
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The paths as Spark writes them."""
+        return str(self._location.rootPaths().mkString("\0")).split("\0")
+
+    @cached_property
+    def ignores_missing(self) -> bool:
+        options = self._relation.options()
         given = options.get("ignoreMissingFiles")
         text = given.get() if given.isDefined() else self._spark.conf.get(_IGNORED, "false")
         return str(text).lower() == "true"
 
+    def on_disk(self) -> _OnDisk:
+        asked = [path for path in self.paths if path.startswith(_SCHEME)]
+        if not asked:
+            return _OnDisk([], {}, {})
+        sizes = {path: _size(path) for path in asked}
+        if self._listed_together == (len(asked), sum(sizes.values())):
+            return _OnDisk(asked, sizes, sizes)
+        return _OnDisk(asked, self._listed, sizes)
 
-def _format_of(leaf: Any) -> str:
-    return str(leaf.relation().fileFormat().getClass().getSimpleName())
+    @cached_property
+    def _location(self) -> Any:
+        return self._relation.location()
+
+    @cached_property
+    def _listed_together(self) -> tuple[int, int]:
+        """The number of files that were there when Spark looked, and of their bytes."""
+        return self._location.allFiles().size(), self._location.sizeInBytes()
+
+    @cached_property
+    def _listed(self) -> dict[str, int]:
+        files = self._location.allFiles()
+        return {files.apply(at).getPath().toString(): files.apply(at).getLen() for at in range(files.size())}
 
 
 class _OnDisk(NamedTuple):
@@ -126,29 +170,12 @@ class _OnDisk(NamedTuple):
     sizes: dict[str, int]  # The present sizes.
 
 
-def _on_disk(found: Any) -> _OnDisk:
-    asked = [path for path in _paths_of(found) if path.startswith(_SCHEME)]
-    if not asked:
-        return _OnDisk([], {}, {})
-    files = found.allFiles()
-    sizes = {path: _size(path) for path in asked}
-    if files.size() == len(asked) and found.sizeInBytes() == sum(sizes.values()):
-        return _OnDisk(asked, sizes, sizes)
-    listed = {files.apply(at).getPath().toString(): files.apply(at).getLen() for at in range(files.size())}
-    return _OnDisk(asked, listed, sizes)
-
-
-def _missing_parts(files: _OnDisk, ignores_missing: bool) -> Iterator[tuple[OSError, str]]:
+def _missing_parts(files: _OnDisk, relation: _Relation) -> Iterator[tuple[OSError, str]]:
     for path in files.asked:
-        if path not in files.listed and not ignores_missing:
+        if path not in files.listed and not relation.ignores_missing:
             yield OSError(errno.ENOENT, "it was deleted after the stream had found it"), _local(path)
         elif path in files.listed and 0 <= files.sizes[path] < files.listed[path]:
             yield OSError(errno.EIO, SHORTER), _local(path)
-
-
-def _paths_of(found: Any) -> list[str]:
-    """The files that a micro-batch reads, as Spark writes them."""
-    return str(found.rootPaths().mkString("\0")).split("\0")
 
 
 def _size(path: str) -> int:

@@ -78,6 +78,7 @@ class BatchWriter:
         self.files: WholeFiles | None = None
         self.stopping = threading.Event()  # Set when somebody stops the run.
         self._last_begun: int | None = None
+        self._now_writing: int | None = None
         self._writing = threading.Lock()
         self._is_closed = False
         self._failure: Exception | None = None  # Of the micro-batch that was written last.
@@ -98,6 +99,10 @@ class BatchWriter:
                 except OSError as error:
                     raise unwritable(error, sink.step.where) from None
 
+    def being_written(self) -> int | None:
+        """The number of the micro-batch that is being written; None if none is."""
+        return self._now_writing
+
     def close(self) -> None:
         """Waits until a micro-batch that is being written is whole in all sinks; no other is written afterwards.
 
@@ -116,6 +121,7 @@ class BatchWriter:
         with self._writing:
             if self._is_closed:
                 raise QueryStopped(_SPARKS_WORDS)
+            self._now_writing = batch_id
             try:
                 self._write_checked(frame, batch_id)
             except QueryStopped:
@@ -123,6 +129,8 @@ class BatchWriter:
             except Exception as error:
                 self._failure = error
                 raise
+            finally:
+                self._now_writing = None
 
     def _write_checked(self, frame: DataFrame, batch_id: int) -> None:
         self._check()

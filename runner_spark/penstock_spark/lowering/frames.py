@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import array, array_sort, col, current_timestamp, unix_micros
+from pyspark.sql.functions import col, expr
 from pyspark.sql.functions import sum as sum_of
 
 from penstock_spark.session.spark_versions import from_arrow_schema
@@ -76,18 +76,24 @@ def add_up(frame: DataFrame, keys: tuple[str, ...] = GROUP_COLUMNS, *, in_order:
     return _sorted(added, GROUP_COLUMNS) if in_order else added
 
 
+# Sorting an array is the only way in which Spark keeps a timestamp out of the generated code.
+_NOW = "array_sort(array(current_timestamp()))[0]"
+
+NOW_MICROS = f"unix_micros({_NOW})"
+"""The text of `now_micros`."""
+
+
 def now() -> Column:
     """The time of the micro-batch, in a form that Spark's generated code does not contain as a constant.
 
-    With a constant, Spark and Java's compilers would compile the code again for each micro-batch. Sorting an array is
-    the only way in which Spark keeps a timestamp out of the generated code.
+    With a constant, Spark and Java's compilers would compile the code again for each micro-batch.
     """
-    return array_sort(array(current_timestamp()))[0]
+    return expr(_NOW)
 
 
 def now_micros() -> Column:
     """The same in microseconds since 1970."""
-    return unix_micros(now())
+    return expr(NOW_MICROS)
 
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:

@@ -15,7 +15,7 @@ from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.frames import now, now_micros
+from penstock_spark.lowering.frames import NOW_MICROS, now, now_micros
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
@@ -162,12 +162,8 @@ def _beats(
             # after the clock was set back has its last second, too, as it had before.
             is_recent = F.col("timestamp") > now() - F.expr("INTERVAL 10 SECONDS")
             heartbeats = seconds.where(is_recent | (F.col("value") == planned - 1))
-    clock = now_micros().cast("string")
-    return [
-        _to_shards(
-            heartbeats, F.concat(F.lit(HEARTBEAT), clock), [level.number for level in plan.levels[:1]], keys
-        )
-    ]
+    text = f"concat('{HEARTBEAT}', CAST({NOW_MICROS} AS string))"
+    return [_to_shards(heartbeats, text, [level.number for level in plan.levels[:1]], keys)]
 
 
 def _commands(
@@ -177,19 +173,16 @@ def _commands(
     if not plan.levels:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
-    clock = now_micros().cast("string")
-    text = F.concat(F.lit(COMMAND), clock, F.lit(" "), F.col("value"))
+    text = f"concat('{COMMAND}', CAST({NOW_MICROS} AS string), ' ', value)"
     return [_to_shards(lines, text, [level.number for level in plan.levels], keys)]
 
 
-def _to_shards(frame: DataFrame, text: Any, levels: list[int], keys: tuple[int, ...]) -> DataFrame:
-    """A row with a text for each shard of some levels."""
-    places = [
-        F.struct(F.lit(level).alias("level"), F.lit(key).alias("shard")) for level in levels for key in keys
-    ]
+def _to_shards(frame: DataFrame, text: str, levels: list[int], keys: tuple[int, ...]) -> DataFrame:
+    """A row with a text for each shard of some levels; the text is an expression of SQL."""
+    # Texts are one question to Java each, and every part of a column would be several.
+    payload = f"CAST({text} AS binary) AS payload"
+    places = [f"struct({level} AS level, {key} AS shard)" for level in levels for key in keys]
     if not places:
-        return frame.where("false").select(
-            F.lit(0).alias("level"), F.lit(0).alias("shard"), text.cast("binary").alias("payload")
-        )
-    exploded = frame.select(F.explode(F.array(*places)).alias("place"), text.cast("binary").alias("payload"))
-    return exploded.select("place.level", "place.shard", "payload")
+        return frame.where("false").selectExpr("0 AS level", "0 AS shard", payload)
+    exploded = frame.selectExpr(f"explode(array({', '.join(places)})) AS place", payload)
+    return exploded.selectExpr("place.level", "place.shard", "payload")

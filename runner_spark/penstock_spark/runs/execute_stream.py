@@ -151,6 +151,7 @@ def _running(
                 about,
                 shown,
                 batch_writer.stopping,
+                batch_writer.being_written,
             )
     except BaseException:
         if running is not None:

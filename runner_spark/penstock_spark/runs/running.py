@@ -46,6 +46,10 @@ from penstock_spark.runs.watching import View, Watch
 from penstock_spark.session.waiting import warned_of_waiting
 
 _POLL_SECONDS = 0.05
+
+_AT_WORK_SECONDS = 1.0
+"""How often Spark is asked for news while it writes a micro-batch, in which only its end can be any."""
+
 _WORD_SECONDS = 10.0
 """How often a drain logs what it still has to read."""
 
@@ -74,6 +78,8 @@ class Running:
     about: About
     views: Sequence[View] = ()
     stopping: threading.Event = field(default_factory=threading.Event)  # Set before the query is stopped.
+    # Tells which micro-batch is being written now, if any.
+    being_written: Callable[[], int | None] = lambda: None
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -90,7 +96,8 @@ class Running:
         # A drain that an earlier run began continues: its sources have already ended.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
         self._backlog: Backlog | None = None
-        self._next_word = self._begins_at = 0.0
+        self._next_word = self._begins_at = self._next_look = 0.0
+        self._written: int | None = None  # The micro-batch that was being written at the last look.
         # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
@@ -217,11 +224,13 @@ class Running:
             self.checkpoint.command("continue")
         standing_still = standing_still_of(self.started, self.context.spark.sparkContext)
         while not self.stopping.wait(_POLL_SECONDS):
+            if self.checkpoint.lost is not None:
+                raise self.checkpoint.lost
+            if self._is_at_work():
+                continue
             # A dead query looks like an idle one, so this check comes first.
             if not self.started.isActive:
                 raise self._cause_of_death()
-            if self.checkpoint.lost is not None:
-                raise self.checkpoint.lost
             progress = self._new_progress()
             if progress is not None and self._is_over(progress):
                 return
@@ -231,6 +240,14 @@ class Running:
                 return
             if self._is_drained(progress, is_resting):
                 return
+
+    def _is_at_work(self) -> bool:
+        """True if Spark still writes the micro-batch of the last look: asking Java takes processor time of both."""
+        number, now = self.being_written(), clock.monotonic_seconds()
+        if number is not None and number == self._written and now < self._next_look:
+            return True
+        self._written, self._next_look = number, now + _AT_WORK_SECONDS
+        return False
 
     def _cause_of_death(self) -> Exception:
         """What ended a query that nobody has stopped through this object."""

@@ -120,9 +120,8 @@ class CombiningWriter(Combining, Node):
             self._flush()
 
     def _take_pairs(self, batch: Batch, windows: FixedAssigner | None) -> int:
-        """Takes leading pairs whose keys are their own names, if each is in one window; returns how many."""
-        is_single = windows is not None or batch.has_one_window_each
-        kind = _kind_of_leading(batch.values) if is_single else None
+        """Takes leading pairs whose keys are their own names; returns how many."""
+        kind = _kind_of_leading(batch.values)
         if kind is None:
             return 0
         gathering: _AddedByWindow = self._gathering(kind)
@@ -271,23 +270,27 @@ class _ByWindow:
 
 
 class _AddedByWindow:
-    """Totals and counts of values, by window and key; windows do not merge."""
+    """Totals and counts of values, by window and key; windows do not merge.
+
+    Elements in several windows are added up once for all elements in the same ones, and their totals once for each
+    window: of sliding windows, many more elements share all their windows than there are keys.
+    """
 
     def __init__(self, adding: Adding, are_plain: bool) -> None:
+        self._merge = adding.merge
         self._accumulator = None if are_plain else adding.accumulator
         self._add_by_window = loop_of(adding, "window", counts=True)
         self._add_by_time = loop_of(adding, "time", counts=True)
         self._held: dict[Any, dict[Any, list[Any]]] = {}
 
     def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        own = batch.with_values(list(zip(names, values, strict=True))).exploded()
+        own = batch.with_values(list(zip(names, values, strict=True)))
         return self.add_pairs(own, type(names[0]))[1]
 
     def add_pairs(self, batch: Batch, kind: type, fixed: FixedAssigner | None = None) -> tuple[int, int]:
-        """Takes pairs, each in one window, up to the first whose key has another type; returns the number of
-        pairs and of new entries.
+        """Takes pairs up to the first whose key has another type; returns the number of pairs and of new entries.
 
-        `fixed` finds the windows of pairs by their timestamps; None if they are in windows already.
+        `fixed` finds the only window of each pair by its timestamp; None if they are in windows already.
         """
         times, windows = batch.timestamps, batch.windows
         added: tuple[int, int]
@@ -300,8 +303,33 @@ class _AddedByWindow:
             added = self._add_by_time(held_at, *spacing, times, batch.values, kind)
         else:
             own = windows if isinstance(windows, list) else [windows] * len(batch.values)
-            added = self._add_by_window(self._held_of, own, batch.values, kind)
+            if batch.has_one_window_each:
+                added = self._add_by_window(self._held_of, own, batch.values, kind)
+            else:
+                shared: dict[Windows, dict[Any, list[Any]]] = {}
+                taken, _ = self._add_by_window(
+                    lambda own: shared.setdefault(own, {}), own, batch.values, kind
+                )
+                added = taken, self._share(shared)
         return added
+
+    def _share(self, shared: dict[Windows, dict[Any, list[Any]]]) -> int:
+        """Adds what elements in the same windows come to to each of these; returns the number of new entries."""
+        merge, more = self._merge, 0
+        for windows, of_names in shared.items():
+            for window in windows:
+                into = self._held.setdefault(window, {})
+                more -= len(into)
+                for name, (held, count) in of_names.items():
+                    both = into.get(name)
+                    if both is None:
+                        # Windows share what is held, which never changes, but not the list that is written to.
+                        into[name] = [held, count]
+                    else:
+                        both[0] = merge(both[0], held)
+                        both[1] += count
+                more += len(into)
+        return more
 
     def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
         [window] = windows

@@ -9,12 +9,13 @@ from penstock.base.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner
 from penstock_spark.worker.group_write import GroupWriter
 from penstock_spark.worker.pushing import Consumer, Node, Records
+from penstock_spark.worker.sliding_windows import SlidingAssigner
 
 _MAX_MICROS: int = MAX_TIMESTAMP.micros
 
@@ -97,6 +98,8 @@ def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
         return lambda batch: GLOBAL
     if type(windowfn) is FixedWindows:
         return FixedAssigner(windowfn)
+    if type(windowfn) is SlidingWindows:
+        return SlidingAssigner(windowfn)
     if hasattr(windowfn, "assign_micros") and type(windowfn).__module__.startswith("penstock."):
         return _by_timestamp(windowfn.assign_micros)
     return _by_context(windowfn)
