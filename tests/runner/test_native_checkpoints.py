@@ -12,7 +12,7 @@ from native_plans import GLOBAL, MINUTES, OUT, TOTAL, plan_of
 import penstock as beam
 from penstock import field
 from penstock.io.watermarks import BoundedDisorder
-from penstock.transforms.window import FixedWindows
+from penstock.transforms.window import FixedWindows, SlidingWindows
 from penstock_spark.checkpoints.compare import compare
 from penstock_spark.checkpoints.folder import open_at
 from penstock_spark.checkpoints.rewriting import must_rewrite, operators_of, slots_of
@@ -60,6 +60,7 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "one more key": ([MINUTES, grouped("team", "points"), OUT], {}, "has keys of other types"),
     "another aggregate": ([MINUTES, grouped("team", combine=min), OUT], {}, "has another CombineFn"),
     "other windows": ([beam.WindowInto(FixedWindows(30)), SUM, OUT], {}, "has other windows"),
+    "sliding windows": ([beam.WindowInto(SlidingWindows(60, 30)), SUM, OUT], {}, "has other windows"),
     "another label": ([MINUTES, "Other" >> TOTAL, OUT], {}, "Spark's own aggregate has the state of 'Sum/"),
     "another label of the source": (FIRST, {"label": "Other"}, "Spark's own aggregate keeps its source"),
     "more partitions": (FIRST, {"shards": 3}, "leave shuffle_partitions as it was"),

@@ -30,7 +30,7 @@ from penstock.transforms.trigger import (
     ClosingBehavior,
     Repeatedly,
 )
-from penstock.transforms.window import FixedWindows, SlidingWindows, TimestampCombiner
+from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.stream_plan import show_stream_plan
 
@@ -53,12 +53,17 @@ def parquet(**more: Any) -> WriteToParquet:
     return WriteToParquet("out", pa.schema([("team", pa.string()), ("total", pa.int64())]), **more)
 
 
+SINK = WriteToParquet("out", pa.schema([("team", pa.string())]))
+"""A sink of teams."""
+
 DONE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "windows fire once": ([MINUTES, TOTAL, OUT], {}),
     "AfterWatermark": ([windows(trigger=AfterWatermark()), TOTAL, OUT], {}),
     "discarding": ([windows(mode=DISCARDING), TOTAL, OUT], {}),
     "retracting, where nothing is retracted": ([windows(mode=RETRACTING), TOTAL, OUT], {}),
     "windows with an offset": ([beam.WindowInto(FixedWindows(60, offset=7)), TOTAL, OUT], {}),
+    "sliding windows": ([beam.WindowInto(SlidingWindows(60, 30)), TOTAL, OUT], {}),
+    "sliding windows in rounds": ([windows(SlidingWindows(60, 30)), TOTAL, OUT], {"mode": "micro_batch"}),
     "filters and a selection": (
         [beam.Filter(field("points") > 0), beam.Select("team", "points"), MINUTES, TOTAL, OUT],
         {},
@@ -86,10 +91,6 @@ def test_spark_does_it(case):
     assert "/CombinePerKey(TupleCombineFn) = CombinePerKey(TupleCombineFn)  # by Spark" in show_stream_plan(
         plan
     )
-
-
-SINK = WriteToParquet("out", pa.schema([("team", pa.string())]))
-"""A sink of teams."""
 
 
 def test_spark_does_a_stream_without_a_grouping_if_a_sink_takes_the_columns():
@@ -180,10 +181,25 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     ),
     "recorded times": ([MINUTES, TOTAL, OUT], {"arrival_time": "at"}, "elements arrive at recorded times"),
     "no times": ([MINUTES, TOTAL, OUT], {"policy": IngressTime()}, "times that are not in a column"),
-    "sliding windows": (
-        [beam.WindowInto(SlidingWindows(60, 30)), TOTAL, OUT],
+    "sliding windows without a grouping": (
+        [beam.WindowInto(SlidingWindows(60, 30)), beam.Select("team"), SINK],
         {},
-        "makes windows that are not FixedWindows",
+        "'WriteToParquet' takes elements that are in several windows",
+    ),
+    "sliding windows that are left": (
+        [beam.WindowInto(SlidingWindows(60, 30)), "Minutes" >> MINUTES, TOTAL, OUT],
+        {},
+        "'Minutes' takes elements that are in several windows",
+    ),
+    "sliding windows before a function of Python's": (
+        [beam.WindowInto(SlidingWindows(60, 30)), beam.Map(window_of), OUT],
+        {},
+        "'Map(window_of)' is a function that only Python can call",
+    ),
+    "sessions": (
+        [beam.WindowInto(Sessions(60)), TOTAL, OUT],
+        {},
+        "makes windows that are not FixedWindows or SlidingWindows",
     ),
     "another output time": (
         [windows(timestamp_combiner=TimestampCombiner.OUTPUT_AT_LATEST), TOTAL, OUT],

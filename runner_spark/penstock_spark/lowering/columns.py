@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.error import refusal
 from penstock.functions.expressions import Arithmetic, Expression, Literal
+from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.arrow.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
@@ -129,11 +130,16 @@ def columns_for(
     return lowered.frame.select(wanted)
 
 
+def read_fields(source: Columns, times: StreamTimes) -> frozenset[str]:
+    """The fields of a stream's elements that are needed."""
+    return source.read_fields.union(_fields_of(times.stamp))
+
+
 def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None) -> _Lowered:
     assert source.table is not None
     groupings = source.groupings
     watermark = times.watermark if times is not None and source.has_windows else None
-    read = None if watermark is None or times is None else {*source.read_fields, *_fields_of(times.stamp)}
+    read = None if times is None else read_fields(source, times)
     lowered = _Lowered(frame.select(_inputs(source.table, read)), source.table)
     if times is not None and times.stamp is not None:
         lowered = _timed(lowered, times, watermark)
@@ -244,9 +250,21 @@ def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
     if before.watermark is not None:
         made.append("e")
     if windowfn is not None:
-        size, offset = f"{windowfn.size_micros}L", f"{windowfn.offset_micros}L"
-        made.append(f"{time} - pmod({time} - {offset}, {size}) as w")
+        made.append(f"{_starts(windowfn, time)} as w")
     return before.frame.selectExpr(*made)
+
+
+def _starts(windowfn: Any, time: str) -> str:
+    """The start of an element's window; for sliding windows, a row for each of its windows."""
+    size, offset = f"{windowfn.size_micros}L", f"{windowfn.offset_micros}L"
+    if not isinstance(windowfn, SlidingWindows):
+        return f"{time} - pmod({time} - {offset}, {size})"
+    period = f"{windowfn.period_micros}L"
+    latest = f"{time} - pmod({time} - {offset}, {period})"
+    all_starts = f"sequence({latest}, {time} - {size} + 1L, -{period})"
+    # An element between two windows is in none, but moves the watermark. Spark would leave it out in front of it.
+    is_in_one = f"{latest} > {time} - {size} and spark_partition_id() >= 0"
+    return f"explode(if({is_in_one}, {all_starts}, cast(array() as array<bigint>)))"
 
 
 def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:

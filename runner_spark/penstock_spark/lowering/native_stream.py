@@ -17,7 +17,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.adding import adding_up
-from penstock_spark.lowering.columns import columns_for, lower_columns
+from penstock_spark.lowering.columns import columns_for, lower_columns, read_fields
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, now_micros, select
 from penstock_spark.lowering.level_programs import summing_program
@@ -55,15 +55,16 @@ def columns_of(
     assert isinstance(read.primitive, Read)
     stream = read.primitive.source
     assert isinstance(stream, ColumnStream)
-    assert scan.columns is not None
+    assert scan.make_columns is not None
     watermark = _watermark(plan, stream, context, checkpoint)
     times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
+    source = scan.make_columns(read_fields(columns, times))
     if columns.is_written:
         [sink] = sinks
-        rows = reduce(DataFrame.unionAll, [*(_no_rows(each, scan.columns) for each in beats), scan.columns])
+        rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])
         return columns_for(columns, rows, schema_of(sink.plan.schema), sink.step.where, times), _nothing
-    frame, reader = lower_columns(columns, scan.columns, in_order=False, times=times)
+    frame, reader = lower_columns(columns, source, in_order=False, times=times)
     return frame, partial(column_reader, reader)
 
 

@@ -18,7 +18,7 @@ from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here
 from penstock_spark.passes.native import why_not_native
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
-    COLUMNAR,
+    COLUMNAR_STREAMS,
     ColumnStream,
     Combined,
     Table,
@@ -49,7 +49,7 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     if len(reads) != 1 or not isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
         return graph
     [read], ends = reads, ""
-    if isinstance(stream.source, COLUMNAR):
+    if isinstance(stream.source, COLUMNAR_STREAMS):
         found, table = _found(graph, read, stream, table_of, mode)
         columns = found.columns(table)
         if found.operations or found.is_written:

@@ -12,10 +12,39 @@ import pyarrow.compute as pc
 from penstock_spark.arrow.values import to_rows
 from penstock_spark.reports.failure import StepFailed, step_failed
 from penstock_spark.sources.scan import Part, Rejected
-from penstock_spark.sources.stream_files import FILE, Naming
+from penstock_spark.sources.stream_files import FILE, PLACE, Naming
+from penstock_spark.worker.messages import Place
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
 """From rows of one file, and its name, to elements."""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """How the rows of a stream tell their places: the names of the columns that do.
+
+    These are the file, an offset in it, and perhaps when it has changed, if there is a `naming`; otherwise the parts of
+    a queue's partition, and an offset in it, or nothing.
+    """
+
+    columns: tuple[str, ...]
+    naming: Naming | None = None
+
+    def places(
+        self, columns: Sequence[pa.Array], batch: pa.RecordBatch
+    ) -> Iterator[tuple[Place, int, int]]:
+        """The places of rows whose columns are given, as (place, first row, last row + 1); some rows have none."""
+        if not columns:
+            yield (), 0, batch.num_rows
+        elif self.naming is None:
+            *partition, offsets = columns
+            for known, start, end in runs_of(partition):
+                yield (*known, offsets[start].as_py()), start, end
+        else:
+            for (name, offset, *changed), start, end in runs_of(columns):
+                file = self.naming.name(name)
+                if file is not None:
+                    yield (*changed, file, offset), start, end
 
 
 class ByFile:
@@ -35,18 +64,16 @@ class ByFile:
 
     def __init__(self, decode: PartDecoder, naming: Naming, *, makes_records: bool = False) -> None:
         self._decode = decode
-        self._naming = naming
+        self._placing = Placing(PLACE, naming)
         self._makes_records = makes_records
 
     def __call__(self, batch: pa.RecordBatch) -> list[Part]:
         first = batch.schema.names.index(FILE)
         rows, parts = batch.select(range(first)), []
-        for (name, offset, *changed), start, end in runs_of(batch.columns[first:]):
-            file = self._naming.name(name)
-            if file is not None:
-                own = rows.slice(start, end - start)
-                columns = own if self._makes_records else None
-                parts.append(Part((*changed, file, offset), self._decode(own, file), columns=columns))
+        for place, start, end in self._placing.places(batch.columns[first:], batch):
+            own = rows.slice(start, end - start)
+            columns = own if self._makes_records else None
+            parts.append(Part(place, self._decode(own, str(place[-2])), columns=columns))
         return [part for part in parts if part.values]
 
 
@@ -61,12 +88,11 @@ def by_offset(batch: pa.RecordBatch) -> list[Part]:
     >>> [(part.place, len(part.values)) for part in by_offset(pa.RecordBatch.from_pydict(rows))]
     [(('t', 0, 7), 2), (('t', 1, 3), 1)]
     """
-    *names, offset = OFFSET_COLUMNS
-    offsets = batch.column(offset)
+    columns = [batch.column(name) for name in OFFSET_COLUMNS]
     parts = []
-    for partition, start, end in runs_of([batch.column(name) for name in names]):
+    for place, start, end in Placing(tuple(OFFSET_COLUMNS)).places(columns, batch):
         rows = batch.slice(start, end - start)
-        parts.append(Part((*partition, offsets[start].as_py()), to_rows(rows), columns=rows))
+        parts.append(Part(place, to_rows(rows), columns=rows))
     return parts
 
 

@@ -79,7 +79,8 @@ def open_table_stream(
         check_names(frame, where)
     if not is_files:
         has_offsets = OFFSET_COLUMNS.items() <= dict(frame.dtypes).items()
-        return StreamScan(frame, lambda: by_offset if has_offsets else _all, columns=frame)
+        decoder = by_offset if has_offsets else _all
+        return StreamScan(frame, lambda: decoder, make_columns=lambda names: frame)
 
     def check(file: str) -> None:
         # See `reader_options.file_options`.
@@ -98,7 +99,7 @@ def open_table_stream(
 
     rows = frame.select("*", *place_columns(stream))
     make_decoder = partial(ByFile, decode, Naming(), makes_records=True)
-    return StreamScan(rows, make_decoder, columns=frame, check_files=check_files)
+    return StreamScan(rows, make_decoder, make_columns=lambda names: frame, check_files=check_files)
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
