@@ -118,9 +118,8 @@ def test_results_are_those_of_python(spark, tmp_path, name):
     for number in range(3):
         format.write(scores(chance, number), tmp_path / "in", number)
     many = (
-        beam.GroupBy("key", "a.b", size=field("number") > 3)
-        .aggregate_field("weight", min, "least")
-        .aggregate_field("weight", max, "most")
+        beam.GroupBy("key", yes=field("a.b"), size=field("number") > 3, is_heavy=field("weight") > 1)
+        .aggregate_field("second", min, "first")
         .aggregate_field("second", max, "last")
     )
     found = []

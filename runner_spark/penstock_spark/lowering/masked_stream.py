@@ -29,16 +29,15 @@ def masked_rows(stream: MaskedStream, scan: StreamScan, read: Step) -> tuple[Dat
     columns, stamp = stream.columns, event_time_field(stream)
     table = columns.table
     assert table is not None
+    assert stamp is not None
     wanted = read_fields(columns, StreamTimes(read.where, stamp, None))
     source = scan.make_placed(wanted)
     fields = [_column(name) if name in wanted else F.lit(None).cast(own) for name, own in table.fields]
     beside = [F.lit(True).alias("m")]
     beside += [_column(name).alias(f"p{place}") for place, name in enumerate(scan.placing.columns)]
     frame = source.select(*_numbered(fields), *beside)
-    others = frame.columns[len(fields) :]
-    if stamp is not None:
-        frame = frame.withColumn("t", stamp_of(_maker(table, read.where), stamp, table, read.where))
-        others.append("t")
+    others = [*frame.columns[len(fields) :], "t"]
+    frame = frame.withColumn("t", stamp_of(_maker(table, read.where), stamp, table, read.where))
     for operation in columns.operations:
         make = _maker(table, operation.step.where)
         match operation:
@@ -50,8 +49,8 @@ def masked_rows(stream: MaskedStream, scan: StreamScan, read: Step) -> tuple[Dat
                 made = [_masked(make, each) for _, each in chosen]
                 frame = frame.select(*_numbered(made), *others)
         table = after(operation, table)
-    names, count = tuple(name for name, _ in table.fields), len(scan.placing.columns)
-    return frame, partial(MaskedRows, names, table.records, stamp is not None, scan.placing, count)
+    names = tuple(name for name, _ in table.fields)
+    return frame, partial(MaskedRows, names, table.records, scan.placing)
 
 
 def _masked(make: ColumnMaker, each: Expression) -> Column:

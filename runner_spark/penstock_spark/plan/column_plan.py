@@ -191,8 +191,8 @@ class ColumnStream(StreamSource):
 
 
 def arguments_of(stream: StreamSource) -> dict[str, Any]:
-    """The arguments that make an equal stream, for a class with more of them."""
-    return {each.name: getattr(stream, each.name) for each in fields(stream)}
+    """The arguments that make the same stream, for a class with more of them."""
+    return {each.name: getattr(stream, each.name) for each in fields(StreamSource)}
 
 
 def event_time_field(stream: StreamSource) -> Field | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
+from penstock_spark.sources.placing import Placing
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Place
 
@@ -78,6 +79,9 @@ class StreamScan:
     announces: bool = False
     # Gives the fields of the elements as columns, all or at least those with some names; None if it has none.
     make_columns: Callable[[Collection[str] | None], DataFrame] | None = None
+    # Gives the same with more columns, which tell the places of rows as `placing` says.
+    make_placed: Callable[[Collection[str] | None], DataFrame] | None = None
+    placing: Placing = field(default_factory=Placing)
     # Raises a step's failure if the columns would not have the elements of some files, as Spark writes their names. The
     # driver asks before a micro-batch reads them.
     check_files: Callable[[Sequence[str]], None] | None = None
