@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from disk_place import DiskPlace, note_micro_batch
-from native_plans import GLOBAL, MINUTES, OUT, TOTAL, plan_of
+from native_plans import AGAIN, GLOBAL, MINUTES, OUT, TOTAL, plan_of
 
 import penstock as beam
 from penstock import field
@@ -81,6 +81,19 @@ def test_these_changes_are_refused_by_name(case):
     transforms, more, reason = REFUSED[case]
     refusals = compare(signature(*FIRST), signature(*transforms, **more)).refusals
     assert any(reason in refusal for refusal in refusals), refusals
+
+
+def test_a_grouping_of_results_is_part_of_what_the_state_depends_on(tmp_path: Path):
+    first, both = signature(*FIRST), signature(MINUTES, SUM, AGAIN, OUT)
+    assert operators_of(both) == 2
+    [added] = compare(first, both).refusals
+    assert "'GroupBy(total)/CombinePerKey(TupleCombineFn)' would be grouped by Spark's own aggregate" in added
+    assert "start again with another checkpoint_location" in added
+    [gone] = compare(both, first).refusals
+    assert "Spark's own aggregate has the state of 'GroupBy(total)/" in gone
+    hours = signature(MINUTES, SUM, "Hours" >> beam.WindowInto(FixedWindows(3600)), AGAIN, OUT)
+    [changed] = compare(both, hours).refusals
+    assert "'GroupBy(total)/CombinePerKey(TupleCombineFn)' has other windows" in changed
 
 
 def test_the_source_is_kept_even_if_its_state_may_be_dropped():

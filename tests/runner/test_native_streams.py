@@ -30,7 +30,13 @@ from penstock.transforms.trigger import (
     ClosingBehavior,
     Repeatedly,
 )
-from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
+from penstock.transforms.window import (
+    FixedWindows,
+    GlobalWindows,
+    Sessions,
+    SlidingWindows,
+    TimestampCombiner,
+)
 from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.stream_plan import show_stream_plan
@@ -65,6 +71,11 @@ DONE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "windows with an offset": ([beam.WindowInto(FixedWindows(60, offset=7)), TOTAL, OUT], {}),
     "sliding windows": ([beam.WindowInto(SlidingWindows(60, 30)), TOTAL, OUT], {}),
     "sliding windows in rounds": ([windows(SlidingWindows(60, 30)), TOTAL, OUT], {"mode": "micro_batch"}),
+    "two groupings": ([MINUTES, TOTAL, AGAIN, OUT], {}),
+    "two groupings with other windows": (
+        [MINUTES, TOTAL, "Hours" >> beam.WindowInto(FixedWindows(3600)), AGAIN, OUT],
+        {},
+    ),
     "filters and a selection": (
         [beam.Filter(field("points") > 0), beam.Select("team", "points"), MINUTES, TOTAL, OUT],
         {},
@@ -125,10 +136,10 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     ),
     "the global window, by the clock": ([GLOBAL, TOTAL, OUT], {}, "windows may give several panes"),
     "the global window": ([TOTAL, OUT], {}, "the global window ends with the stream"),
-    "two groupings": (
-        [MINUTES, TOTAL, AGAIN, OUT],
+    "two groupings, of which one waits for the end of the stream": (
+        [MINUTES, TOTAL, "Global" >> beam.WindowInto(GlobalWindows()), AGAIN, OUT],
         {},
-        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' follows another grouping",
+        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' has state of its own",
     ),
     "two groupings of rounds": (
         [GLOBAL, TOTAL, AGAIN, OUT],
@@ -245,6 +256,15 @@ def test_python_does_it_and_the_reason_is_said(case):
     assert "columns end here: " in line
     assert reason in line
     assert "# by Spark" not in text
+
+
+def test_results_in_sliding_windows_are_python_s_again():
+    plan = plan_of(
+        MINUTES, TOTAL, "Again" >> beam.WindowInto(SlidingWindows(60, 30)), beam.Map(window_of), OUT
+    )
+    assert plan.columns is not None
+    assert [step.label for step in plan.columns.steps][-1] == "GroupBy(team)/Result"
+    assert "'Map(window_of)' is a function that only Python can call" in show_stream_plan(plan)
 
 
 STATEFUL = [beam.Map(lambda row: (row.team, row.points)), beam.GroupByKey(), OUT]

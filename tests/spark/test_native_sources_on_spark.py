@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import json
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from pyarrow import orc
 
 import penstock as beam
 from penstock import field
-from penstock.io import ReadFromCsv, ReadFromOrc, WriteToParquet
+from penstock.io import ReadFromCsv, ReadFromOrc, ReadFromSpark, WriteToParquet
 from penstock.io.delta import ReadFromDelta
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.window import FixedWindows
@@ -296,3 +297,26 @@ def test_columns_of_folders_and_the_names_of_files(spark, tmp_path):
         found.append(lines_of(tmp_path / f"{place}"))
     assert found[0] == found[1]
     assert len(found[0]) == 4
+
+
+def test_a_source_of_sparks_without_files(spark, tmp_path):
+    source = ReadFromSpark(
+        "rate-micro-batch", rowsPerBatch=10, startTimestamp=0, advanceMillisPerBatch=20_000
+    )
+    pipeline = pipeline_of("streaming", f"--checkpoint_location={tmp_path}/checkpoint")
+    rows = pipeline | "Read" >> source.as_stream("timestamp", BoundedDisorder(0))
+    counts = beam.GroupBy(is_odd=field("value") % 2 == 1).aggregate_field("value", sum, "total")
+    lines = rows | beam.WindowInto(FixedWindows(60)) | counts | beam.Map(shown)
+    _ = lines | beam.io.WriteToText(f"{tmp_path}/out")
+    # Only Spark knows its columns.
+    assert "only known when it is opened" in pipeline.explain()
+    result = pipeline.run()
+    [plan] = (json.loads(file.read_text()) for file in (tmp_path / "checkpoint").glob("plan-*.json"))
+    assert list(plan["native"]) == ["GroupBy(is_odd)/CombinePerKey(TupleCombineFn)"]
+    # A window has three micro-batches, the first one the numbers from 0 to 29.
+    first = [sum(range(remainder, 30, 2)) for remainder in (0, 1)]
+    until(lambda: len(lines_of(tmp_path)) >= 4, result)
+    result.cancel()
+    found = lines_of(tmp_path)
+    assert max(found.values()) == 1
+    assert sum(f"total={total})" in line for line in found for total in first) == 2

@@ -22,6 +22,7 @@ import penstock as beam
 from penstock import field
 from penstock.io import ReadFromParquet, WriteToParquet
 from penstock.io.watermarks import BoundedDisorder
+from penstock.transforms import ptransform_fn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
@@ -131,6 +132,31 @@ def test_results_are_those_of_python(spark, tmp_path, mode, windowfn):
     assert len(found[0]) > 40
 
 
+@pytest.mark.parametrize(
+    "windowfn", [None, FixedWindows(150), SlidingWindows(200, 70)], ids=["the same", "fixed", "sliding"]
+)
+def test_groupings_of_results_are_those_of_python(spark, tmp_path, windowfn):
+    chance = Random(5)
+    for number in range(6):
+        add_file(tmp_path / "in", number, scores(chance, number))
+    found: list[Counter[str]] = []
+    for number, flags in enumerate(([], ["--without=native_streams"])):
+        pipeline = pipeline_of("streaming", *flags)
+        few = field("number") // 7 % 1_000
+        chosen = pipeline | stream(tmp_path / "in") | beam.Select("key", "small", number=few)
+        totals = chosen | MINUTES | beam.GroupBy("key", "small").aggregate_field("number", sum, "total")
+        kept = totals | "Few" >> beam.Filter(field("total") > 100)
+        again = kept if windowfn is None else kept | "Again" >> beam.WindowInto(windowfn)
+        maxima = again | "Max" >> beam.GroupBy("key").aggregate_field("total", max, "most")
+        _ = maxima | "Show" >> beam.Map(shown_with_pane) | beam.io.WriteToText(f"{tmp_path}/{number}/out")
+        assert pipeline.explain().count("# by Spark") == (0 if flags else 9 + (windowfn is not None))
+        assert counted(ended(pipeline)) == {}
+        files = glob.glob(f"{tmp_path}/{number}/out*")
+        found.append(Counter(line for file in files for line in Path(file).read_text().splitlines()))
+    assert found[0] == found[1]
+    assert len(found[0]) > 5
+
+
 SIZE_MICROS = 60_000_000
 PERIODS = {"sliding": 25, "gaps": 90}
 FAR_AHEAD = datetime.datetime(2200, 1, 1, tzinfo=datetime.UTC).timestamp()
@@ -155,6 +181,9 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
     spark, tmp_path, kind
 ):
     batches = rows_with_late_ones(Random(8))
+    if kind == "gaps":
+        # No filter keeps Spark from leaving elements out in front of the watermark.
+        batches = [[row._replace(is_wanted=True) for row in rows] for rows in batches]
     for number, rows in enumerate(batches):
         columns = {
             "key": pa.array([row.key for row in rows], pa.string()),
@@ -179,7 +208,9 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
     expected = [result for rows in batches for result in toy.step(rows, clock_micros)] + toy.end()
     # An interval has the query read a heartbeat, too.
     pipeline = pipeline_of(*(("micro_batch", "--trigger_interval=0.1") if updates else ("streaming",)))
-    wanted = pipeline | stream(tmp_path / "in", "second") | beam.Filter(field("wanted"))
+    wanted = pipeline | stream(tmp_path / "in", "second")
+    if kind != "gaps":
+        wanted = wanted | beam.Filter(field("wanted"))
     totals = wanted | (ROUNDS if updates else windows) | TOTAL | beam.Filter(~field("key").is_null())
     schema = pa.schema([("key", pa.string()), ("total", pa.int64()), ("start", INSTANT)])
     chosen = totals | "Start" >> beam.Select("key", "total", start=beam.window_start())
@@ -233,12 +264,14 @@ def test_what_has_no_result_is_an_error_of_its_step(spark, tmp_path, case):
 class Lasting:
     """A stream that is started several times on its checkpoint."""
 
-    def __init__(self, folder: Path, mode: str, windows: Any) -> None:
+    def __init__(self, folder: Path, mode: str, windows: Any, again: Any = None) -> None:
         self.folder, self.mode, self.windows = folder, mode, windows
+        self.again = again  # What is done to the totals.
 
     def run(self, *flags: str) -> Any:
         pipeline = pipeline_of(self.mode, f"--checkpoint_location={self.folder}/checkpoint", *flags)
         totals = pipeline | stream(self.folder / "in", ends=False) | self.windows | TOTAL
+        totals = totals if self.again is None else totals | self.again
         schema = pa.schema([("key", pa.string()), ("total", pa.int64())])
         _ = totals | WriteToParquet(f"{self.folder}/out/totals", schema)
         return pipeline.run()
@@ -353,6 +386,38 @@ def test_a_stream_continues_on_its_checkpoint_and_drains(spark, tmp_path, kind):
     if is_append:
         with pytest.raises(ValueError, match="has ended: DRAINED"):
             lasting.run()
+
+
+@ptransform_fn
+def greatest(totals: Any) -> Any:
+    """The greatest total of each key in two minutes."""
+    windows = totals | "Again" >> beam.WindowInto(FixedWindows(120))
+    return windows | "Max" >> beam.GroupBy("key").aggregate_field("total", max, "total")
+
+
+def test_a_grouping_of_results_continues_on_its_checkpoint_and_drains(spark, tmp_path):
+    lasting = Lasting(tmp_path, "streaming", MINUTES, "Greatest" >> greatest())
+    for number in range(5):
+        add_file(tmp_path / "in", number, numbers(number))
+    result = lasting.run()
+    until(lambda: lasting.commits() >= 5, result)
+    result.cancel()
+    for number in range(5, 9):
+        add_file(tmp_path / "in", number, numbers(number))
+    with pytest.raises(ValueError, match="Spark's own aggregate has the state of 'Greatest/Max/"):
+        Lasting(tmp_path, "streaming", MINUTES).run()
+    result = lasting.run()
+    until(lambda: lasting.commits() >= 9, result)
+    result.drain()
+    assert result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
+    sums: Counter[tuple[str, float]] = Counter()
+    for row in pa.concat_tables(map(numbers, range(9))).to_pylist():
+        sums[row["key"], row["at"].timestamp() // 60] += row["number"]
+    expected: dict[tuple[str, float], int] = {}
+    for (key, minute), total in sums.items():
+        place = key, minute // 2
+        expected[place] = max(expected.get(place, total), total)
+    assert lasting.written() == Counter((key, total) for (key, _), total in expected.items())
 
 
 def test_a_stream_without_a_grouping_and_names_that_sql_would_read_otherwise(spark, tmp_path):

@@ -55,8 +55,9 @@ class _Lowered:
 
     frame: DataFrame
     table: Table
-    watermark: Watermark | None = None  # The watermark on which the next grouping depends, in a stream.
-    has_watermark: bool = False  # Whether Spark keeps a watermark, also behind the grouping.
+    watermark: Watermark | None = None  # The watermark on which groupings depend, in a stream.
+    has_watermark: bool = False  # Whether Spark keeps a watermark.
+    is_grouped: bool = False  # Whether a grouping has left the column ``e`` behind.
     made: dict[str, Column] = dataclass_field(default_factory=dict)
 
     def column(self, name: str) -> Column:
@@ -85,8 +86,13 @@ class _Lowered:
         return [
             *(["t"] * (self.table.time == "column")),
             *(["w"] * (self.table.windowfn is not None)),
-            *(["e"] * (self.watermark is not None)),
+            *(["e"] * self.has_moving_time),
         ]
+
+    @property
+    def has_moving_time(self) -> bool:
+        """True if the column ``e`` is there."""
+        return self.watermark is not None and not self.is_grouped
 
     @property
     def names(self) -> list[str]:
@@ -152,7 +158,7 @@ def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTim
             lowered,
             frame=applied,
             table=after(operation, lowered.table),
-            watermark=None if isinstance(operation, Combined) else lowered.watermark,
+            is_grouped=lowered.is_grouped or isinstance(operation, Combined),
         )
     return lowered
 
@@ -247,7 +253,7 @@ def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
     made = list(before.names)
     if table.time == "column":
         made.append(f"{time} as t")
-    if before.watermark is not None:
+    if before.has_moving_time:
         made.append("e")
     if windowfn is not None:
         made.append(f"{_starts(windowfn, time)} as w")
@@ -273,9 +279,10 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
     window = before.columns(["w"]) if before.table.windowfn is not None else []
     frame, grouped_by = before.frame, window
     if before.watermark is not None:
+        watermark = before.watermark.of_windows(operation.windowing)
         # Spark forgets what it knows of a column that is made in the grouping itself.
-        frame = frame.withColumn("x", before.watermark.over())
-        grouped_by, window = [F.col("x")], [before.watermark.start()]
+        frame = frame.withColumn("x", watermark.over())
+        grouped_by, window = [F.col("x")], [watermark.start()]
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):

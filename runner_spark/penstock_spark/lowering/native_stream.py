@@ -24,6 +24,7 @@ from penstock_spark.lowering.level_programs import summing_program
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark
 from penstock_spark.plan.column_plan import ColumnStream, event_time_field
+from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.workers_python import map_in_arrow
@@ -113,6 +114,8 @@ def _watermark(
     if grouping is None:
         return None
     assert isinstance(stream.watermark, BoundedDisorder)
+    groupings = plan.columns.groupings if plan.columns is not None else (grouping,)
+    windowings = [each.windowing for each in groupings]
     return Watermark(
         stream.watermark.delay_micros,
         grouping.windowing.windowfn.size_micros,
@@ -120,7 +123,14 @@ def _watermark(
         stream.max_ahead_micros,
         now_micros(),
         _ends(context, checkpoint),
+        sum(map(_reach_micros, windowings)),
     )
+
+
+def _reach_micros(windowing: Any) -> int:
+    """How long after an element its last window takes elements, as far as Spark's scale knows."""
+    lateness_micros = min(windowing.allowed_lateness.micros, LATENESS_MICROS_MAX)
+    return int(windowing.windowfn.size_micros + lateness_micros)
 
 
 def _ends(context: Context, checkpoint: Checkpoint) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Lets Spark do a whole stream: columns from the source to the sink, or at least the grouping of its sums."""
+"""Lets Spark do a whole stream: columns from the source to the sink, or at least its sums, or its first filters."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts. That is
     so in ``micro_batch`` alone, where each round reads and writes the state of its keys. Windows that fire once are as
     fast in Python's state, which is read only at their ends.
+
+    In all other streams, Spark does the first filters and selections of each source with columns: ``Read = Read(stream
+    of parquet; Filter) -> #1``, ``GroupByKey = #1 ...``.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) == 1 and isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
@@ -229,7 +232,8 @@ def _check_policy(policy: WatermarkPolicy) -> None:
 def _check_rest(graph: Graph, found: Found, groupings: Sequence[Combined], mode: str) -> None:
     """Raises NotInColumns if a step needs what only Python's part of a stream has."""
     absorbed = {step.label for step in found.columns(None).steps}
-    if len(groupings) > 1:
+    if len(groupings) > 1 and mode != "streaming":
+        # Spark updates no results of results.
         raise NotInColumns(f"{groupings[1].step.label!r} follows another grouping")
     if groupings and any(isinstance(operation, WithTimestamps) for operation in found.operations):
         raise NotInColumns("elements get other times than those of the watermark")
