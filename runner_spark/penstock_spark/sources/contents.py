@@ -71,6 +71,10 @@ def _columns() -> list[Column]:
     return [F.col("_metadata.file_path").alias("file"), F.col("content")]
 
 
+NOT_IN_COLUMNS = "--without=native_streams, and another checkpoint_location if the state is Spark's own"
+"""The end of a hint about values that Python has, and Spark's columns have not."""
+
+
 class FileRecords(Protocol):
     """Reads the files of a format that has columns."""
 
@@ -142,8 +146,8 @@ class RowsOfContents:
             if not _is_held(own.dataType, wanted.dataType):
                 what = f"the column {own.name} of {name} has the type {own.dataType.simpleString()}, and the pipeline "
                 what += f"reads it as {wanted.dataType.simpleString()}"
-                hint = "write the file again with the type of the others, or pass --without=native_streams and another "
-                raise refusal(ValueError, what, where=self.where, hint=f"{hint}checkpoint_location")
+                hint = f"write the file again with the type of the others, or pass {NOT_IN_COLUMNS}"
+                raise refusal(ValueError, what, where=self.where, hint=hint)
 
 
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)

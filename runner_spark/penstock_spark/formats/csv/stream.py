@@ -23,7 +23,7 @@ from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sources.contents import CONTENTS
+from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
@@ -295,9 +295,7 @@ class _Records:
         if wrong.startswith(_TOO_LONG):
             name = wrong.removeprefix(_TOO_LONG)
             what = f"the column {name} of {file} has a whole number of more than 64 bits, which Spark cannot hold"
-            hint = (
-                f"pass dtype={{{name!r}: str}}, or --without=native_streams, with another checkpoint_location"
-            )
+            hint = f"pass dtype={{{name!r}: str}}, or {NOT_IN_COLUMNS}"
             return refusal(ValueError, what, where=self._where, hint=hint)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
