@@ -182,7 +182,7 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
 ):
     batches = rows_with_late_ones(Random(8))
     if kind == "gaps":
-        # No filter keeps Spark from leaving elements out in front of the watermark.
+        # A filter would keep Spark from leaving elements out in front of the watermark.
         batches = [[row._replace(is_wanted=True) for row in rows] for rows in batches]
     for number, rows in enumerate(batches):
         columns = {

@@ -268,9 +268,8 @@ def _starts(windowfn: Any, time: str) -> str:
     period = f"{windowfn.period_micros}L"
     latest = f"{time} - pmod({time} - {offset}, {period})"
     all_starts = f"sequence({latest}, {time} - {size} + 1L, -{period})"
-    # An element between two windows is in none, but moves the watermark. Spark would leave it out in front of it.
-    is_in_one = f"{latest} > {time} - {size} and spark_partition_id() >= 0"
-    return f"explode(if({is_in_one}, {all_starts}, cast(array() as array<bigint>)))"
+    # An element between two windows is in none.
+    return f"explode(if({latest} > {time} - {size}, {all_starts}, cast(array() as array<bigint>)))"
 
 
 def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
