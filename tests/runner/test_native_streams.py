@@ -21,7 +21,7 @@ from native_plans import (
 
 import penstock as beam
 from penstock import field
-from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
+from penstock.io import ReadFromParquet, ReadFromSpark, ReadFromText, WriteToParquet
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime
 from penstock.pvalue import AsSingleton
 from penstock.transforms.trigger import (
@@ -301,7 +301,8 @@ MASKED: dict[str, tuple[list[Any], list[str]]] = {
 @pytest.mark.parametrize("case", MASKED)
 def test_spark_does_the_first_filters_and_selections_before_python(case):
     transforms, labels = MASKED[case]
-    plan = plan_of(*transforms)
+    assert "# by Spark" not in show_stream_plan(plan_of(*transforms))
+    plan = plan_of(*transforms, source=ReadFromSpark("json", "in"))
     assert plan.columns is None
     lines = show_stream_plan(plan).splitlines()
     by_spark = [line.partition(" = ")[0].strip() for line in lines if line.endswith("# by Spark")]
@@ -329,14 +330,16 @@ UNMASKED: dict[str, tuple[list[Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", UNMASKED)
 def test_python_sees_each_element(case):
     transforms, more = UNMASKED[case]
-    assert "# by Spark" not in show_stream_plan(plan_of(*transforms, **more))
+    assert "# by Spark" not in show_stream_plan(
+        plan_of(*transforms, source=ReadFromSpark("json", "in"), **more)
+    )
 
 
 def test_each_of_several_sources_has_filters_of_its_own():
     pipeline = beam.Pipeline()
     both = []
     for name in "ab":
-        read = ReadFromParquet("in", validate=False, as_rows=True).as_stream("at", BoundedDisorder(60))
+        read = ReadFromSpark("json", "in").as_stream("at", BoundedDisorder(60))
         rows = pipeline | f"Read {name}" >> read
         both.append(rows | f"Filter {name}" >> beam.Filter(field("points") > 0))
     _ = tuple(both) | beam.Flatten() | MINUTES | TOTAL | OUT

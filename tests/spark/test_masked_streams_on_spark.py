@@ -15,14 +15,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
 from native_runs import counted, ended, pipeline_of
-from pyarrow import orc
 
 import penstock as beam
 from penstock import field
-from penstock.io import ReadFromCsv, ReadFromOrc, ReadFromParquet, ReadFromSpark
-from penstock.io.delta import ReadFromDelta
+from penstock.io import ReadFromSpark
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import FixedWindows
@@ -46,20 +43,15 @@ def write_json(table: pa.Table, path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
 
 
-def write_like_pandas(table: pa.Table, path: Path) -> None:
-    pq.write_table(table.replace_schema_metadata({"pandas": "{}"}), path)
+def write_csv(table: pa.Table, path: Path) -> None:
+    pa.csv.write_csv(table, path, pa.csv.WriteOptions(include_header=False))
 
 
-FORMATS: dict[str, tuple[Any, Callable[[str], Any]]] = {
-    "parquet": (pq.write_table, lambda path: ReadFromParquet(path, as_rows=True)),
-    "parquet as dicts": (pq.write_table, ReadFromParquet),
-    "parquet of pandas": (write_like_pandas, ReadFromParquet),
-    "orc": (orc.write_table, ReadFromOrc),
-    "csv": (pa.csv.write_csv, ReadFromCsv),
-    "spark": (
-        write_json,
-        lambda path: ReadFromSpark("json", path, "`a.b` string, number int, second long, more double"),
-    ),
+SCHEMA = "`a.b` string, number int, second long, more double"
+FORMATS: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "json": write_json,
+    "csv": write_csv,
+    "parquet": pq.write_table,
 }
 
 
@@ -113,58 +105,27 @@ def both(tmp_path: Path, read: Callable[[], Any]) -> tuple[Counter[str], dict[st
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_groups_are_those_of_python_in_the_same_order(spark, tmp_path, name):
-    chance, (write, read) = Random(4), FORMATS[name]
+    chance, write = Random(4), FORMATS[name]
     for number in range(5):
         add(tmp_path / "in", number, lambda path: write(scores(chance, number), path))
     limits = {"max_files_per_batch": 1, "ends": True}
     lines, counters = both(
         tmp_path,
-        lambda: read(f"{tmp_path}/in/*.part").as_stream("second", BoundedDisorder(5), **limits),
+        lambda: ReadFromSpark(name, f"{tmp_path}/in/*.part", SCHEMA).as_stream(
+            "second", BoundedDisorder(5), **limits
+        ),
     )
     assert len(lines) > 10
     assert counters["elements_dropped_as_late"] > 0
-
-
-def test_the_rows_of_a_delta_table_are_those_of_python(spark, tmp_path):
-    chance = Random(4)
-    for number in range(3):
-        write_deltalake(f"{tmp_path}/in", scores(chance, number), mode="append")
-    lines, _ = both(
-        tmp_path, lambda: ReadFromDelta(f"{tmp_path}/in").as_stream("second", BoundedDisorder(500), ends=True)
-    )
-    assert len(lines) > 10
 
 
 def test_an_element_without_a_time_is_an_error_although_a_filter_leaves_it_out(spark, tmp_path):
     table = pa.table({"a.b": ["a", "b"], "number": [1, 9], "second": pa.array([0, None], pa.int64())})
     add(tmp_path / "in", 0, lambda path: pq.write_table(table, path))
     pipeline = pipeline_of("streaming")
-    read = ReadFromParquet(f"{tmp_path}/in/*.part", as_rows=True)
+    read = ReadFromSpark("parquet", f"{tmp_path}/in/*.part", SCHEMA)
     rows = pipeline | "Read" >> read.as_stream("second", BoundedDisorder(5), ends=True)
     _ = rows | beam.Filter(field("number") < 5) | beam.Map(str) | beam.io.WriteToText(f"{tmp_path}/out")
     with pytest.raises(Exception, match="of type Row has no event time: there is None") as caught:
         ended(pipeline)
     assert "'Read' (test_masked_streams_on_spark.py:" in str(caught.value)
-
-
-def test_columns_of_other_types_in_a_later_file_stop_the_run_and_the_next_one_reads_them(spark, tmp_path):
-    def run() -> Any:
-        pipeline = pipeline_of("streaming", f"--checkpoint_location={tmp_path}/checkpoint")
-        read = ReadFromParquet(f"{tmp_path}/in/*.part")
-        rows = pipeline | "Read" >> read.as_stream("second", BoundedDisorder(5))
-        keys = rows | beam.Filter(field("number") > 0) | beam.Map(lambda row: (row["number"], 1))
-        counts = keys | beam.WindowInto(FixedWindows(60)) | beam.CombinePerKey(sum)
-        _ = counts | beam.Map(str) | beam.io.WriteToText(f"{tmp_path}/out/out")
-        return pipeline.run()
-
-    small = pa.table({"number": pa.array([1, 2], pa.int8()), "second": [0, 1]})
-    add(tmp_path / "in", 0, lambda path: pq.write_table(small, path))
-    result = run()
-    large = small.set_column(0, "number", pa.array([2, -3], pa.int64()))
-    add(tmp_path / "in", 1, lambda path: pq.write_table(large, path))
-    with pytest.raises(ValueError, match="other types of columns than the first files"):
-        result.wait_until_finish(duration=120_000)
-    result = run()
-    result.drain()
-    assert result.wait_until_finish(duration=120_000) == "DRAINED"
-    assert lines_of(tmp_path / "out") == Counter(["(1, 1)", "(2, 2)"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
+from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
@@ -50,7 +51,7 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     so in ``micro_batch`` alone, where each round reads and writes the state of its keys. Windows that fire once are as
     fast in Python's state, which is read only at their ends.
 
-    In all other streams, Spark does the first filters and selections of each source with columns: ``Read = Read(stream
+    In all other streams, Spark does the first filters and selections of each source that it reads: ``Read = Read(stream
     of parquet; Filter) -> #1``, ``GroupByKey = #1 ...``.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
@@ -87,7 +88,8 @@ def _masked(graph: Graph, label: str, table_of: TableOf) -> Graph:
     is_whole = isinstance(stream, ColumnStream) and (stream.columns.operations or stream.columns.is_written)
     if not isinstance(stream, StreamSource) or isinstance(stream, SummedStream) or is_whole:
         return graph
-    if not isinstance(stream.source, COLUMNAR_STREAMS):
+    if not isinstance(stream.source, SparkSource):
+        # Tasks of Python read the others themselves, without Java, which is as fast.
         return graph
     try:
         if len(read.outputs) > 1 or stream.partition is not None or event_time_field(stream) is None:

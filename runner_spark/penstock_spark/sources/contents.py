@@ -21,9 +21,8 @@ from penstock_spark.reports.reporting import Reporting, report_with, reporting_n
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.later_columns import LaterColumns
-from penstock_spark.sources.placing import placed
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
-from penstock_spark.sources.stream_files import PLACE, Naming, StreamFiles, place_columns
+from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
 """From the bytes of a file, and its name, to its elements."""
@@ -71,7 +70,7 @@ def _columns() -> list[Column]:
     return [F.col("_metadata.file_path").alias("file"), F.col("content")]
 
 
-NOT_IN_COLUMNS = "--without=native_streams, and another checkpoint_location if the state is Spark's own"
+NOT_IN_COLUMNS = "--without=native_streams and another checkpoint_location"
 """The end of a hint about values that Python has, and Spark's columns have not."""
 
 
@@ -116,19 +115,15 @@ class RowsOfContents:
     naming: Naming
     later_columns: LaterColumns | None
     where: str
-    is_placed: bool  # Whether the columns with their places follow.
     reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.reporting)
         for batch in promptly(batches):
-            places = zip(
-                *(batch.column(each).to_pylist() for each in PLACE if each in batch.schema.names), strict=True
-            )
-            for place, content in zip(places, batch.column("content"), strict=True):
-                name = self.naming.name(place[0])
-                for rows in () if name is None else self._rows(name, content.as_py()):
-                    yield placed(rows, place) if self.is_placed else rows
+            for file, content in zip(batch.column(FILE).to_pylist(), batch.column("content"), strict=True):
+                name = self.naming.name(file)
+                if name is not None:
+                    yield from self._rows(name, content.as_py())
 
     def _rows(self, name: str, content: bytes) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema_of(self.schema)

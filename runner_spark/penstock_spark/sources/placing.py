@@ -8,12 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import types as T
 
-from penstock_spark.sources.stream_files import PLACE, Naming
+from penstock_spark.sources.stream_files import Naming
 from penstock_spark.worker.messages import Place
-
-_PLACES = (T.StringType(), T.LongType(), T.LongType())
 
 
 @dataclass(frozen=True)
@@ -53,16 +50,3 @@ def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int,
     for end in sorted(ends):
         yield tuple(column[start].as_py() for column in columns), start, end
         start = end
-
-
-def with_places(schema: T.StructType) -> T.StructType:
-    """The columns of files, and behind them those that tell the places of rows."""
-    own = [T.StructField(name, kind) for name, kind in zip(PLACE, _PLACES, strict=True)]
-    return T.StructType([*schema, *own])
-
-
-def placed(rows: pa.RecordBatch, place: Sequence[Any]) -> pa.RecordBatch:
-    """Rows of one file with the columns of `with_places`; the file is as Spark writes its name."""
-    for name, value in zip(PLACE, place, strict=True):
-        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-    return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from operator import and_
 from typing import Any
 
@@ -27,7 +27,7 @@ from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
-from penstock_spark.sources.placing import Placing, placed, runs_of, with_places
+from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Rejected, StreamScan, pruned_to
 from penstock_spark.sources.stream_files import (
@@ -82,7 +82,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     def make_decoder() -> ByFile:
         return ByFile(_Records(decoder, values, kinds, options, has_rejects, where), naming)
 
-    def make_columns(names: Collection[str] | None, is_placed: bool = False) -> DataFrame:
+    def make_columns(names: Collection[str] | None) -> DataFrame:
         schema = pruned_to(_schema(source, wanted, values), names)
         own = {name: kind for name, kind in wanted.items() if name in schema.names}
         # PySpark passes Python no column with a dot in its name.
@@ -92,18 +92,10 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         ]
         exact = texts.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
         of_files = _Records(decoder, values, kinds, options, False, where)
-        rows = _RowsOfFiles(of_files, naming, tuple(own), schema, is_placed)
-        arrived: DataFrame = map_in_arrow(exact, rows, with_places(schema) if is_placed else schema)
-        return arrived
+        rows: DataFrame = map_in_arrow(exact, _RowsOfFiles(of_files, naming, tuple(own), schema), schema)
+        return rows
 
-    make_placed = partial(make_columns, is_placed=True)
-    return StreamScan(
-        frame,
-        make_decoder,
-        make_columns=make_columns,
-        make_placed=make_placed,
-        placing=Placing(PLACE, naming),
-    )
+    return StreamScan(frame, make_decoder, make_columns=make_columns)
 
 
 def schema_before_opening(source: CsvSource) -> T.StructType | None:
@@ -323,7 +315,6 @@ class _RowsOfFiles:
     naming: Naming
     names: tuple[str, ...]  # The first columns that arrive.
     schema: T.StructType
-    is_placed: bool  # Whether the columns with their places follow.
     reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -332,11 +323,10 @@ class _RowsOfFiles:
         for batch in promptly(batches):
             named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
             first = batch.schema.names.index(FILE)
-            for (name, *place), start, end in runs_of(named.columns[first:]):
+            for (name, *_), start, end in runs_of(named.columns[first:]):
                 file = self.naming.name(name)
                 if file is not None:
-                    rows = self._columns(named.slice(start, end - start), file, schema)
-                    yield placed(rows, (name, *place)) if self.is_placed else rows
+                    yield self._columns(named.slice(start, end - start), file, schema)
 
     def _columns(self, batch: pa.RecordBatch, file: str, schema: pa.Schema) -> pa.RecordBatch:
         rows = self.records.columns(batch, file)

@@ -58,7 +58,7 @@ def open_delta_stream(
         wanted = pruned_to(schema, names)
         return columns_of_ranges(scan.frame, rows.of_columns(wanted), wanted, where)
 
-    return replace(scan, make_columns=make_columns, make_placed=make_columns)
+    return replace(scan, make_columns=make_columns)
 
 
 def open_changes(source: DeltaChangesSource, spark: SparkSession, where: str) -> Scan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, BinaryIO, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -37,9 +37,8 @@ from penstock_spark.sources.contents import (
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
-from penstock_spark.sources.placing import Placing, with_places
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
-from penstock_spark.sources.stream_files import PLACE, no_schema, stream_files
+from penstock_spark.sources.stream_files import no_schema, stream_files
 
 
 def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) -> Iterator[Any]:
@@ -93,15 +92,14 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     if is_beyond_spark(whole) or is_unknown(whole):
         return scan
 
-    def make_columns(names: Collection[str] | None, is_placed: bool = False) -> DataFrame:
+    def make_columns(names: Collection[str] | None) -> DataFrame:
         wanted = pruned_to(whole, names)
         records = OrcRecords(tuple(wanted.names), values, where)
-        rows = RowsOfContents(records, wanted, files.naming(), later_columns, where, is_placed)
-        frame: DataFrame = map_in_arrow(scan.frame, rows, with_places(wanted) if is_placed else wanted)
+        rows = RowsOfContents(records, wanted, files.naming(), later_columns, where)
+        frame: DataFrame = map_in_arrow(scan.frame, rows, wanted)
         return frame
 
-    make_placed, placing = partial(make_columns, is_placed=True), Placing(PLACE, files.naming())
-    return replace(scan, make_columns=make_columns, make_placed=make_placed, placing=placing)
+    return replace(scan, make_columns=make_columns)
 
 
 def schema_before_opening(source: OrcSource) -> T.StructType | None:

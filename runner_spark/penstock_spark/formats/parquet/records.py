@@ -38,9 +38,8 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
 from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
-from penstock_spark.sources.placing import placed
 from penstock_spark.sources.scan import Decoder, Part
-from penstock_spark.sources.stream_files import Naming
+from penstock_spark.sources.stream_files import FILE, Naming
 from penstock_spark.worker.messages import Place
 
 BATCH_ROWS = 10_000
@@ -301,19 +300,16 @@ class RowsOfFiles:
 
     files: StreamOfFiles
     schema: T.StructType
-    is_placed: bool = False  # Whether the columns with their places follow.
     reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.reporting)
         schema = arrow_schema_of(self.schema)
         for batch in promptly(batches):
-            for place in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                name = self.files.naming.name(place[0])
+            for name in map(self.files.naming.name, batch.column(FILE).to_pylist()):
                 for records in () if name is None else self.files.batches(name):
                     # A column without any values has another type there.
-                    rows = records if records.schema == schema else records.cast(schema)
-                    yield placed(rows, place) if self.is_placed else rows
+                    yield records if records.schema == schema else records.cast(schema)
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,9 @@ from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
-from penstock_spark.sources.placing import Placing, with_places
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
-from penstock_spark.sources.stream_files import PLACE, no_schema, place_columns, stream_files, surveyed
+from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files, surveyed
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
 """What makes elements of batches, by what an element is."""
@@ -251,21 +250,10 @@ def open_parquet_stream(
             found.by_spark and not values.names and not any(map(is_of_pandas, (footers or {}).values()))
         )
         if not by_spark or not all(map(naming.name, files.seen_by_spark(spark))):
-            make_columns = partial(_rows_by_python, scan.frame, read)
-            make_placed = partial(make_columns, is_placed=True)
-            return replace(
-                scan, make_columns=make_columns, make_placed=make_placed, placing=Placing(PLACE, naming)
-            )
+            return replace(scan, make_columns=partial(_rows_by_python, scan.frame, read))
         check = LaterFiles(found.schema, found.wanted.names, naming, where, later)
         by_spark_frame = files.load(spark.readStream.schema(found.wanted), "parquet")
-        placed = by_spark_frame.select("*", *place_columns(stream))
-        return replace(
-            scan,
-            make_columns=lambda names: by_spark_frame,
-            make_placed=lambda names: placed,
-            placing=Placing(PLACE, naming),
-            check_files=check,
-        )
+        return replace(scan, make_columns=lambda names: by_spark_frame, check_files=check)
     if not found.by_spark:
         later = None if known is None else LaterColumns(known, where)
         return stream_of_contents(files, stream, spark, ColumnsReader(found.records(values), decode, later))
@@ -281,16 +269,12 @@ def open_parquet_stream(
     )
 
 
-def _rows_by_python(
-    frame: DataFrame, read: StreamOfFiles, names: Collection[str] | None, is_placed: bool = False
-) -> DataFrame:
+def _rows_by_python(frame: DataFrame, read: StreamOfFiles, names: Collection[str] | None) -> DataFrame:
     """The columns with some names, or all, of the files whose names are in a frame."""
     whole = read.records.schema
     wanted = pruned_to(whole, names)
-    rows = RowsOfFiles(
-        replace(read, records=replace(read.records, schema=wanted)), without_nothing(wanted), is_placed
-    )
-    columns: DataFrame = map_in_arrow(frame, rows, with_places(rows.schema) if is_placed else rows.schema)
+    rows = RowsOfFiles(replace(read, records=replace(read.records, schema=wanted)), without_nothing(wanted))
+    columns: DataFrame = map_in_arrow(frame, rows, rows.schema)
     return columns
 
 
