@@ -120,7 +120,9 @@ def test_groups_are_those_of_python_in_the_same_order(spark, tmp_path, name):
 
 
 def test_an_element_without_a_time_is_an_error_although_a_filter_leaves_it_out(spark, tmp_path):
-    table = pa.table({"a.b": ["a", "b"], "number": [1, 9], "second": pa.array([0, None], pa.int64())})
+    table = pa.table(
+        {"a.b": ["a", "b"], "number": pa.array([1, 9], pa.int32()), "second": pa.array([0, None], pa.int64())}
+    )
     add(tmp_path / "in", 0, lambda path: pq.write_table(table, path))
     pipeline = pipeline_of("streaming")
     read = ReadFromSpark("parquet", f"{tmp_path}/in/*.part", SCHEMA)
