@@ -36,6 +36,7 @@ class NativeHost:
     lateness_micros: int = 0
     updates: bool = False  # Whether it emits each window that a micro-batch has changed.
     max_ahead_micros: int | None = None
+    period_micros: int | None = None  # The time from one window's start to the next one's; None for the size.
     batch: int = 0
     dropped: list[tuple[int, str | None, int]] = field(default_factory=list)  # Micro-batch, key and window.
     _late_micros: int = MIN_MICROS  # The watermark that decides what is late.
@@ -47,15 +48,13 @@ class NativeHost:
         evicting_micros = self._next_micros
         changed: set[tuple[str | None, int]] = set()
         for row in rows:
-            if not row.is_wanted:
-                continue
-            start_micros = row.time_micros - row.time_micros % self.size_micros
-            if self._over(start_micros) <= self._late_micros:
-                self.dropped.append((self.batch, row.key, start_micros))
-                continue
-            place = row.key, start_micros
-            self._state[place] = self._state.get(place, 0) + row.number
-            changed.add(place)
+            for start_micros in self._starts(row.time_micros) if row.is_wanted else ():
+                if self._over(start_micros) <= self._late_micros:
+                    self.dropped.append((self.batch, row.key, start_micros))
+                    continue
+                place = row.key, start_micros
+                self._state[place] = self._state.get(place, 0) + row.number
+                changed.add(place)
         over = {place for place in self._state if self._over(place[1]) <= evicting_micros}
         emitted = changed if self.updates else over
         found = [Result(self.batch, *place, self._state[place]) for place in emitted]
@@ -80,6 +79,12 @@ class NativeHost:
     def moves_watermark(self, row: Row, clock_micros: int) -> bool:
         """True if the watermark follows a row."""
         return self.max_ahead_micros is None or row.time_micros <= clock_micros + self.max_ahead_micros
+
+    def _starts(self, time_micros: int) -> range:
+        """The starts of the windows that a row is in."""
+        period_micros = self.period_micros or self.size_micros
+        latest_micros = time_micros - time_micros % period_micros
+        return range(latest_micros, time_micros - self.size_micros, -period_micros)
 
     def _over(self, start_micros: int) -> int:
         """The watermark at which a window takes nothing more."""

@@ -58,11 +58,13 @@ def plan_of(
     without: Iterable[str] = (),
     label: str = "Read",
     record_events: int | None = None,
+    source: Any = None,
     **more: Any,
 ) -> StreamPlan:
     """The plan of a stream of scores behind which some transforms stand in a row."""
     timed = {} if isinstance(policy, IngressTime) else {"event_time": "at"}
-    read = ReadFromParquet("in", validate=False, as_rows=True).as_stream(watermark=policy, **timed | more)
+    reader = source or ReadFromParquet("in", validate=False, as_rows=True)
+    read = reader.as_stream(watermark=policy, **timed | more)
     pipeline = beam.Pipeline(options=PipelineOptions(["--allow_unsafe_triggers"]))
     pcoll = pipeline | label >> read
     for transform in transforms:

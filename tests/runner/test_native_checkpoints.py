@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from disk_place import DiskPlace, note_micro_batch
-from native_plans import GLOBAL, MINUTES, OUT, TOTAL, plan_of
+from native_plans import AGAIN, GLOBAL, MINUTES, OUT, TOTAL, plan_of
 
 import penstock as beam
 from penstock import field
 from penstock.io.watermarks import BoundedDisorder
-from penstock.transforms.window import FixedWindows
+from penstock.transforms.window import FixedWindows, SlidingWindows
 from penstock_spark.checkpoints.compare import compare
 from penstock_spark.checkpoints.folder import open_at
 from penstock_spark.checkpoints.rewriting import must_rewrite, operators_of, slots_of
@@ -60,6 +60,7 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "one more key": ([MINUTES, grouped("team", "points"), OUT], {}, "has keys of other types"),
     "another aggregate": ([MINUTES, grouped("team", combine=min), OUT], {}, "has another CombineFn"),
     "other windows": ([beam.WindowInto(FixedWindows(30)), SUM, OUT], {}, "has other windows"),
+    "sliding windows": ([beam.WindowInto(SlidingWindows(60, 30)), SUM, OUT], {}, "has other windows"),
     "another label": ([MINUTES, "Other" >> TOTAL, OUT], {}, "Spark's own aggregate has the state of 'Sum/"),
     "another label of the source": (FIRST, {"label": "Other"}, "Spark's own aggregate keeps its source"),
     "more partitions": (FIRST, {"shards": 3}, "leave shuffle_partitions as it was"),
@@ -80,6 +81,19 @@ def test_these_changes_are_refused_by_name(case):
     transforms, more, reason = REFUSED[case]
     refusals = compare(signature(*FIRST), signature(*transforms, **more)).refusals
     assert any(reason in refusal for refusal in refusals), refusals
+
+
+def test_a_grouping_of_results_is_part_of_what_the_state_depends_on(tmp_path: Path):
+    first, both = signature(*FIRST), signature(MINUTES, SUM, AGAIN, OUT)
+    assert operators_of(both) == 2
+    [added] = compare(first, both).refusals
+    assert "'GroupBy(total)/CombinePerKey(TupleCombineFn)' would be grouped by Spark's own aggregate" in added
+    assert "start again with another checkpoint_location" in added
+    [gone] = compare(both, first).refusals
+    assert "Spark's own aggregate has the state of 'GroupBy(total)/" in gone
+    hours = signature(MINUTES, SUM, "Hours" >> beam.WindowInto(FixedWindows(3600)), AGAIN, OUT)
+    [changed] = compare(both, hours).refusals
+    assert "'GroupBy(total)/CombinePerKey(TupleCombineFn)' has other windows" in changed
 
 
 def test_the_source_is_kept_even_if_its_state_may_be_dropped():

@@ -32,8 +32,9 @@ from penstock.transforms.trigger import (
     Repeatedly,
     TriggerFn,
 )
-from penstock.transforms.window import FixedWindows
+from penstock.transforms.window import FixedWindows, SlidingWindows
 from penstock.utils.timestamp import Duration
+from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
 
 SIZE, DELAY, AHEAD = 10_000_000, 5_000_000, 20_000_000
@@ -63,13 +64,17 @@ def batches_of(seed: int) -> Batches:
 
 
 def by_machine(
-    batches: Batches, lateness_micros: int, updates: bool, trigger: TriggerFn | None = None
+    batches: Batches,
+    lateness_micros: int,
+    updates: bool,
+    trigger: TriggerFn | None = None,
+    windowfn: WindowFn = FixedWindows(SIZE // 1_000_000),
 ) -> tuple[list[Result], int]:
     """What penstock's machine emits in each micro-batch, if the summary of a source arrives one later; and how many it
     drops.
     """
     windowing = Windowing(
-        FixedWindows(SIZE // 1_000_000),
+        windowfn,
         trigger,
         accumulation_mode=AccumulationMode.ACCUMULATING,
         allowed_lateness=Duration(micros=lateness_micros),
@@ -101,10 +106,14 @@ def by_machine(
 
 
 def by_host(
-    batches: Batches, lateness_micros: int, updates: bool, host: type[NativeHost] = NativeHost
+    batches: Batches,
+    lateness_micros: int,
+    updates: bool,
+    host: type[NativeHost] = NativeHost,
+    period_micros: int | None = None,
 ) -> tuple[list[Result], int]:
     """The same of the toy of Spark."""
-    native = host(SIZE, DELAY, lateness_micros, updates, AHEAD)
+    native = host(SIZE, DELAY, lateness_micros, updates, AHEAD, period_micros=period_micros)
     found = [result for clock_micros, rows in batches for result in native.step(rows, clock_micros)]
     found += native.end()
     return sorted(found, key=repr), len(native.dropped)
@@ -142,6 +151,41 @@ def test_in_rounds_the_law_holds_for_each_trigger_that_no_element_fires(trigger)
         for lateness_micros in (0, 15_000_000):
             expected = by_machine(batches_of(seed), lateness_micros, True, trigger)
             assert by_host(batches_of(seed), lateness_micros, True) == expected
+
+
+@pytest.mark.parametrize("period", [2, 3, 10, 14])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_law_holds_for_sliding_windows_and_for_gaps_between_windows(kind, period):
+    lateness_micros, updates = KINDS[kind]
+    sliding = SlidingWindows(SIZE // 1_000_000, period)
+    for seed in SEEDS:
+        expected = by_machine(batches_of(seed), lateness_micros, updates, windowfn=sliding)
+        found = by_host(batches_of(seed), lateness_micros, updates, period_micros=period * 1_000_000)
+        assert found == expected, seed
+
+
+class _OneWindow(NativeHost):
+    """An element is only in the latest of its windows."""
+
+    def _starts(self, time_micros: int) -> range:
+        return super()._starts(time_micros)[:1]
+
+
+class _GapsFirst(NativeHost):
+    """Spark leaves elements between two windows out in front of the watermark."""
+
+    def moves_watermark(self, row: Row, clock_micros: int) -> bool:
+        return bool(self._starts(row.time_micros)) and super().moves_watermark(row, clock_micros)
+
+
+@pytest.mark.parametrize(("host", "period"), [(_OneWindow, 3), (_GapsFirst, 14)])
+def test_the_law_finds_a_mutant_of_sliding_windows(host, period):
+    sliding, period_micros = SlidingWindows(SIZE // 1_000_000, period), period * 1_000_000
+    assert any(
+        by_host(batches_of(seed), 0, False, host, period_micros)
+        != by_machine(batches_of(seed), 0, False, windowfn=sliding)
+        for seed in SEEDS
+    )
 
 
 class _FilterFirst(NativeHost):

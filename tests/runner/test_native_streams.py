@@ -21,7 +21,7 @@ from native_plans import (
 
 import penstock as beam
 from penstock import field
-from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
+from penstock.io import ReadFromParquet, ReadFromSpark, ReadFromText, WriteToParquet
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime
 from penstock.pvalue import AsSingleton
 from penstock.transforms.trigger import (
@@ -30,7 +30,14 @@ from penstock.transforms.trigger import (
     ClosingBehavior,
     Repeatedly,
 )
-from penstock.transforms.window import FixedWindows, SlidingWindows, TimestampCombiner
+from penstock.transforms.window import (
+    FixedWindows,
+    GlobalWindows,
+    Sessions,
+    SlidingWindows,
+    TimestampCombiner,
+)
+from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.stream_plan import show_stream_plan
 
@@ -53,12 +60,22 @@ def parquet(**more: Any) -> WriteToParquet:
     return WriteToParquet("out", pa.schema([("team", pa.string()), ("total", pa.int64())]), **more)
 
 
+SINK = WriteToParquet("out", pa.schema([("team", pa.string())]))
+"""A sink of teams."""
+
 DONE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "windows fire once": ([MINUTES, TOTAL, OUT], {}),
     "AfterWatermark": ([windows(trigger=AfterWatermark()), TOTAL, OUT], {}),
     "discarding": ([windows(mode=DISCARDING), TOTAL, OUT], {}),
     "retracting, where nothing is retracted": ([windows(mode=RETRACTING), TOTAL, OUT], {}),
     "windows with an offset": ([beam.WindowInto(FixedWindows(60, offset=7)), TOTAL, OUT], {}),
+    "sliding windows": ([beam.WindowInto(SlidingWindows(60, 30)), TOTAL, OUT], {}),
+    "sliding windows in rounds": ([windows(SlidingWindows(60, 30)), TOTAL, OUT], {"mode": "micro_batch"}),
+    "two groupings": ([MINUTES, TOTAL, AGAIN, OUT], {}),
+    "two groupings with other windows": (
+        [MINUTES, TOTAL, "Hours" >> beam.WindowInto(FixedWindows(3600)), AGAIN, OUT],
+        {},
+    ),
     "filters and a selection": (
         [beam.Filter(field("points") > 0), beam.Select("team", "points"), MINUTES, TOTAL, OUT],
         {},
@@ -86,10 +103,6 @@ def test_spark_does_it(case):
     assert "/CombinePerKey(TupleCombineFn) = CombinePerKey(TupleCombineFn)  # by Spark" in show_stream_plan(
         plan
     )
-
-
-SINK = WriteToParquet("out", pa.schema([("team", pa.string())]))
-"""A sink of teams."""
 
 
 def test_spark_does_a_stream_without_a_grouping_if_a_sink_takes_the_columns():
@@ -123,10 +136,10 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     ),
     "the global window, by the clock": ([GLOBAL, TOTAL, OUT], {}, "windows may give several panes"),
     "the global window": ([TOTAL, OUT], {}, "the global window ends with the stream"),
-    "two groupings": (
-        [MINUTES, TOTAL, AGAIN, OUT],
+    "two groupings, of which one waits for the end of the stream": (
+        [MINUTES, TOTAL, "Global" >> beam.WindowInto(GlobalWindows()), AGAIN, OUT],
         {},
-        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' follows another grouping",
+        "'GroupBy(total)/CombinePerKey(TupleCombineFn)' has state of its own",
     ),
     "two groupings of rounds": (
         [GLOBAL, TOTAL, AGAIN, OUT],
@@ -180,10 +193,25 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     ),
     "recorded times": ([MINUTES, TOTAL, OUT], {"arrival_time": "at"}, "elements arrive at recorded times"),
     "no times": ([MINUTES, TOTAL, OUT], {"policy": IngressTime()}, "times that are not in a column"),
-    "sliding windows": (
-        [beam.WindowInto(SlidingWindows(60, 30)), TOTAL, OUT],
+    "sliding windows without a grouping": (
+        [beam.WindowInto(SlidingWindows(60, 30)), beam.Select("team"), SINK],
         {},
-        "makes windows that are not FixedWindows",
+        "'WriteToParquet' takes elements that are in several windows",
+    ),
+    "sliding windows that are left": (
+        [beam.WindowInto(SlidingWindows(60, 30)), "Minutes" >> MINUTES, TOTAL, OUT],
+        {},
+        "'Minutes' takes elements that are in several windows",
+    ),
+    "sliding windows before a function of Python's": (
+        [beam.WindowInto(SlidingWindows(60, 30)), beam.Map(window_of), OUT],
+        {},
+        "'Map(window_of)' is a function that only Python can call",
+    ),
+    "sessions": (
+        [beam.WindowInto(Sessions(60)), TOTAL, OUT],
+        {},
+        "makes windows that are not FixedWindows or SlidingWindows",
     ),
     "another output time": (
         [windows(timestamp_combiner=TimestampCombiner.OUTPUT_AT_LATEST), TOTAL, OUT],
@@ -199,11 +227,6 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
         [MINUTES, beam.Filter(lambda row: True), TOTAL, OUT],
         {},
         "is a function that only Python can call",
-    ),
-    "no grouping, and Python reads": (
-        [beam.Filter(field("points") > 0), beam.Map(window_of), OUT],
-        {},
-        "'Map(window_of)' is a function that only Python can call",
     ),
     "floats": (
         [MINUTES, beam.GroupBy("team").aggregate_field("weight", sum, "total"), OUT],
@@ -233,6 +256,95 @@ def test_python_does_it_and_the_reason_is_said(case):
     assert "columns end here: " in line
     assert reason in line
     assert "# by Spark" not in text
+
+
+def test_results_in_sliding_windows_are_python_s_again():
+    plan = plan_of(
+        MINUTES, TOTAL, "Again" >> beam.WindowInto(SlidingWindows(60, 30)), beam.Map(window_of), OUT
+    )
+    assert plan.columns is not None
+    assert [step.label for step in plan.columns.steps][-1] == "GroupBy(team)/Result"
+    assert "'Map(window_of)' is a function that only Python can call" in show_stream_plan(plan)
+
+
+STATEFUL = [beam.Map(lambda row: (row.team, row.points)), beam.GroupByKey(), OUT]
+MASKED: dict[str, tuple[list[Any], list[str]]] = {
+    "a filter before Python": (
+        [beam.Filter(field("points") > 0), beam.Map(window_of), OUT],
+        ["Filter(points > 0)"],
+    ),
+    "a selection before state of Python's": (
+        [beam.Select("team", "points"), MINUTES, *STATEFUL],
+        ["ToRows(team, points)/Row"],
+    ),
+    "filters and selections": (
+        [
+            beam.Select("team", "points"),
+            "Few" >> beam.Filter(field("points") < 3),
+            "Again" >> beam.Select("team"),
+            beam.Map(window_of),
+            OUT,
+        ],
+        ["ToRows(team, points)/Row", "Few", "Again/Row"],
+    ),
+    "up to the windows": (
+        [beam.Filter(field("points") > 0), MINUTES, "Few" >> beam.Filter(field("points") < 3), *STATEFUL],
+        ["Filter(points > 0)"],
+    ),
+    "before sliding windows": (
+        [beam.Filter(field("points") > 0), beam.WindowInto(SlidingWindows(60, 30)), *STATEFUL],
+        ["Filter(points > 0)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MASKED)
+def test_spark_does_the_first_filters_and_selections_before_python(case):
+    transforms, labels = MASKED[case]
+    assert "# by Spark" not in show_stream_plan(plan_of(*transforms))
+    plan = plan_of(*transforms, source=ReadFromSpark("json", "in"))
+    assert plan.columns is None
+    lines = show_stream_plan(plan).splitlines()
+    by_spark = [line.partition(" = ")[0].strip() for line in lines if line.endswith("# by Spark")]
+    assert by_spark == labels
+    assert signature_of(plan, 2)["steps"][: len(labels)] == labels
+
+
+UNMASKED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "event time by a function": (
+        [beam.Filter(field("points") > 0), *STATEFUL],
+        {"event_time": lambda row: row.at},
+    ),
+    "times of arrival": ([beam.Filter(field("points") > 0), *STATEFUL], {"policy": IngressTime()}),
+    "recorded times": ([beam.Filter(field("points") > 0), *STATEFUL], {"arrival_time": "at"}),
+    "partitions by a field": (
+        [beam.Filter(field("points") > 0), *STATEFUL],
+        {"partition": "team", "policy": BoundedDisorder(60, per_partition=True)},
+    ),
+    "a function first": ([beam.Filter(lambda row: True), beam.Filter(field("points") > 0), *STATEFUL], {}),
+    "no filter": ([MINUTES, *STATEFUL], {}),
+    "switched off": ([beam.Filter(field("points") > 0), *STATEFUL], {"without": ["native_streams"]}),
+}
+
+
+@pytest.mark.parametrize("case", UNMASKED)
+def test_python_sees_each_element(case):
+    transforms, more = UNMASKED[case]
+    assert "# by Spark" not in show_stream_plan(
+        plan_of(*transforms, source=ReadFromSpark("json", "in"), **more)
+    )
+
+
+def test_each_of_several_sources_has_filters_of_its_own():
+    pipeline = beam.Pipeline()
+    both = []
+    for name in "ab":
+        read = ReadFromSpark("json", "in").as_stream("at", BoundedDisorder(60))
+        rows = pipeline | f"Read {name}" >> read
+        both.append(rows | f"Filter {name}" >> beam.Filter(field("points") > 0))
+    _ = tuple(both) | beam.Flatten() | MINUTES | TOTAL | OUT
+    text = show_stream_plan(plan_after(pipeline, "streaming"))
+    assert text.count("# by Spark") == 2
 
 
 def test_rejects_and_several_readers_and_side_inputs_are_python_s():

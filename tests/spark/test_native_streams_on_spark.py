@@ -7,7 +7,7 @@ import glob
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,34 +16,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from native_host import NativeHost, Row
+from native_runs import INSTANT, WAIT_SECONDS_MAX, counted, ended, instants, pipeline_of, until
 
 import penstock as beam
 from penstock import field
 from penstock.io import ReadFromParquet, WriteToParquet
 from penstock.io.watermarks import BoundedDisorder
-from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms import ptransform_fn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
-from penstock.transforms.window import FixedWindows, GlobalWindows
+from penstock.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark import read_state
 from penstock_spark.lowering.batch_writer import BatchWriter
 
 pytestmark = pytest.mark.spark
 
-INSTANT = pa.timestamp("us", "UTC")
 DISORDER_SECONDS = 20
-WAIT_SECONDS_MAX = 120
 ACCUMULATING = AccumulationMode.ACCUMULATING
 MINUTES = beam.WindowInto(FixedWindows(60))
 ROUNDS = beam.WindowInto(FixedWindows(60), accumulation_mode=ACCUMULATING, allowed_lateness=100)
 GLOBAL = beam.WindowInto(GlobalWindows(), AfterWatermark(early=AfterProcessingTime(10)), ACCUMULATING)
 TOTAL = "Sum" >> beam.GroupBy("key").aggregate_field("number", sum, "total")
-
-
-def instants(seconds: Iterable[float | None]) -> pa.Array:
-    """A column of times, in seconds since 1970."""
-    micros = [None if each is None else round(each * 1_000_000) for each in seconds]
-    return pa.array(micros, pa.int64()).cast(INSTANT)
 
 
 def add_file(folder: Path, number: int, table: pa.Table) -> None:
@@ -76,22 +69,6 @@ def stream(source: Path, event_time: str = "at", **more: Any) -> Any:
     read = ReadFromParquet(f"{source}/*.parquet", as_rows=True)
     limits = {"max_files_per_batch": 1, "ends": True} | more
     return "Read" >> read.as_stream(event_time, BoundedDisorder(DISORDER_SECONDS), **limits)
-
-
-def pipeline_of(mode: str, *flags: str) -> beam.Pipeline:
-    return beam.Pipeline(options=PipelineOptions([f"--mode={mode}", "--shuffle_partitions=2", *flags]))
-
-
-def ended(pipeline: beam.Pipeline) -> Any:
-    """The result of a run that has ended."""
-    result = pipeline.run()
-    assert result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) is not None, "it does not end"
-    return result
-
-
-def counted(result: Any) -> dict[str, int]:
-    """The counters by name."""
-    return {each.key.metric.name: each.committed for each in result.metrics().query()["counters"]}
 
 
 def shown(row: Any, window: Any = beam.DoFn.WindowParam, time: Any = beam.DoFn.TimestampParam) -> str:
@@ -129,16 +106,17 @@ def many_aggregates(rows: Any, windows: Any) -> Any:
     return results | beam.Filter(field("key") != "c") | beam.Filter(field("count") < 4)
 
 
+@pytest.mark.parametrize(
+    "windowfn", [FixedWindows(60, offset=7), SlidingWindows(60, 25, offset=7)], ids=["fixed", "sliding"]
+)
 @pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
-def test_results_are_those_of_python(spark, tmp_path, mode):
+def test_results_are_those_of_python(spark, tmp_path, mode, windowfn):
     chance = Random(5)
     for number in range(4):
         add_file(tmp_path / "in", number, scores(chance, number))
     is_append = mode == "streaming"
-    offset = FixedWindows(60, offset=7)
-    windows = (
-        beam.WindowInto(offset) if is_append else beam.WindowInto(offset, accumulation_mode=ACCUMULATING)
-    )
+    accumulating = {} if is_append else {"accumulation_mode": ACCUMULATING}
+    windows = beam.WindowInto(windowfn, **accumulating)
     found: list[Counter[str]] = []
     for number, flags in enumerate(([], ["--without=native_streams"])):
         pipeline = pipeline_of(mode, *flags)
@@ -154,7 +132,33 @@ def test_results_are_those_of_python(spark, tmp_path, mode):
     assert len(found[0]) > 40
 
 
+@pytest.mark.parametrize(
+    "windowfn", [None, FixedWindows(150), SlidingWindows(200, 70)], ids=["the same", "fixed", "sliding"]
+)
+def test_groupings_of_results_are_those_of_python(spark, tmp_path, windowfn):
+    chance = Random(5)
+    for number in range(6):
+        add_file(tmp_path / "in", number, scores(chance, number))
+    found: list[Counter[str]] = []
+    for number, flags in enumerate(([], ["--without=native_streams"])):
+        pipeline = pipeline_of("streaming", *flags)
+        few = field("number") // 7 % 1_000
+        chosen = pipeline | stream(tmp_path / "in") | beam.Select("key", "small", number=few)
+        totals = chosen | MINUTES | beam.GroupBy("key", "small").aggregate_field("number", sum, "total")
+        kept = totals | "Few" >> beam.Filter(field("total") > 100)
+        again = kept if windowfn is None else kept | "Again" >> beam.WindowInto(windowfn)
+        maxima = again | "Max" >> beam.GroupBy("key").aggregate_field("total", max, "most")
+        _ = maxima | "Show" >> beam.Map(shown_with_pane) | beam.io.WriteToText(f"{tmp_path}/{number}/out")
+        assert pipeline.explain().count("# by Spark") == (0 if flags else 9 + (windowfn is not None))
+        assert counted(ended(pipeline)) == {}
+        files = glob.glob(f"{tmp_path}/{number}/out*")
+        found.append(Counter(line for file in files for line in Path(file).read_text().splitlines()))
+    assert found[0] == found[1]
+    assert len(found[0]) > 5
+
+
 SIZE_MICROS = 60_000_000
+PERIODS = {"sliding": 25, "gaps": 90}
 FAR_AHEAD = datetime.datetime(2200, 1, 1, tzinfo=datetime.UTC).timestamp()
 FIRST_SECOND = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC).timestamp()
 
@@ -172,11 +176,14 @@ def rows_with_late_ones(chance: Random) -> list[list[Row]]:
 
 
 @pytest.mark.every_spark
-@pytest.mark.parametrize("kind", ["append", "update"])
+@pytest.mark.parametrize("kind", ["append", "update", "sliding", "gaps"])
 def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front_of_the_watermark(
     spark, tmp_path, kind
 ):
     batches = rows_with_late_ones(Random(8))
+    if kind == "gaps":
+        # A filter would keep Spark from leaving elements out in front of the watermark.
+        batches = [[row._replace(is_wanted=True) for row in rows] for rows in batches]
     for number, rows in enumerate(batches):
         columns = {
             "key": pa.array([row.key for row in rows], pa.string()),
@@ -189,14 +196,22 @@ def test_what_is_late_or_ahead_is_what_the_toy_says_and_no_filter_moves_in_front
     # The end of the source needs a micro-batch without data.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     toy = NativeHost(
-        SIZE_MICROS, DISORDER_SECONDS * 1_000_000, 100_000_000 * updates, updates, 86_400_000_000
+        SIZE_MICROS,
+        DISORDER_SECONDS * 1_000_000,
+        100_000_000 * updates,
+        updates,
+        86_400_000_000,
+        period_micros=PERIODS.get(kind, 60) * 1_000_000,
     )
+    windows = beam.WindowInto(SlidingWindows(60, PERIODS[kind])) if kind in PERIODS else MINUTES
     clock_micros = round(time.time() * 1_000_000)
     expected = [result for rows in batches for result in toy.step(rows, clock_micros)] + toy.end()
     # An interval has the query read a heartbeat, too.
     pipeline = pipeline_of(*(("micro_batch", "--trigger_interval=0.1") if updates else ("streaming",)))
-    wanted = pipeline | stream(tmp_path / "in", "second") | beam.Filter(field("wanted"))
-    totals = wanted | (ROUNDS if updates else MINUTES) | TOTAL | beam.Filter(~field("key").is_null())
+    wanted = pipeline | stream(tmp_path / "in", "second")
+    if kind != "gaps":
+        wanted = wanted | beam.Filter(field("wanted"))
+    totals = wanted | (ROUNDS if updates else windows) | TOTAL | beam.Filter(~field("key").is_null())
     schema = pa.schema([("key", pa.string()), ("total", pa.int64()), ("start", INSTANT)])
     chosen = totals | "Start" >> beam.Select("key", "total", start=beam.window_start())
     _ = chosen | WriteToParquet(f"{tmp_path}/out", schema)
@@ -246,24 +261,17 @@ def test_what_has_no_result_is_an_error_of_its_step(spark, tmp_path, case):
     assert str(caught.value).count(".py:") == 1
 
 
-def until(condition: Callable[[], bool], result: Any) -> None:
-    """Waits until something is so."""
-    end = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition():
-        assert result.state == "RUNNING"
-        assert time.monotonic() < end, "nothing happens"
-        time.sleep(0.02)
-
-
 class Lasting:
     """A stream that is started several times on its checkpoint."""
 
-    def __init__(self, folder: Path, mode: str, windows: Any) -> None:
+    def __init__(self, folder: Path, mode: str, windows: Any, again: Any = None) -> None:
         self.folder, self.mode, self.windows = folder, mode, windows
+        self.again = again  # What is done to the totals.
 
     def run(self, *flags: str) -> Any:
         pipeline = pipeline_of(self.mode, f"--checkpoint_location={self.folder}/checkpoint", *flags)
         totals = pipeline | stream(self.folder / "in", ends=False) | self.windows | TOTAL
+        totals = totals if self.again is None else totals | self.again
         schema = pa.schema([("key", pa.string()), ("total", pa.int64())])
         _ = totals | WriteToParquet(f"{self.folder}/out/totals", schema)
         return pipeline.run()
@@ -378,6 +386,38 @@ def test_a_stream_continues_on_its_checkpoint_and_drains(spark, tmp_path, kind):
     if is_append:
         with pytest.raises(ValueError, match="has ended: DRAINED"):
             lasting.run()
+
+
+@ptransform_fn
+def greatest(totals: Any) -> Any:
+    """The greatest total of each key in two minutes."""
+    windows = totals | "Again" >> beam.WindowInto(FixedWindows(120))
+    return windows | "Max" >> beam.GroupBy("key").aggregate_field("total", max, "total")
+
+
+def test_a_grouping_of_results_continues_on_its_checkpoint_and_drains(spark, tmp_path):
+    lasting = Lasting(tmp_path, "streaming", MINUTES, "Greatest" >> greatest())
+    for number in range(5):
+        add_file(tmp_path / "in", number, numbers(number))
+    result = lasting.run()
+    until(lambda: lasting.commits() >= 5, result)
+    result.cancel()
+    for number in range(5, 9):
+        add_file(tmp_path / "in", number, numbers(number))
+    with pytest.raises(ValueError, match="Spark's own aggregate has the state of 'Greatest/Max/"):
+        Lasting(tmp_path, "streaming", MINUTES).run()
+    result = lasting.run()
+    until(lambda: lasting.commits() >= 9, result)
+    result.drain()
+    assert result.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
+    sums: Counter[tuple[str, float]] = Counter()
+    for row in pa.concat_tables(map(numbers, range(9))).to_pylist():
+        sums[row["key"], row["at"].timestamp() // 60] += row["number"]
+    expected: dict[tuple[str, float], int] = {}
+    for (key, minute), total in sums.items():
+        place = key, minute // 2
+        expected[place] = max(expected.get(place, total), total)
+    assert lasting.written() == Counter((key, total) for (key, _), total in expected.items())
 
 
 def test_a_stream_without_a_grouping_and_names_that_sql_would_read_otherwise(spark, tmp_path):

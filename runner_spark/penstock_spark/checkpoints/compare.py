@@ -88,7 +88,7 @@ def _sources(signature: Signature) -> dict[str, dict[str, Any]]:
 
 
 def _natives(signature: Signature) -> dict[str, dict[str, Any]]:
-    """The grouping of Spark's own aggregate, by its label."""
+    """The groupings of Spark's own aggregates, by their labels."""
     return dict(signature.get("native", {}))
 
 
@@ -229,10 +229,11 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
             yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
     for label in after:
         if label not in before:
-            yield (
-                f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint: "
-                "pass --without=native_streams"
+            what = f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint"
+            hint = (
+                "start again with another checkpoint_location" if before else "pass --without=native_streams"
             )
+            yield f"{what}: {hint}"
     sources = list(_sources(old)), list(_sources(new))
     if before and sources[0] != sources[1]:
         yield _changed("Spark's own aggregate keeps its source", *map(", ".join, sources))

@@ -132,8 +132,8 @@ def slots_of(plan: Signature) -> list[str]:
 
 
 def operators_of(plan: Signature) -> int:
-    """The number of Spark's operators with state: one for each level, and its own aggregate."""
-    return len(plan["levels"]) + bool(plan.get("native"))
+    """The number of Spark's operators with state: one for each level, and its own aggregates."""
+    return len(plan["levels"]) + len(plan.get("native", {}))
 
 
 def must_rewrite(old: Signature, new: Signature) -> bool:

@@ -33,6 +33,7 @@ from penstock_spark.checkpoints.classes import classes_in
 from penstock_spark.checkpoints.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of, key_type
 from penstock_spark.plan.column_plan import ColumnStream, Combined
+from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
@@ -66,7 +67,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
     sinks: list[str] = []
     for step in plan.graph.steps:
         match step.primitive:
-            case Read(ColumnStream(columns=columns) as source):
+            case Read((ColumnStream(columns=columns) | MaskedStream(columns=columns)) as source):
                 sources.append({"label": step.label, **_source(source)})
                 steps += [each.label for each in columns.steps]
             case Read(SummedStream(sums=sums) as source):
@@ -105,21 +106,24 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
 
 
 def _native(plan: StreamPlan) -> dict[str, Any]:
-    """The grouping of Spark's own aggregate, by its label: what Spark's state depends on."""
+    """The groupings of Spark's own aggregates, by their labels: what Spark's state depends on."""
     match plan.by_spark:
         case None:
             return {}
-        case Combined() as grouping:
+        case Combined():
             assert plan.columns is not None
-            layout: dict[str, Any] = plan.columns.layout(grouping)
-        case Sums() as grouping:
-            layout = {
-                "keys": "encoded",
-                "combine": combine_as_text(grouping.step.combine_fn),
-                "key_coders": _key_coders(plan, grouping.step),
+            columns = plan.columns
+            layouts: dict[Combined | Sums, dict[str, Any]] = {
+                each: dict(columns.layout(each)) for each in columns.groupings
             }
-    described = {**windowing_as_text(grouping.windowing), **layout}
-    return {grouping.step.label: {**described, "waits_for_end": plan.native_grouping is not None}}
+        case Sums() as sums:
+            combine, key_coders = combine_as_text(sums.step.combine_fn), _key_coders(plan, sums.step)
+            layouts = {sums: {"keys": "encoded", "combine": combine, "key_coders": key_coders}}
+    waits_for_end = plan.native_grouping is not None
+    return {
+        each.step.label: {**windowing_as_text(each.windowing), **layout, "waits_for_end": waits_for_end}
+        for each, layout in layouts.items()
+    }
 
 
 def _source(source: Source) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.error import refusal
 from penstock.functions.expressions import Arithmetic, Expression, Literal
+from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.arrow.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
@@ -54,8 +55,9 @@ class _Lowered:
 
     frame: DataFrame
     table: Table
-    watermark: Watermark | None = None  # The watermark on which the next grouping depends, in a stream.
-    has_watermark: bool = False  # Whether Spark keeps a watermark, also behind the grouping.
+    watermark: Watermark | None = None  # The watermark on which groupings depend, in a stream.
+    has_watermark: bool = False  # Whether Spark keeps a watermark.
+    is_grouped: bool = False  # Whether a grouping has left the column ``e`` behind.
     made: dict[str, Column] = dataclass_field(default_factory=dict)
 
     def column(self, name: str) -> Column:
@@ -84,8 +86,13 @@ class _Lowered:
         return [
             *(["t"] * (self.table.time == "column")),
             *(["w"] * (self.table.windowfn is not None)),
-            *(["e"] * (self.watermark is not None)),
+            *(["e"] * self.has_moving_time),
         ]
+
+    @property
+    def has_moving_time(self) -> bool:
+        """True if the column ``e`` is there."""
+        return self.watermark is not None and not self.is_grouped
 
     @property
     def names(self) -> list[str]:
@@ -129,11 +136,16 @@ def columns_for(
     return lowered.frame.select(wanted)
 
 
+def read_fields(source: Columns, times: StreamTimes) -> frozenset[str]:
+    """The fields of a stream's elements that are needed."""
+    return source.read_fields.union(_fields_of(times.stamp))
+
+
 def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None) -> _Lowered:
     assert source.table is not None
     groupings = source.groupings
     watermark = times.watermark if times is not None and source.has_windows else None
-    read = None if watermark is None or times is None else {*source.read_fields, *_fields_of(times.stamp)}
+    read = None if times is None else read_fields(source, times)
     lowered = _Lowered(frame.select(_inputs(source.table, read)), source.table)
     if times is not None and times.stamp is not None:
         lowered = _timed(lowered, times, watermark)
@@ -146,7 +158,7 @@ def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTim
             lowered,
             frame=applied,
             table=after(operation, lowered.table),
-            watermark=None if isinstance(operation, Combined) else lowered.watermark,
+            is_grouped=lowered.is_grouped or isinstance(operation, Combined),
         )
     return lowered
 
@@ -241,12 +253,23 @@ def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
     made = list(before.names)
     if table.time == "column":
         made.append(f"{time} as t")
-    if before.watermark is not None:
+    if before.has_moving_time:
         made.append("e")
     if windowfn is not None:
-        size, offset = f"{windowfn.size_micros}L", f"{windowfn.offset_micros}L"
-        made.append(f"{time} - pmod({time} - {offset}, {size}) as w")
+        made.append(f"{_starts(windowfn, time)} as w")
     return before.frame.selectExpr(*made)
+
+
+def _starts(windowfn: Any, time: str) -> str:
+    """The start of an element's window; for sliding windows, a row for each of its windows."""
+    size, offset = f"{windowfn.size_micros}L", f"{windowfn.offset_micros}L"
+    if not isinstance(windowfn, SlidingWindows):
+        return f"{time} - pmod({time} - {offset}, {size})"
+    period = f"{windowfn.period_micros}L"
+    latest = f"{time} - pmod({time} - {offset}, {period})"
+    all_starts = f"sequence({latest}, {time} - {size} + 1L, -{period})"
+    # An element between two windows is in none.
+    return f"explode(if({latest} > {time} - {size}, {all_starts}, cast(array() as array<bigint>)))"
 
 
 def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
@@ -255,9 +278,10 @@ def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataF
     window = before.columns(["w"]) if before.table.windowfn is not None else []
     frame, grouped_by = before.frame, window
     if before.watermark is not None:
+        watermark = before.watermark.of_windows(operation.windowing)
         # Spark forgets what it knows of a column that is made in the grouping itself.
-        frame = frame.withColumn("x", before.watermark.over())
-        grouped_by, window = [F.col("x")], [before.watermark.start()]
+        frame = frame.withColumn("x", watermark.over())
+        grouped_by, window = [F.col("x")], [watermark.start()]
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):

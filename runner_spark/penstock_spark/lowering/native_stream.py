@@ -17,13 +17,14 @@ from penstock.io.streams import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.lowering.adding import adding_up
-from penstock_spark.lowering.columns import columns_for, lower_columns
+from penstock_spark.lowering.columns import columns_for, lower_columns, read_fields
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, now_micros, select
 from penstock_spark.lowering.level_programs import summing_program
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark
 from penstock_spark.plan.column_plan import ColumnStream, event_time_field
+from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.workers_python import map_in_arrow
@@ -55,15 +56,16 @@ def columns_of(
     assert isinstance(read.primitive, Read)
     stream = read.primitive.source
     assert isinstance(stream, ColumnStream)
-    assert scan.columns is not None
+    assert scan.make_columns is not None
     watermark = _watermark(plan, stream, context, checkpoint)
     times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
+    source = scan.make_columns(read_fields(columns, times))
     if columns.is_written:
         [sink] = sinks
-        rows = reduce(DataFrame.unionAll, [*(_no_rows(each, scan.columns) for each in beats), scan.columns])
+        rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])
         return columns_for(columns, rows, schema_of(sink.plan.schema), sink.step.where, times), _nothing
-    frame, reader = lower_columns(columns, scan.columns, in_order=False, times=times)
+    frame, reader = lower_columns(columns, source, in_order=False, times=times)
     return frame, partial(column_reader, reader)
 
 
@@ -112,6 +114,8 @@ def _watermark(
     if grouping is None:
         return None
     assert isinstance(stream.watermark, BoundedDisorder)
+    groupings = plan.columns.groupings if plan.columns is not None else (grouping,)
+    windowings = [each.windowing for each in groupings]
     return Watermark(
         stream.watermark.delay_micros,
         grouping.windowing.windowfn.size_micros,
@@ -119,7 +123,14 @@ def _watermark(
         stream.max_ahead_micros,
         now_micros(),
         _ends(context, checkpoint),
+        sum(map(_reach_micros, windowings)),
     )
+
+
+def _reach_micros(windowing: Any) -> int:
+    """How long after an element its last window takes elements, as far as Spark's scale knows."""
+    lateness_micros = min(windowing.allowed_lateness.micros, LATENESS_MICROS_MAX)
+    return int(windowing.windowfn.size_micros + lateness_micros)
 
 
 def _ends(context: Context, checkpoint: Checkpoint) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from penstock.functions.expressions import Expression
 from penstock.io.stream_times import MicrosOf
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock.windows.windowing import Windowing
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing
 from penstock_spark.plan.column_kinds import kind
 from penstock_spark.plan.column_plan import Table
@@ -48,11 +49,17 @@ class Watermark:
     max_ahead_micros: int | None  # Later elements than this after the clock do not move it.
     now_micros: Column
     ends: DataFrame  # A stream of rows, each of which says that the source has ended.
+    reach_micros: int  # How long after an element the windows of all groupings behind it may be over.
+
+    def of_windows(self, windowing: Windowing) -> Watermark:
+        """The same for the windows of another grouping."""
+        size_micros, lateness_micros = windowing.windowfn.size_micros, windowing.allowed_lateness.micros
+        return replace(self, size_micros=size_micros, lateness_micros=lateness_micros)
 
     def kept_over(self, frame: DataFrame, names: list[str], where: str) -> DataFrame:
         """A stream of the columns `names` and ``t``, with ``e``, whose watermark Spark keeps."""
         shifted = F.col("t") + F.lit(SHIFT_MICROS)
-        last_over = END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self._from_start
+        last_over = END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self.reach_micros - SHIFT_MICROS
         is_known = F.col("t").between(FIRST_MICROS, min(LAST_MICROS, last_over))
         at = F.timestamp_micros(F.when(is_known, shifted).otherwise(failing(beyond_spark(), where, "bigint")))
         if self.max_ahead_micros is not None:

@@ -21,7 +21,7 @@ from penstock.graph import (
     describe,
 )
 from penstock.transforms.ready_combiners import TupleCombineFn
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, TimestampCombiner
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows, TimestampCombiner
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
@@ -128,22 +128,30 @@ def _only_reader(graph: Graph, edge: int) -> Step:
 def follow(graph: Graph, read: Step, table: Table, check: Check, is_stream: bool = False) -> Found:
     """Moves step after step into the columns, up to the first that does not fit.
 
-    `check` looks at each grouping, with the columns before it.
+    `check` looks at each grouping, with the columns before it. Sliding windows need a grouping behind them: only there
+    is an element in several windows the same as several elements.
     """
     operations: tuple[Operation, ...] = ()
     edge = read.outputs[0].edge
+    before_sliding = Found((), edge, False, "")
     while True:
         try:
             step = _only_reader(graph, edge)
+            if table.is_in_several and not isinstance(step.primitive, ParDo):
+                raise NotInColumns(f"{step.label!r} takes elements that are in several windows")
             written = _written(graph, step, table, is_stream)
             if written is not None:
                 spread, write = written
                 ends = f"{write.label!r} takes the columns unchanged"
                 return Found((*operations, *spread), write.inputs[0], True, ends)
-            operation = _operation(graph, step, table, check)
-            table = after(operation, table)
+            operation = _operation(graph, step, table, check, is_stream)
+            was_in_several, table = table.is_in_several, after(operation, table)
         except NotInColumns as reason:
+            if table.is_in_several:
+                return replace(before_sliding, ends=ends_here(reason))
             return Found(operations, edge, False, ends_here(reason))
+        if table.is_in_several and not was_in_several:
+            before_sliding = Found(operations, edge, False, "")
         operations = (*operations, operation)
         edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
 
@@ -167,9 +175,9 @@ def _written(
     return spread, step
 
 
-def _operation(graph: Graph, step: Step, table: Table, check: Check) -> Operation:
+def _operation(graph: Graph, step: Step, table: Table, check: Check, is_stream: bool) -> Operation:
     if isinstance(step.primitive, AssignWindows):
-        return _windowed(graph, step, table)
+        return _windowed(graph, step, table, is_stream)
     function = _readable_function(step)
     try:
         match function:
@@ -228,12 +236,13 @@ def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tu
     return own
 
 
-def _windowed(graph: Graph, step: Step, table: Table) -> Windowed:
+def _windowed(graph: Graph, step: Step, table: Table, is_stream: bool) -> Windowed:
     windowfn = windowing_of(graph, step.outputs[0].edge).windowfn
     if type(windowfn) is GlobalWindows:
         return Windowed(step, None)
-    if type(windowfn) is not FixedWindows:
-        raise NotInColumns(f"{step.label!r} makes windows that are not FixedWindows")
+    if type(windowfn) is not FixedWindows and not (is_stream and type(windowfn) is SlidingWindows):
+        names = "FixedWindows or SlidingWindows" if is_stream else "FixedWindows"
+        raise NotInColumns(f"{step.label!r} makes windows that are not {names}")
     if table.time == "start" or (table.time == "end" and table.windowfn is None):
         raise NotInColumns(
             f"{step.label!r} makes windows from times that are not in a column: use WithTimestamps"

@@ -1,13 +1,15 @@
-"""Lets Spark do a whole stream: columns from the source to the sink, or at least the grouping of its sums."""
+"""Lets Spark do a whole stream: columns from the source to the sink, or at least its sums, or its first filters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
+from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
@@ -18,13 +20,17 @@ from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here
 from penstock_spark.passes.native import why_not_native
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
-    COLUMNAR,
+    COLUMNAR_STREAMS,
+    Columns,
     ColumnStream,
     Combined,
+    Filter,
+    Select,
     Table,
     WithTimestamps,
     event_time_field,
 )
+from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -44,12 +50,22 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts. That is
     so in ``micro_batch`` alone, where each round reads and writes the state of its keys. Windows that fire once are as
     fast in Python's state, which is read only at their ends.
+
+    In all other streams, Spark does the first filters and selections of each source that it reads: ``Read = Read(stream
+    of parquet; Filter) -> #1``, ``GroupByKey = #1 ...``.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
-    if len(reads) != 1 or not isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
-        return graph
-    [read], ends = reads, ""
-    if isinstance(stream.source, COLUMNAR):
+    if len(reads) == 1 and isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
+        graph = _native(graph, reads[0], stream, table_of, mode)
+    for read in reads:
+        graph = _masked(graph, read.label, table_of)
+    return graph
+
+
+def _native(graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, mode: str) -> Graph:
+    """Lets Spark do a whole stream, or its sums in rounds."""
+    ends = ""
+    if isinstance(stream.source, COLUMNAR_STREAMS):
         found, table = _found(graph, read, stream, table_of, mode)
         columns = found.columns(table)
         if found.operations or found.is_written:
@@ -62,6 +78,38 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
         return graph
     [read] = (step for step in graph.steps if isinstance(step.primitive, Read))
     return _absorbed(graph, read, SummedStream.of(stream, sums), sums.steps, sums.step.outputs[0].edge)
+
+
+def _masked(graph: Graph, label: str, table_of: TableOf) -> Graph:
+    """Lets Spark do the first filters and selections of a source, if Python has to see its elements behind them."""
+    [read] = (step for step in graph.steps if step.label == label)
+    assert isinstance(read.primitive, Read)
+    stream = read.primitive.source
+    is_whole = isinstance(stream, ColumnStream) and (stream.columns.operations or stream.columns.is_written)
+    if not isinstance(stream, StreamSource) or isinstance(stream, SummedStream) or is_whole:
+        return graph
+    if not isinstance(stream.source, SparkSource):
+        # Tasks of Python read the others themselves, without Java, which is as fast.
+        return graph
+    try:
+        if len(read.outputs) > 1 or stream.partition is not None or event_time_field(stream) is None:
+            raise NotInColumns("Python has to see each element")
+        check_first(graph, read)
+        table = _with_times(table_of(read, stream), stream)
+        found = follow(graph, read, table, _check_nothing, True)
+    except NotInColumns:
+        return graph
+    first = tuple(takewhile(lambda operation: isinstance(operation, Filter | Select), found.operations))
+    if not first:
+        return graph
+    ends = stream.columns.ends if isinstance(stream, ColumnStream) else found.ends
+    masked = MaskedStream.of(stream, Columns(table, first, False, ends))
+    steps = tuple(operation.step for operation in first)
+    return _absorbed(graph, read, masked, steps, steps[-1].outputs[0].edge)
+
+
+def _check_nothing(grouping: Step, before: Table) -> None:
+    raise NotInColumns("the watermark of a stream sees each element, in Python")
 
 
 def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:
@@ -186,7 +234,8 @@ def _check_policy(policy: WatermarkPolicy) -> None:
 def _check_rest(graph: Graph, found: Found, groupings: Sequence[Combined], mode: str) -> None:
     """Raises NotInColumns if a step needs what only Python's part of a stream has."""
     absorbed = {step.label for step in found.columns(None).steps}
-    if len(groupings) > 1:
+    if len(groupings) > 1 and mode != "streaming":
+        # Spark updates no results of results.
         raise NotInColumns(f"{groupings[1].step.label!r} follows another grouping")
     if groupings and any(isinstance(operation, WithTimestamps) for operation in found.operations):
         raise NotInColumns("elements get other times than those of the watermark")

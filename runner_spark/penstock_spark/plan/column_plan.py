@@ -9,10 +9,14 @@ from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
+from penstock.io.columnar import CsvSource
+from penstock.io.delta import DeltaSource
+from penstock.io.orcio import OrcSource
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
+from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
@@ -21,6 +25,9 @@ Named = tuple[tuple[str, Expression], ...]
 
 COLUMNAR = (ParquetSource, SparkSource, DataFrameSource, QuerySource)
 """The sources that have columns."""
+
+COLUMNAR_STREAMS = (*COLUMNAR, CsvSource, OrcSource, DeltaSource)
+"""The sources that have columns if they are read continuously: tasks of Python may read them, without its objects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +40,8 @@ class Table:
     # The timestamps: ``"start"``, the earliest possible; ``"column"``, in an extra column; ``"end"``, the end
     # of the window.
     time: str = "start"
-    windowfn: Any = None  # The FixedWindows of the elements; None for the global window.
+    windowfn: Any = None  # The FixedWindows or SlidingWindows of the elements; None for the global window.
+    is_in_several: bool = False  # Whether an element is in several windows, with a row for each.
     bounds: Bounds = UNBOUNDED  # The number of rows, and the size of their numbers.
 
     @property
@@ -66,7 +74,7 @@ class WithTimestamps:
 
 @dataclass(frozen=True, eq=False)
 class Windowed:
-    """A WindowInto: FixedWindows, or None for the global window."""
+    """A WindowInto: FixedWindows, SlidingWindows of a stream, or None for the global window."""
 
     step: Step
     windowfn: Any
@@ -183,8 +191,8 @@ class ColumnStream(StreamSource):
 
 
 def arguments_of(stream: StreamSource) -> dict[str, Any]:
-    """The arguments that make an equal stream, for a class with more of them."""
-    return {each.name: getattr(stream, each.name) for each in fields(stream)}
+    """The arguments that make the same stream, for a class with more of them."""
+    return {each.name: getattr(stream, each.name) for each in fields(StreamSource)}
 
 
 def event_time_field(stream: StreamSource) -> Field | None:
@@ -209,12 +217,16 @@ def after(operation: Operation, table: Table) -> Table:
         case Windowed(_, windowfn):
             # An element whose time is the end of its old window has to keep that time in a column.
             left = table.time == "end" and table.windowfn is not None
-            return replace(table, windowfn=windowfn, time="column" if left else table.time)
+            time = "column" if left else table.time
+            return replace(
+                table, windowfn=windowfn, time=time, is_in_several=type(windowfn) is SlidingWindows
+            )
         case Combined(keys=keys, combines=combines):
             made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
             bounds = table.bounds.projected(keys)
+            made = (*_typed(keys, table), *made)
             return replace(
-                table, fields=(*_typed(keys, table), *made), records="result", time="end", bounds=bounds
+                table, fields=made, records="result", time="end", bounds=bounds, is_in_several=False
             )
     return table
 

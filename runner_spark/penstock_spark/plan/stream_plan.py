@@ -18,7 +18,8 @@ from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
-from penstock_spark.plan.column_plan import COLUMNAR, Columns, ColumnStream, Combined
+from penstock_spark.plan.column_plan import COLUMNAR_STREAMS, Columns, ColumnStream, Combined
+from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.splitting import asks_for_restriction
 from penstock_spark.plan.summed_stream import SummedStream, Sums
 
@@ -200,6 +201,11 @@ def _lines_by_spark(plan: StreamPlan, part: Level) -> Iterator[str]:
     """The steps of a part that its source stands for."""
     if part.number:
         return
+    for root in part.roots:
+        match root.primitive:
+            case Read(MaskedStream(columns=columns)):
+                for step in columns.steps:
+                    yield f"{step.label} = {describe(step.primitive)}  # by Spark"
     for step in plan.columns.steps if plan.columns is not None else ():
         yield f"{step.label} = {describe(step.primitive)}  # by Spark"
     if plan.sums is not None:
@@ -212,9 +218,11 @@ def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
     match root.primitive:
         case Read(ColumnStream(columns=columns)):
             yield columns.ends
+        case Read(MaskedStream(columns=columns)):
+            yield columns.ends
         case Read(SummedStream(sums=sums)) if sums.ends:
             yield sums.ends
-        case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR):
+        case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR_STREAMS):
             yield "columns end here: the watermark of a stream sees each element, in Python"
     if waits := plan.watermark_inputs.get(root.label):
         yield f"watermark of {', '.join(feed.label for feed in waits)}"

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
+from penstock.error import refusal
 from penstock.io.streams import StreamSource
+from penstock_spark.arrow.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
-from penstock_spark.sources.stream_files import StreamFiles, place_columns
+from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
 """From the bytes of a file, and its name, to its elements."""
@@ -64,6 +70,10 @@ def _columns() -> list[Column]:
     return [F.col("_metadata.file_path").alias("file"), F.col("content")]
 
 
+NOT_IN_COLUMNS = "--without=native_streams and another checkpoint_location"
+"""The end of a hint about values that Python has, and Spark's columns have not."""
+
+
 class FileRecords(Protocol):
     """Reads the files of a format that has columns."""
 
@@ -94,3 +104,54 @@ class _Decoder:
     def __call__(self, batch: pa.RecordBatch) -> list[Any]:
         rows = zip(batch.column("file").to_pylist(), batch.column("content").to_pylist(), strict=True)
         return [element for file, content in rows for element in self.read(content, self.namer(file))]
+
+
+@dataclass(frozen=True)
+class RowsOfContents:
+    """Gives the columns of files that arrive as a whole, in a task, without Python's objects."""
+
+    records: FileRecords
+    schema: T.StructType  # The columns, in the types that they have in all files.
+    naming: Naming
+    later_columns: LaterColumns | None
+    where: str
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        for batch in promptly(batches):
+            for file, content in zip(batch.column(FILE).to_pylist(), batch.column("content"), strict=True):
+                name = self.naming.name(file)
+                if name is not None:
+                    yield from self._rows(name, content.as_py())
+
+    def _rows(self, name: str, content: bytes) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema_of(self.schema)
+        try:
+            for batch in self.records.all_of(io.BytesIO(content), name, self.later_columns):
+                self._check(name, struct_of(batch.schema))
+                columns = [column.cast(each.type) for column, each in zip(batch.columns, schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except ValueError as error:
+            step_failed(error, self.where)
+
+    def _check(self, name: str, found: T.StructType) -> None:
+        """Refuses values of another type, which would become others."""
+        for own, wanted in zip(found, self.schema, strict=True):
+            if not _is_held(own.dataType, wanted.dataType):
+                what = f"the column {own.name} of {name} has the type {own.dataType.simpleString()}, and the pipeline "
+                what += f"reads it as {wanted.dataType.simpleString()}"
+                hint = f"write the file again with the type of the others, or pass {NOT_IN_COLUMNS}"
+                raise refusal(ValueError, what, where=self.where, hint=hint)
+
+
+_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+
+
+def _is_held(own: T.DataType, wanted: T.DataType) -> bool:
+    """True if a column has the same values in another type."""
+    if isinstance(own, T.NullType):
+        return True
+    if isinstance(own, _WHOLE) and isinstance(wanted, _WHOLE):
+        return _WHOLE.index(type(own)) <= _WHOLE.index(type(wanted))
+    return own.simpleString() == wanted.simpleString()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
+from penstock_spark.sources.placing import Placing
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Place
 
@@ -27,6 +29,8 @@ class Part(NamedTuple):
     partition: Hashable = ""  # The partition that they belong to, if the source has partitions.
     # The columns whose rows they are, without those that its files have in their names; None for other elements.
     columns: pa.RecordBatch | None = None
+    # The event times of elements that a filter has left out already, and that move the watermark; None without any.
+    others_micros: Sequence[int] | None = None
 
 
 StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]
@@ -73,12 +77,30 @@ class StreamScan:
     poll_seconds: float = 0.0
     # Whether a micro-batch may only note that something is there, such as a new partition, and the next one reads it.
     announces: bool = False
-    columns: DataFrame | None = (
-        None  # The same, with the fields of the elements as columns; None if it has none.
-    )
-    # Raises a step's failure if `columns` would not have the elements of some files, as Spark writes their names. The
+    # Gives the fields of the elements as columns, all or at least those with some names; None if it has none.
+    make_columns: Callable[[Collection[str] | None], DataFrame] | None = None
+    # Gives the same with more columns, which tell the places of rows as `placing` says.
+    make_placed: Callable[[Collection[str] | None], DataFrame] | None = None
+    placing: Placing = field(default_factory=Placing)
+    # Raises a step's failure if the columns would not have the elements of some files, as Spark writes their names. The
     # driver asks before a micro-batch reads them.
     check_files: Callable[[Sequence[str]], None] | None = None
+
+    @cached_property
+    def columns(self) -> DataFrame | None:
+        """The fields of the elements as columns; None if it has none."""
+        return None if self.make_columns is None else self.make_columns(None)
+
+
+def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructType:
+    """The columns with some names, or all; at least one, since Spark has no rows without columns.
+
+    >>> schema = T.StructType().add("a", "long").add("b", "string")
+    >>> [pruned_to(schema, names).names for names in (None, {"b"}, ())]
+    [['a', 'b'], ['b'], ['a']]
+    """
+    wanted = [field for field in schema if names is None or field.name in names]
+    return T.StructType(wanted or schema.fields[:1])
 
 
 @dataclass(frozen=True)

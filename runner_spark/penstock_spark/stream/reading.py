@@ -88,7 +88,7 @@ class StreamReader:
         try:
             return (
                 values,
-                list(own) if events is None else _times_of(part, events),
+                list(own) if events is None or part.others_micros is not None else _times_of(part, events),
                 clock_micros if arrivals is None else _times_of(part, arrivals),
             )
         except Exception as error:
@@ -117,7 +117,8 @@ class StreamReader:
     ) -> Iterator[Arrival]:
         place, partition = part.place, part.partition
         if isinstance(arrivals, int):
-            summary, ahead = self._summary(values, events, arrivals, partition)
+            seen = [*events, *part.others_micros] if part.others_micros else events
+            summary, ahead = self._summary(values, seen, arrivals, partition)
             yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead, place)
             return
         ticks: dict[int, list[int]] = {}
@@ -144,7 +145,8 @@ class StreamReader:
             if max(events) > latest + self._max_ahead_micros:
                 limit_micros = latest + self._max_ahead_micros
                 places = [place for place, event in enumerate(events) if event <= limit_micros]
-                values = [values[place] for place in places]
+                if self._partition_of is not None:
+                    values = [values[place] for place in places]
                 events = [events[place] for place in places]
                 arrivals = [arrivals[place] for place in places] if isinstance(arrivals, list) else arrivals
         ahead = count - len(events)

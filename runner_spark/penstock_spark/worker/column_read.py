@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.base.bounded_window import GlobalWindow
+from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.functions.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.arrow.values import table_as_read, to_dicts, to_rows, values_of
@@ -48,6 +48,9 @@ class ColumnReader:
             return GLOBAL, GlobalWindow().max_timestamp().micros
         starts = record.column("w").to_pylist()
         # Elements of one window share one tuple: those who part them by window look at that first.
-        made: dict[int, Windows] = {start: tuple(self.windowfn.assign_micros(start)) for start in set(starts)}
-        last = self.windowfn.size_micros - 1
+        size = self.windowfn.size_micros
+        made: dict[int, Windows] = {
+            start: (IntervalWindow.from_micros(start, start + size),) for start in set(starts)
+        }
+        last = size - 1
         return [made[start] for start in starts], [start + last for start in starts]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -9,21 +11,29 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
+from penstock.typehints.unions import without_none
+from penstock_spark.arrow.types import arrow_schema_of
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.sources.contents import CONTENTS
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
+from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Rejected, StreamScan
+from penstock_spark.sources.scan import Rejected, StreamScan, pruned_to
 from penstock_spark.sources.stream_files import (
     FILE,
     PLACE,
+    Naming,
     StreamFiles,
     no_schema,
     place_columns,
@@ -35,6 +45,15 @@ from penstock_spark.sources.stream_files import (
 _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
+_TOO_LONG = "\0"
+"""What stands before the name of a column if its value fits the pattern, but not into Spark's type."""
+
+_TYPES: dict[str, T.DataType] = {
+    "long int": T.LongType(),
+    "float": T.DoubleType(),
+    "bool": T.BooleanType(),
+    "str": T.StringType(),
+}
 
 
 def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -55,17 +74,58 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
         if source.filename_column is not None:
             columns.append(F.col(FILE).alias(source.filename_column))
-        wrong = _wrong(wanted, options)
-        beside = [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
-        beside += [F.col(name) for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
-        frame = texts.select(*columns, *beside)
+        beside = [name for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
+        frame = texts.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
 
     def make_decoder() -> ByFile:
         return ByFile(_Records(decoder, values, kinds, options, has_rejects, where), naming)
 
-    return StreamScan(frame, make_decoder)
+    def make_columns(names: Collection[str] | None) -> DataFrame:
+        schema = pruned_to(_schema(source, wanted, values), names)
+        own = {name: kind for name, kind in wanted.items() if name in schema.names}
+        # PySpark passes Python no column with a dot in its name.
+        plain = [
+            _in_spark(name, kind, options).alias(f"c{place}")
+            for place, (name, kind) in enumerate(own.items())
+        ]
+        exact = texts.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
+        of_files = _Records(decoder, values, kinds, options, False, where)
+        rows: DataFrame = map_in_arrow(exact, _RowsOfFiles(of_files, naming, tuple(own), schema), schema)
+        return rows
+
+    return StreamScan(frame, make_decoder, make_columns=make_columns)
+
+
+def schema_before_opening(source: CsvSource) -> T.StructType | None:
+    """The columns of the rows, by the types that were found when the pipeline was built; None if unknown."""
+    if source.found is None:
+        return None
+    folders = {
+        name: kind for name, _, kind in partition_values(source.partition_by, source.schema, "").fields
+    }
+    kinds = {int: "long int", float: "float", bool: "bool", str: "str"}
+    fields: list[T.StructField] = []
+    for name, hint in source.found.fields:
+        kind = kinds.get(without_none(hint))
+        if kind is None and name not in folders:
+            return None
+        fields.append(T.StructField(name, folders.get(name) or _TYPES[str(kind)]))
+    return T.StructType(fields)
+
+
+def _schema(source: CsvSource, kinds: dict[str, str], values: PartitionValues) -> T.StructType:
+    """The columns of the rows, in the order of a `scan.CsvDecoder`."""
+    added = [] if source.filename_column is None else [T.StructField(source.filename_column, T.StringType())]
+    own = [T.StructField(name, _TYPES[kind]) for name, kind in kinds.items()]
+    asked = dict(source.options).get("usecols") or values.names
+    folders = [T.StructField(name, kind) for name, _, kind in values.fields if name in asked]
+    return T.StructType([*own, *added, *folders])
+
+
+def _with_reason(wrong: Column) -> list[Column]:
+    return [wrong.alias(_WRONG), F.when(wrong.isNotNull(), F.col(_RAW)).alias(_RAW)]
 
 
 def _kinds(
@@ -146,14 +206,27 @@ def _value(name: str, kind: str, options: dict[str, Any]) -> Column:
     return scan.typed(F.when(_fits(name, kind, options), value), kind) if kind in _PATTERNS else value
 
 
+def _in_spark(name: str, kind: str, options: dict[str, Any]) -> Column:
+    """The value of a column in Spark's own type; null for whole numbers of more than 64 bits."""
+    if kind != "long int":
+        return _value(name, kind, options)
+    value = scan.missing_as_null(name, options)
+    return F.trim(F.when(_fits(name, kind, options), value)).try_cast("bigint")
+
+
 def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
     return scan.missing_as_null(name, options).rlike(_PATTERNS[kind])
 
 
-def _wrong(kinds: dict[str, str], options: dict[str, Any]) -> Column:
+def _wrong(kinds: dict[str, str], options: dict[str, Any], is_exact: Collection[str] = ()) -> Column:
+    """What is wrong with a record; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
     misfits = [
         F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _PATTERNS
     ]
+    for name in [name for name, kind in kinds.items() if kind == "long int" and name in is_exact]:
+        is_lost = _in_spark(name, "long int", options).isNull()
+        has_value = scan.missing_as_null(name, options).isNotNull()
+        misfits.append(F.when(is_lost & has_value, F.lit(_TOO_LONG + name)))
     return F.coalesce(F.when(F.col(scan.MALFORMED).isNotNull(), F.lit("")), *misfits)
 
 
@@ -176,6 +249,16 @@ class _Records:
         self._has_rejects = has_rejects
         self._where = where
         self._headers = Headers(1)
+
+    def columns(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
+        """The records of a batch without headers; the first one that is wrong is an error of the step."""
+        if _HEAD in batch.schema.names:
+            batch = self._without_headers(batch, file)
+        wrong = batch.column(_WRONG).drop_null()
+        if len(wrong):
+            raw = batch.column(_RAW).drop_null().cast(pa.binary())
+            step_failed(self._error(wrong[0].as_py(), file, raw[0].as_py()), self._where)
+        return self._values.added(batch, file) if self._values.names else batch
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
         if _HEAD in batch.schema.names:
@@ -201,6 +284,11 @@ class _Records:
                 return scan.not_decoded(encoding, file, self._where)
             more = "; rejects=True puts such lines aside"
             return scan.malformed_lines(1, file, self._where, more=more)
+        if wrong.startswith(_TOO_LONG):
+            name = wrong.removeprefix(_TOO_LONG)
+            what = f"the column {name} of {file} has a whole number of more than 64 bits, which Spark cannot hold"
+            hint = f"pass dtype={{{name!r}: str}}, or {NOT_IN_COLUMNS}"
+            return refusal(ValueError, what, where=self._where, hint=hint)
         kind = self._kinds[wrong].rpartition(" ")[2]
         hint = f"pass dtype={{{wrong!r}: str}}, or put such lines aside with rejects=True"
         what = f"the column {wrong} of {file} has a value that is not of type {kind}"
@@ -217,3 +305,35 @@ class _Records:
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
             step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return batch.filter(rest)
+
+
+@dataclass(frozen=True)
+class _RowsOfFiles:
+    """Gives the columns of records in a task, without Python's objects."""
+
+    records: _Records
+    naming: Naming
+    names: tuple[str, ...]  # The first columns that arrive.
+    schema: T.StructType
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        schema = arrow_schema_of(self.schema)
+        for batch in promptly(batches):
+            named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
+            first = batch.schema.names.index(FILE)
+            for (name, *_), start, end in runs_of(named.columns[first:]):
+                file = self.naming.name(name)
+                if file is not None:
+                    yield self._columns(named.slice(start, end - start), file, schema)
+
+    def _columns(self, batch: pa.RecordBatch, file: str, schema: pa.Schema) -> pa.RecordBatch:
+        rows = self.records.columns(batch, file)
+        columns = [
+            rows.column(each.name)
+            if each.name in rows.schema.names
+            else pa.repeat(pa.scalar(file, each.type), rows.num_rows)
+            for each in schema
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)

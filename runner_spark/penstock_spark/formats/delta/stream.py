@@ -7,26 +7,30 @@ at the start, it also says that. A range names its files, so that tasks need not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.delta import DeltaChangesSource, DeltaSource
 from penstock.io.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.streams import StreamSource
 from penstock.utils.windowed_value import ValueKind
+from penstock_spark.arrow.types import is_beyond_spark, is_unknown, struct_of
 from penstock_spark.arrow.values import to_dicts, to_rows
 from penstock_spark.formats.delta.log import Commit, LogFile, newest_in_log, read_commit, trace_in_log
 from penstock_spark.formats.delta.scan import columns_to_read, no_version, table_at
 from penstock_spark.formats.delta.table import files_of, open_table, schema_of_table, told
 from penstock_spark.formats.ranges.batch import open_ranges
-from penstock_spark.formats.ranges.stream import open_range_stream
-from penstock_spark.sources.scan import Scan, StreamScan
+from penstock_spark.formats.ranges.stream import columns_of_ranges, open_range_stream
+from penstock_spark.sources.scan import Scan, StreamScan, pruned_to
 
 _BATCH_ROWS = 16_384
 _FEED = "delta.enableChangeDataFeed"
@@ -44,7 +48,17 @@ _COME = ("insert", "update_postimage")
 def open_delta_stream(
     source: DeltaSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    return open_range_stream(RangesOfSource(AddedRows(source, where)), stream, spark, where)
+    rows = AddedRows(source, where)
+    scan = open_range_stream(RangesOfSource(rows), stream, spark, where)
+    schema = rows.schema
+    if is_beyond_spark(schema) or is_unknown(schema):
+        return scan
+
+    def make_columns(names: Collection[str] | None) -> DataFrame:
+        wanted = pruned_to(schema, names)
+        return columns_of_ranges(scan.frame, rows.of_columns(wanted), wanted, where)
+
+    return replace(scan, make_columns=make_columns)
 
 
 def open_changes(source: DeltaChangesSource, spark: SparkSession, where: str) -> Scan:
@@ -66,7 +80,9 @@ class _Versions(RangeSource[Any]):
         self._described = source.describe()
         self._place = source.place
         self._where = where
-        self._to_elements = to_dicts if source.elements == "dict" else to_rows
+        self._to_elements: Callable[[pa.RecordBatch], Any] = (
+            to_dicts if source.elements == "dict" else to_rows
+        )
         table = open_table(source.place, where)
         with told(source.place, "cannot be read", where):
             # This refuses tables with features that readers have to know.
@@ -272,6 +288,10 @@ def _read_version(position: Mapping[str, Any]) -> int:
     return version if position["is_whole"] else max(0, version - 1)
 
 
+def _as_they_are(batch: pa.RecordBatch) -> Any:
+    return batch
+
+
 class AddedRows(_Versions):
     """The rows of a table, and those that are added later."""
 
@@ -280,6 +300,17 @@ class AddedRows(_Versions):
         self._source = source
         is_newest = source.starting_version in (None, "latest") and source.version is None
         self.asks_first_position_once = is_newest
+
+    @property
+    def schema(self) -> T.StructType:
+        """The columns of the elements."""
+        return struct_of(pa.schema([self._schema.field(name) for name in self._names]))
+
+    def of_columns(self, wanted: T.StructType) -> AddedRows:
+        """The same, whose parts are Arrow batches of some columns."""
+        other = copy(self)
+        other._names, other._to_elements = tuple(wanted.names), _as_they_are
+        return other
 
     def first_position(self) -> dict[str, Any]:
         source = self._source

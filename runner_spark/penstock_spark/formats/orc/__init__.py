@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from penstock_spark.formats.format import Format
-from penstock_spark.formats.orc.scan import open_orc, open_orc_stream, type_of_orc
+from penstock_spark.formats.orc.scan import open_orc, open_orc_stream, schema_before_opening, type_of_orc
 from penstock_spark.formats.orc.writer import orc_files
 
-ORC = Format(open_orc, open_orc_stream, type_of_orc, files=orc_files)
+ORC = Format(
+    open_orc,
+    open_orc_stream,
+    type_of_orc,
+    records=lambda source: "row" if source.as_rows else "dict",
+    schema=schema_before_opening,
+    files=orc_files,
+)

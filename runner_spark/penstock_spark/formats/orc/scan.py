@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, BinaryIO, NamedTuple
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import refusal
@@ -16,7 +16,7 @@ from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.types import struct_of
+from penstock_spark.arrow.types import is_beyond_spark, is_unknown, struct_of
 from penstock_spark.arrow.values import check_names, to_dicts, to_rows
 from penstock_spark.files.finding import changed_since, find_files, local_paths, unreadable
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
@@ -26,12 +26,18 @@ from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.formats.parquet.footers import merged_as_they_are
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
+from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.column_hints import hint_of_schema
-from penstock_spark.sources.contents import ColumnsReader, scan_of_contents, stream_of_contents
+from penstock_spark.sources.contents import (
+    ColumnsReader,
+    RowsOfContents,
+    scan_of_contents,
+    stream_of_contents,
+)
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
-from penstock_spark.sources.scan import Decoder, Scan, StreamScan
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
 from penstock_spark.sources.stream_files import no_schema, stream_files
 
 
@@ -81,7 +87,29 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     columns = _wanted(values.with_columns(schema), source, where) if schema else source.columns
     later_columns = LaterColumns(columns or (), where) if source.columns is None else None
     read = ColumnsReader(OrcRecords(columns, values, where), _decoder_of(source), later_columns)
-    return stream_of_contents(files, stream, spark, read)
+    scan = stream_of_contents(files, stream, spark, read)
+    whole = T.StructType([values.with_columns(schema)[name] for name in columns or ()]) if schema else schema
+    if is_beyond_spark(whole) or is_unknown(whole):
+        return scan
+
+    def make_columns(names: Collection[str] | None) -> DataFrame:
+        wanted = pruned_to(whole, names)
+        records = OrcRecords(tuple(wanted.names), values, where)
+        rows = RowsOfContents(records, wanted, files.naming(), later_columns, where)
+        frame: DataFrame = map_in_arrow(scan.frame, rows, wanted)
+        return frame
+
+    return replace(scan, make_columns=make_columns)
+
+
+def schema_before_opening(source: OrcSource) -> T.StructType | None:
+    """The columns of the files that are on a local disk when the pipeline is built; None if unknown."""
+    with contextlib.suppress(Exception):
+        values = partition_values(source.partition_by, source.schema, "")
+        schema = values.with_columns(_survey(tuple(local_paths(source.file_pattern)), "")[0])
+        found = T.StructType([schema[name] for name in _wanted(schema, source, "")])
+        return None if is_beyond_spark(found) or is_unknown(found) else found
+    return None
 
 
 def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -66,7 +66,7 @@ from penstock_spark.sources.later_columns import LaterColumns, names_at_any_dept
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Decoder, Scan, StreamScan
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files, surveyed
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
@@ -250,11 +250,10 @@ def open_parquet_stream(
             found.by_spark and not values.names and not any(map(is_of_pandas, (footers or {}).values()))
         )
         if not by_spark or not all(map(naming.name, files.seen_by_spark(spark))):
-            rows = RowsOfFiles(read, without_nothing(found.wanted))
-            return replace(scan, columns=map_in_arrow(scan.frame, rows, rows.schema))
+            return replace(scan, make_columns=partial(_rows_by_python, scan.frame, read))
         check = LaterFiles(found.schema, found.wanted.names, naming, where, later)
         by_spark_frame = files.load(spark.readStream.schema(found.wanted), "parquet")
-        return replace(scan, columns=by_spark_frame, check_files=check)
+        return replace(scan, make_columns=lambda names: by_spark_frame, check_files=check)
     if not found.by_spark:
         later = None if known is None else LaterColumns(known, where)
         return stream_of_contents(files, stream, spark, ColumnsReader(found.records(values), decode, later))
@@ -268,6 +267,15 @@ def open_parquet_stream(
     return StreamScan(
         frame.select(*columns), partial(ByFile, decode_part, naming, makes_records=decode is not to_tables)
     )
+
+
+def _rows_by_python(frame: DataFrame, read: StreamOfFiles, names: Collection[str] | None) -> DataFrame:
+    """The columns with some names, or all, of the files whose names are in a frame."""
+    whole = read.records.schema
+    wanted = pruned_to(whole, names)
+    rows = RowsOfFiles(replace(read, records=replace(read.records, schema=wanted)), without_nothing(wanted))
+    columns: DataFrame = map_in_arrow(frame, rows, rows.schema)
+    return columns
 
 
 def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:

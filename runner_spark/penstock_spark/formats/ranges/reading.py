@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import types as T
 
 from penstock.error import noun_for, refusal
 from penstock.io.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
-from penstock_spark.arrow.values import to_rows
+from penstock_spark.arrow.types import arrow_schema_of
+from penstock_spark.arrow.values import table_as_read, to_rows
 from penstock_spark.formats.ranges.positions import Patience
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch
 
 
 def parts_of(
-    source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str
-) -> Iterator[tuple[list[Any], Sequence[int] | None]]:
-    """The elements of a range with their event times, in parts; whatever the source raises is an error of the step."""
-    reading = _Reading(source, piece, has_rejects, where)
+    source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str, as_columns: bool = False
+) -> Iterator[tuple[Any, Sequence[int] | None]]:
+    """The elements of a range with their event times, in parts; whatever the source raises is an error of the step.
+
+    With `as_columns`, the parts are Arrow batches, as the source gives them.
+    """
+    reading = _Reading(source, piece, has_rejects, where, as_columns)
     try:
         while (part := reading.next_part()) is not None:
             yield part
@@ -37,8 +44,11 @@ def parts_of(
 class _Reading:
     """What `read` yields. If the connection is lost, the range is read again without what was given before."""
 
-    def __init__(self, source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str) -> None:
+    def __init__(
+        self, source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str, as_columns: bool
+    ) -> None:
         self._source = source
+        self._as_columns = as_columns
         self._piece = piece
         self._has_rejects = has_rejects
         self._patience = Patience(source, where)
@@ -46,16 +56,18 @@ class _Reading:
         self._given = 0
         self._to_leave_out = 0
 
-    def next_part(self) -> tuple[list[Any], Sequence[int] | None] | None:
+    def next_part(self) -> tuple[Any, Sequence[int] | None] | None:
         """The next elements that were not given before; None at the end."""
         return self._patience.waited_for(self._next_new)
 
-    def _next_new(self) -> tuple[list[Any], Sequence[int] | None] | None:
+    def _next_new(self) -> tuple[Any, Sequence[int] | None] | None:
         if self._parts is None:
             self._parts, self._to_leave_out = iter(self._source.read(self._piece)), self._given
         try:
             for part in self._parts:
-                values, times_micros = _checked(self._source, part, self._has_rejects)
+                values, times_micros = (
+                    (part, None) if self._as_columns else _checked(self._source, part, self._has_rejects)
+                )
                 left_out = min(self._to_leave_out, len(values))
                 self._to_leave_out -= left_out
                 if left_out < len(values):
@@ -123,6 +135,36 @@ class StreamDecoder:
                 read = parts_of(self._source, piece, self._has_rejects, self._where)
                 for number, (values, times_micros) in enumerate(read):
                     yield Part((piece.partition, piece.start, number), values, times_micros, piece.partition)
+
+
+@dataclass(frozen=True)
+class RowsOfRanges:
+    """Gives the columns of ranges in a task, without Python's objects."""
+
+    source: RangeSource[Any]
+    schema: T.StructType
+    where: str
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        schema = arrow_schema_of(self.schema)
+        for batch in promptly(batches):
+            for ranges in batch.column(0).to_pylist():
+                for piece in pickle.loads(ranges):
+                    for rows, _ in parts_of(self.source, piece, False, self.where, as_columns=True):
+                        yield self._as_read(rows, schema)
+
+    def _as_read(self, rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        try:
+            table = table_as_read(rows).combine_chunks()
+        except ValueError as error:
+            step_failed(error, self.where)
+        columns = [
+            column.combine_chunks().cast(each.type)
+            for column, each in zip(table.columns, schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def shared_out(ranges: Sequence[SourceRange], tasks: int) -> list[list[SourceRange]]:

@@ -14,20 +14,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.error import UnsupportedByRunner
 from penstock.io.ranges import RangesOfSource, RangeSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
 from penstock_spark.formats.ranges.positions import AWAY, Positions
-from penstock_spark.formats.ranges.reading import StreamDecoder, shared_out
+from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, shared_out
 from penstock_spark.process.written_formats import POSITION
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import version_of
-from penstock_spark.session.workers_python import workers_python
+from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code, loads
@@ -66,6 +67,14 @@ def open_range_stream(
     frame = spark.readStream.format(name).load()
     decoder = partial(StreamDecoder, source, stream.has_rejects, where)
     return StreamScan(frame, decoder, source.poll_seconds, announces=True)
+
+
+def columns_of_ranges(
+    frame: DataFrame, source: RangeSource[Any], schema: T.StructType, where: str
+) -> DataFrame:
+    """The columns of the ranges in a stream's frame, if the parts of a source are Arrow batches."""
+    rows: DataFrame = map_in_arrow(frame, RowsOfRanges(source, schema, where), schema)
+    return rows
 
 
 def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[DataSource]:

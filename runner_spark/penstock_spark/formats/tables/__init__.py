@@ -8,10 +8,13 @@ from penstock.io.sparkio import SparkSource
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.tables.scan import open_table, open_table_stream, type_of_table
 from penstock_spark.formats.tables.writer import plan_table, prepare_table
+from penstock_spark.plan.schema_text import schema_of_text
 
 
 def _given_schema(source: SparkSource) -> StructType | None:
-    return source.schema if isinstance(source.schema, StructType) else None
+    schema = source.schema
+    known = schema_of_text(schema) if isinstance(schema, str) else schema
+    return known if isinstance(known, StructType) else None
 
 
 TABLES = Format(
