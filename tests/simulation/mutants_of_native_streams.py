@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import simulated_spark
@@ -10,6 +11,7 @@ from mutant import Mutant
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock_spark.checkpoints import folder
+from penstock_spark.files import temporary
 from penstock_spark.lowering import native_stream, readings
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.query import Query
@@ -78,6 +80,32 @@ def windows_that_are_due_at_a_restart(seed: int) -> Program:
     return Program(
         (shape,), files, (Life("crash", 20.0 + seed // 2 % 60), Life("cancel", 12.0), Life("finish"))
     )
+
+
+def a_run_that_is_displaced_while_it_writes(seed: int) -> Program:
+    """It stands still, and goes on when another one writes in its place."""
+    shape = Shape(
+        host="columns",
+        is_written=True,
+        mode="micro_batch",
+        accumulation="accumulating",
+        files_per_batch=1,
+        ends=False,
+        shards=3,
+    )
+    at = Random(seed)
+    pauses = [0.2 + 0.15 * number * (1 if number < 6 else 6) for number in range(24)]
+    files = tuple(
+        Arriving(
+            seconds,
+            f"{number:02d}.txt",
+            tuple(f"{key},1,{number},{10 * number + place}" for place, key in enumerate("abcdef")),
+        )
+        for number, seconds in enumerate(sorted(pause + at.random() for pause in pauses))
+    )
+    rival_at = 0.5 + 2 * at.random()
+    stall = Life("stall", 20.0 + seed % 120, rival="takes over", rival_at=rival_at, rival_machine="second")
+    return Program((shape,), files, (stall, Life()))
 
 
 OF_NATIVE_STREAMS = (
@@ -152,6 +180,14 @@ OF_NATIVE_STREAMS = (
         "pass",
         make=a_native_stream,
         seed=806,
+    ),
+    Mutant(
+        "two runs of a stream write in one folder",
+        temporary,
+        "name_of_claim",
+        "if claim else name",
+        "if False else name",
+        make=a_run_that_is_displaced_while_it_writes,
     ),
     Mutant(
         "files are looked at when their micro-batch is written",
