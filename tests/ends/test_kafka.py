@@ -30,7 +30,8 @@ from penstock.io.kafka import AvroDeserializer, KafkaRecord, ReadFromKafka, Writ
 from penstock.io.ranges import SourceRange, UnreadableElement
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.window import FixedWindows
+from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
+from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.formats.kafka import sink as kafka_sink
 from penstock_spark.formats.kafka.producers import Clients, Failed, Producer
 from penstock_spark.formats.kafka.sink import (
@@ -286,6 +287,44 @@ def test_what_is_written_is_there(mock: Mock, topic: str, mode: str) -> None:
     assert sorted((record.key(), int(record.value())) for record in found) == sorted(
         (key, 2 * int(value)) for _, key, value in numbers(5_000)
     )
+
+
+def test_totals_of_sparks_own_aggregate_go_on_from_topic_to_topic(
+    mock: Mock, topic: str, tmp_path: Path
+) -> None:
+    source = mock.make("from-rounds")
+    found: list[Any] = []
+
+    def started() -> Any:
+        flags = f"--checkpoint_location={tmp_path}/checkpoint"
+        pipeline = beam.Pipeline(options=options("micro_batch", flags))
+        read = pipeline | ReadFromKafka(mock.config, [source]).as_stream()
+        odd = read | beam.MapTuple(lambda key, value: (int(value) % 2, int(value))).with_output_types(
+            tuple[int, int]
+        )
+        rounds = AfterWatermark(early=AfterProcessingTime(10))
+        windows = beam.WindowInto(GlobalWindows(), rounds, AccumulationMode.ACCUMULATING)
+        totals = odd | windows | beam.CombinePerKey(sum)
+        texts = totals | beam.MapTuple(lambda key, total: (b"%d" % key, b"%d" % total))
+        _ = texts | WriteToKafka(mock.config, topic)
+        _ = totals | WriteToMemory(found)
+        assert "then by Spark" in pipeline.explain()
+        return pipeline.run()
+
+    mock.produce(source, numbers(50))
+    result = started()
+    wait_for(lambda: {(0, 600), (1, 625)} <= set(found), result)
+    assert result.cancel() == "CANCELLED"
+    mock.produce(source, [(number % 4, None, b"%d" % number) for number in range(50, 100)])
+    result = started()
+    wait_for(lambda: {(0, 2_450), (1, 2_500)} <= set(found), result)
+    result.drain()
+    assert result.wait_until_finish() == "DRAINED"
+    totals = [(record.key(), int(record.value())) for record in mock.consume(topic, 4)]
+    assert {key: max(total for own, total in totals if own == key) for key, _ in totals} == {
+        b"0": 2_450,
+        b"1": 2_500,
+    }
 
 
 def test_rows_with_headers(mock: Mock, topic: str) -> None:

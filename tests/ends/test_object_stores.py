@@ -28,6 +28,8 @@ from penstock.io.filesystem import BeamIOError
 from penstock.io.filesystems import FileSystems
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
+from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
+from penstock.transforms.window import GlobalWindows
 from penstock_spark.files.stores import hand_settings
 
 if TYPE_CHECKING:
@@ -517,8 +519,9 @@ def test_a_run_replaces_the_files_of_a_run_before_and_no_others(place: str) -> N
     assert get(f"{place}/c-00000-of-00001") == b"a\n1\n"
 
 
+@pytest.mark.parametrize("is_native", [False, True], ids=["lines", "sums by Spark"])
 def test_a_stream_that_dies_while_it_names_files_writes_each_element_once(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_native: bool
 ) -> None:
     from penstock_spark.files.stores import StoreFiles
 
@@ -526,11 +529,19 @@ def test_a_stream_that_dies_while_it_names_files_writes_each_element_once(
     (tmp_path / "in" / "a.txt").write_text("".join(f"{number}\n" for number in range(9)))
 
     def run() -> None:
-        options = PipelineOptions([f"--checkpoint_location={tmp_path}/checkpoint", "--shuffle_partitions=2"])
+        flags = [f"--checkpoint_location={tmp_path}/checkpoint", "--shuffle_partitions=2"]
+        options = PipelineOptions([*flags, *(["--mode=micro_batch"] if is_native else [])])
         with beam.Pipeline(options=options) as pipeline:
             lines = pipeline | beam.io.ReadFromText(f"{tmp_path}/in/*").as_stream(ends=True)
+            if is_native:
+                pairs = lines | "Pair" >> beam.Map(lambda line: (line, 1)).with_output_types(tuple[str, int])
+                rounds = AfterWatermark(early=AfterProcessingTime(10))
+                windows = beam.WindowInto(GlobalWindows(), rounds, AccumulationMode.ACCUMULATING)
+                lines = pairs | windows | beam.CombinePerKey(sum) | beam.Keys()
+                assert "then by Spark" in pipeline.explain()
             _ = lines | beam.io.WriteToText(f"{place}/out", num_shards=3)
 
+    place += f"/{is_native}"
     replace, remove, delete = StoreFiles.replace, StoreFiles.remove, StoreFiles.delete
     calls = iter([True, False])
 

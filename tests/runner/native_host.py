@@ -2,11 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
+
+
+class Group(NamedTuple):
+    """What rows are grouped by."""
+
+    key: Any
+    over_micros: int  # The watermark at which the group takes nothing more.
+
+
+Sums = Mapping[Group, tuple[int, ...]]
+"""The state of the aggregate, of which Spark keeps a version for each micro-batch."""
+
+
+class Aggregated(NamedTuple):
+    """What the aggregate makes of the rows of a micro-batch."""
+
+    emitted: Sums
+    state: Sums
+    dropped: list[Group]  # Those of late rows, with each row.
+
+
+def aggregate(
+    before: Sums,
+    rows: Iterable[tuple[Group, tuple[int, ...]]],
+    late_micros: int,
+    evicting_micros: int,
+    updates: bool,
+) -> Aggregated:
+    """Adds rows up, and takes the groups out that are over.
+
+    Args:
+        before: The state of the micro-batch before.
+        rows: What to add to the groups.
+        late_micros: The watermark of the micro-batch before, for which rows are late.
+        evicting_micros: The watermark of this micro-batch, at which groups are over.
+        updates: Whether to emit each group that has changed, and not each that is over.
+    """
+    state, dropped, changed = dict(before), [], set()
+    for group, numbers in rows:
+        if group.over_micros <= late_micros:
+            dropped.append(group)
+            continue
+        sums = state.get(group, (0,) * len(numbers))
+        state[group] = tuple(one + other for one, other in zip(sums, numbers, strict=True))
+        changed.add(group)
+    over = {group for group in state if group.over_micros <= evicting_micros}
+    emitted = {group: state[group] for group in (changed if updates else over)}
+    return Aggregated(emitted, {group: sums for group, sums in state.items() if group not in over}, dropped)
+
+
+def runs_without_data(evicted_micros: int | None, next_micros: int) -> bool:
+    """True if Spark starts a micro-batch although there is no data: groups may be over that were not yet.
+
+    Args:
+        evicted_micros: The watermark of the last micro-batch of this run; None if there was none, as after a restart.
+        next_micros: The watermark for the next one.
+    """
+    return evicted_micros is not None and next_micros > evicted_micros
 
 
 class Row(NamedTuple):
@@ -41,31 +99,24 @@ class NativeHost:
     dropped: list[tuple[int, str | None, int]] = field(default_factory=list)  # Micro-batch, key and window.
     _late_micros: int = MIN_MICROS  # The watermark that decides what is late.
     _next_micros: int = MIN_MICROS  # The watermark for the end of the next micro-batch.
-    _state: dict[tuple[str | None, int], int] = field(default_factory=dict)
+    _state: Sums = field(default_factory=dict)
 
     def step(self, rows: Sequence[Row], clock_micros: int) -> list[Result]:
         """A micro-batch."""
         evicting_micros = self._next_micros
-        changed: set[tuple[str | None, int]] = set()
-        for row in rows:
-            for start_micros in self._starts(row.time_micros) if row.is_wanted else ():
-                if self._over(start_micros) <= self._late_micros:
-                    self.dropped.append((self.batch, row.key, start_micros))
-                    continue
-                place = row.key, start_micros
-                self._state[place] = self._state.get(place, 0) + row.number
-                changed.add(place)
-        over = {place for place in self._state if self._over(place[1]) <= evicting_micros}
-        emitted = changed if self.updates else over
-        found = [Result(self.batch, *place, self._state[place]) for place in emitted]
-        for place in over:
-            del self._state[place]
+        wanted = [(group, (row.number,)) for row in rows if row.is_wanted for group in self._groups(row)]
+        made = aggregate(self._state, wanted, self._late_micros, evicting_micros, self.updates)
+        self._state = made.state
+        self.dropped += [(self.batch, *group.key) for group in made.dropped]
         for row in rows:
             if self.moves_watermark(row, clock_micros):
                 self._next_micros = max(self._next_micros, row.time_micros - self.delay_micros)
         self._late_micros = evicting_micros
         self.batch += 1
-        return found
+        return [Result(self.batch - 1, *group.key, total) for group, (total,) in made.emitted.items()]
+
+    def _groups(self, row: Row) -> list[Group]:
+        return [Group((row.key, start), self._over(start)) for start in self._starts(row.time_micros)]
 
     def end(self) -> list[Result]:
         """The micro-batch with the row at the end of time, and the one without data after it."""

@@ -1,20 +1,13 @@
-"""Deliberate breaks of the runtime above Spark: each takes out a fix, or changes the order of what is committed.
-
-A break replaces a few words of production code. It fails if these words are not there any more.
-"""
+"""Deliberate breaks of the runtime above Spark: each takes out a fix, or changes the order of what is committed."""
 
 from __future__ import annotations
 
-import inspect
-import sys
-import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
-from unittest import mock
 
+from mutant import Mutant
+from mutants_of_native_streams import OF_NATIVE_STREAMS
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
@@ -46,6 +39,11 @@ FILES = tuple(
 )
 AT_ONCE = tuple(replace(file, seconds=0.0) for file in FILES)
 END = Life()
+
+
+def by_machines(seed: int) -> Program:
+    """A program at random whose groupings are ours."""
+    return random_program(seed, native=0.0)
 
 
 def a_full_disk(seed: int) -> Program:
@@ -167,32 +165,32 @@ def a_start_that_is_cut_off(seed: int) -> Program:
 
 
 def a_side_input(seed: int) -> Program:
-    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("sided",)),), lives=(END,))
+    return replace(by_machines(seed), shapes=(Shape(files_per_batch=1, parts=("sided",)),), lives=(END,))
 
 
 def a_state(seed: int) -> Program:
-    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("states",)),), lives=(END,))
+    return replace(by_machines(seed), shapes=(Shape(files_per_batch=1, parts=("states",)),), lives=(END,))
 
 
 def a_join(seed: int) -> Program:
-    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("full",)),), lives=(END,))
+    return replace(by_machines(seed), shapes=(Shape(files_per_batch=1, parts=("full",)),), lives=(END,))
 
 
 def a_join_by_a_condition(seed: int) -> Program:
-    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("near",)),), lives=(END,))
+    return replace(by_machines(seed), shapes=(Shape(files_per_batch=1, parts=("near",)),), lives=(END,))
 
 
 def a_join_by_validity(seed: int) -> Program:
-    return replace(random_program(seed), shapes=(Shape(files_per_batch=1, parts=("valid",)),), lives=(END,))
+    return replace(by_machines(seed), shapes=(Shape(files_per_batch=1, parts=("valid",)),), lives=(END,))
 
 
 def a_join_of_sums(seed: int) -> Program:
     shape = Shape(files_per_batch=1, parts=("corrected",), delay=8)
-    return replace(random_program(seed), shapes=(shape,), lives=(END,))
+    return replace(by_machines(seed), shapes=(shape,), lives=(END,))
 
 
 def _changed(seed: int, **changes: Any) -> Program:
-    program = random_program(seed)
+    program = by_machines(seed)
     lives = tuple(replace(life, shape=0) for life in program.lives)
     return replace(program, shapes=(replace(program.shapes[0], **changes),), lives=lives)
 
@@ -229,7 +227,7 @@ def a_source_that_is_read_sooner(seed: int) -> Program:
 
 def _written_anew(seed: int, **changes: Any) -> Program:
     """A run dies, the next one in the middle of writing the state anew, and a third one goes on."""
-    random = random_program(seed)
+    random = by_machines(seed)
     shape = replace(random.shapes[0], grouping="sum", mode="streaming", shards=1 + seed % 3, ends=True)
     lives = (Life("crash", 20.0 + seed % 60), Life("crash", 8.0 + seed % 40, shape=1), Life(shape=1))
     return replace(random, shapes=(shape, replace(shape, **changes)), lives=lives)
@@ -293,54 +291,6 @@ def two_sources_that_are_drained(seed: int) -> Program:
     return replace(_changed(seed, **changes), lives=(drain, END))
 
 
-@dataclass(frozen=True)
-class Mutant:
-    name: str
-    owner: Any  # A class or a module.
-    function: str
-    old: str
-    new: str
-    # Makes programs of the kind that it takes, where that is rare among all.
-    make: Callable[[int], Program] = random_program
-    seed: int = 0  # Of a program that finds it.
-    also: tuple[Mutant, ...] = ()  # Breaks of what would make up for it.
-
-    @contextmanager
-    def applied(self) -> Iterator[None]:
-        """Lets the break be there within the block."""
-        found = inspect.getattr_static(self.owner, self.function)
-        plain = found.fget if isinstance(found, property) else found
-        source = textwrap.dedent(inspect.getsource(plain))
-        assert self.old in source, f"{self.name}: {self.old!r} is not in {self.function}"
-        module = sys.modules[plain.__module__]
-        made: dict[str, Any] = {}
-        exec(compile(source.replace(self.old, self.new), f"<{self.name}>", "exec"), vars(module), made)
-        with ExitStack() as stack:
-            stack.enter_context(mock.patch.object(self.owner, self.function, made[self.function]))
-            stack.enter_context(_everywhere(plain, made, self))
-            for other in self.also:
-                stack.enter_context(other.applied())
-            yield
-
-
-@contextmanager
-def _everywhere(plain: Any, made: dict[str, Any], mutant: Mutant) -> Iterator[None]:
-    """Functions of a module have been imported by others, too."""
-    users = [
-        module
-        for name, module in list(sys.modules.items())
-        if name.startswith("penstock_spark") and vars(module).get(mutant.function) is plain
-    ]
-    before = [(module, vars(module)[mutant.function]) for module in users]
-    for module in users:
-        setattr(module, mutant.function, made[mutant.function])
-    try:
-        yield
-    finally:
-        for module, own in before:
-            setattr(module, mutant.function, own)
-
-
 KNOWN = (
     Mutant(
         "a stream that has failed is done",
@@ -373,7 +323,7 @@ KNOWN = (
         "take_lease",
         "_wait_until(lambda: not _is_held(place, earlier, timing), place.location)",
         "pass",
-        seed=38,
+        seed=66,
     ),
     Mutant(
         "a run reads in more tasks, or in fewer, than the one in whose place it goes on",
@@ -1090,4 +1040,5 @@ MUTANTS = (
     *OF_SOURCES,
     *OF_REWRITING,
     *OF_JOINS,
+    *OF_NATIVE_STREAMS,
 )

@@ -12,6 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import simulated_native as native
 import simulated_spark as sim
 import simulated_tables as tables
 from pyspark import TaskContext
@@ -22,6 +23,7 @@ from simulated_world import CALM, Chances, Process, Threading, World, WorldsCloc
 from stream_programs import CHECKPOINT, FOLDERS, Calls, Life, Program, Shape, partition_of, plan_of
 
 from penstock.base import clock, identifiers
+from penstock.io.parquetio import ParquetSource
 from penstock.io.ranges import RangesOfSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
@@ -54,6 +56,9 @@ _COLLECT_AFTER = 50_000
 
 _SEAL_BYTES = 12
 """Programs have few elements: a list of three small numbers is kept in segments."""
+
+_LONG_ENOUGH_SECONDS = 6.0
+"""In that time, each query looks at windows that are over."""
 
 _LONG_SECONDS = 600.0
 """No program of ours needs so long."""
@@ -90,6 +95,8 @@ def open_stream(source: Any, spark: Any, where: str) -> StreamScan:
     """A stream of text files, or of a log: Spark's part is simulated, and everything after it is ours."""
     if isinstance(source.source, RangesOfSource):
         return open_log(source, spark, where)
+    if isinstance(source.source, ParquetSource):
+        return native.open_columns(source, spark, where)
     text, own = source.source, dict(source.options)
     naming = stream_files(source, text.file_pattern, where).naming()
     folder = text.file_pattern.rpartition("/")[0]
@@ -117,7 +124,6 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
 
     local = DisksOfMachines(disk)
     threads = Threading(world)
-    unchanged = SimpleNamespace(begin=lambda frame: None, check=lambda frame: None, close=lambda: None)
     without = SimpleNamespace(register=lambda function: None, unregister=lambda function: None)
     stand_ins: list[tuple[Any, str, Any]] = [
         *((LocalFiles, name, method) for name, method in local.stand_ins().items()),
@@ -151,7 +157,8 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (rewriting, "runner_session", tables.quiet_session),
         (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (execute_stream, "check_workers_python", lambda context, is_local: None),
-        (execute_stream, "WholeFiles", lambda spark, files, checks: unchanged),
+        (execute_stream, "WholeFiles", native.FilesLookedAt),
+        *native.STAND_INS,
         *database.stand_ins(),
     ]
     with (
@@ -205,6 +212,7 @@ class Driver:
         self.result: Any = None
         self.refusal: Exception | None = None
         self.outcome = ""  # How its run ended.
+        self.has_due_windows = False  # Whether it has left windows alone that were over for long.
         self.shape = simulation.shape_of(life)
         # The files that its sources have to read before they end: those that are there, unless they have ended already.
         self.has_to_read = self._unread()
@@ -237,6 +245,8 @@ class Driver:
         shape = self.shape
         session = sim.Session(self.world, self.simulation.disk, self.process)
         session.range = lambda *numbers: tables.number_table(session)
+        session.readStream = native.read_stream(session)
+        session.conf.set("spark.sql.shuffle.partitions", str(shape.shards))
         try:
             self.result = self._started(shape, session)
         except Exception as error:
@@ -297,6 +307,8 @@ class Driver:
             result.cancel()
         elif life.fate == "cancel":
             self.world.wait(life.at, is_over)
+            if life.at >= _LONG_ENOUGH_SECONDS and not is_over():
+                self.has_due_windows = self.simulation.has_due_windows()
             result.cancel()
         elif life.fate == "finish" and self.simulation.shape_of(life).ends:
             self._join()
@@ -367,6 +379,18 @@ class Simulation:
     @property
     def has_stalled(self) -> bool:
         return any(driver.process.has_stalled for driver in self.drivers)
+
+    def has_due_windows(self) -> bool:
+        """True if no micro-batch has looked at windows of Spark's own aggregate that are over; nothing arrives."""
+        number = sim.last_commit(self.disk, "/checkpoint/spark")
+        rests = all(
+            self.world.now_micros - micros > _LONG_ENOUGH_SECONDS * 1e6 for micros in self.arrived.values()
+        )
+        if number < 0 or not rests or not self.program.shapes[0].waits_for_end or self.has_stalled:
+            return False
+        return sim.watermark_after(self.disk, "/checkpoint/spark", number) > sim.watermark_of(
+            self.disk, "/checkpoint/spark", number
+        )
 
     def shape_of(self, life: Life) -> Shape:
         return self.program.shapes[life.shape]

@@ -7,21 +7,29 @@
 - Tasks run in any order. Each may run twice, and either attempt may count; the other one may go on for long. Rows that
   were kept may be lost, and are computed again.
 - A query that is stopped ends where it is: within a job, or before or after it notes a commit.
+- Spark's own aggregate loads the state of the micro-batch before, and follows the watermark of that one, which is in
+  the logs. While the watermark moves on, micro-batches without data follow; after a restart, the first one waits for
+  data.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
+from native_host import aggregate, runs_without_data
 from simulated_disk import Disk, File, FileUtil, Folder, HadoopPath, plain
 from simulated_world import Process, World
 
@@ -34,6 +42,12 @@ from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.control import COMMAND, HEARTBEAT
 
 SECOND_MICROS = 1_000_000
+_IDLE_SECONDS = 10.0
+"""How often a query tells that it has found nothing new."""
+
+_SHUFFLES = "spark.sql.shuffle.partitions"
+_WITHOUT_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+
 COMPACT_EVERY = 10
 """Spark's log of files has the files of all earlier entries in every tenth entry."""
 
@@ -71,7 +85,8 @@ class Session:
         self.on_added: Callable[[dict[Any, Any]], None] = lambda added: None  # and with what its tasks tell.
         self.readStream: Any = None
         self.range: Any = None
-        settings: dict[str, Any] = {}
+        # Somebody has switched off what a grouping with a watermark needs.
+        settings: dict[str, Any] = {_WITHOUT_DATA: "false"}
         self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
         cores = 1 + process.number // 10 % 4
         self.sparkContext = SimpleNamespace(
@@ -153,6 +168,17 @@ class Numbers(Source):
         return [[pa.RecordBatch.from_pydict({"value": [end - 1]})]]
 
 
+_YEARS_OF_PYTHON_MICROS = 9_000 * 365 * 86_400 * SECOND_MICROS
+
+
+def told_time(micros: int) -> str:
+    """A watermark as Spark tells it."""
+    if micros > _YEARS_OF_PYTHON_MICROS:
+        return "+294247-01-09T04:00:44.775Z"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def last_commit(disk: Disk, location: str) -> int:
     """The number of the last finished micro-batch; -1 without one."""
     return max((int(name) for name in disk.names(f"{location}/commits") if name.isdecimal()), default=-1)
@@ -162,6 +188,22 @@ def logged_offsets(content: str) -> tuple[int, tuple[Any, ...]]:
     """The time of a micro-batch in an entry of the log of offsets, and how far it reads each source."""
     _, about, *told = content.split("\n")
     return json.loads(about)["clock"], tuple(None if end == "-" else json.loads(end) for end in told)
+
+
+def watermark_of(disk: Disk, location: str, number: int) -> int:
+    """The watermark of a micro-batch."""
+    return _noted_of(disk, f"{location}/offsets/{number}").get("watermark", 0) * 1_000
+
+
+def watermark_after(disk: Disk, location: str, number: int) -> int:
+    """The watermark for the one after it."""
+    return _noted_of(disk, f"{location}/commits/{number}")["nextBatchWatermarkMs"] * 1_000
+
+
+def _noted_of(disk: Disk, path: str) -> Any:
+    found = disk.find(path)
+    assert isinstance(found, File), path
+    return json.loads(found.content.split(b"\n")[1])
 
 
 def files_noted(disk: Disk, location: str, source: int, start: Any, end: Any) -> Iterator[tuple[str, int]]:
@@ -380,6 +422,11 @@ class Stream:
     sources: tuple[Source, ...]
     levels: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
+    aggregate: Any = None  # Spark's own aggregate, if there is one (see `simulated_native`),
+    behind: Any = None  # and the function that its tasks run on what it emits.
+    watermark: Any = None  # The watermark that rows move before it is there.
+    null: str = ""  # The column that has no value in rows that are grouped.
+    columns_of_rows: tuple[str, ...] = ("level", "shard", "payload")
 
     @property
     def columns(self) -> list[str]:
@@ -388,13 +435,22 @@ class Stream:
     def withColumn(self, name: str, column: Any) -> Stream:
         return self
 
+    def where(self, condition: Any) -> Stream:
+        return condition.where(self)  # type: ignore[no-any-return]
+
+    def observe(self, name: str, *columns: Any) -> Stream:
+        return self
+
     def mapInArrow(self, function: Any, schema: Any) -> Stream:
+        if self.aggregate is not None:
+            return replace(self, behind=function)
         (source,) = self.sources
         source.function = function
         return self
 
     def unionAll(self, other: Stream) -> Stream:
-        return replace(self, sources=self.sources + other.sources)
+        native = other if other.aggregate is not None else self
+        return replace(native, sources=self.sources + other.sources)
 
     def groupBy(self, name: str) -> Stream:
         return self
@@ -407,7 +463,7 @@ class Stream:
         return self
 
     def outputMode(self, mode: str) -> Stream:
-        return self
+        return self.option("mode", mode)
 
     def option(self, name: str, value: Any) -> Stream:
         self.options[name] = value
@@ -493,10 +549,34 @@ class Rows:
         return pa.table([pa.array(each, pa.binary()) for each in values], names=list(self.columns))
 
     @property
+    def sparkSession(self) -> Session:
+        return self.query.session
+
+    @property
     def write(self) -> Any:
+        def save(target: str) -> None:
+            self._save(plain(target))
+
+        columns = SimpleNamespace(partitionBy=lambda *names: SimpleNamespace(save=save))
         return SimpleNamespace(
-            format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=self.partitions))
+            format=lambda name: SimpleNamespace(
+                mode=lambda mode: SimpleNamespace(save=self.partitions), options=lambda **options: columns
+            )
         )
+
+    def _save(self, target: str) -> None:
+        """Files of Parquet: one for each partition with rows, and an empty one for the first if none has any."""
+        world, disk = self.query.world, self.query.disk
+        parts = self.partitions()
+        for number, rows in enumerate(parts):
+            if rows or (number == 0 and not any(parts)):
+                columns = list(zip(*rows, strict=True)) or [() for _ in self.columns]
+                content = io.BytesIO()
+                pq.write_table(pa.table(dict(zip(self.columns, columns, strict=True))), content)
+                path = f"{target}/part-{number:05d}-{world.names.getrandbits(32):08x}.parquet"
+                put = partial(disk.put, path, content.getvalue())
+                world.change(f"write {path}", put)
+        world.change(f"write {target}/_SUCCESS", lambda: disk.put(f"{target}/_SUCCESS", b""))
 
 
 # What stands in for the few functions of the runner that make Spark's columns.
@@ -526,6 +606,9 @@ def sizes_by_level(kept: Rows) -> dict[int, Size]:
 
 
 def rows_inside(frame: Rows, sink: Any) -> Rows:
+    if sink.takes_columns:
+        partitions = sink.plan.partitions
+        return frame if partitions is None else frame.repartition(partitions)
     name, kind = str(sink.plan.schema).split()
 
     def cast(payload: bytes) -> Any:
@@ -575,6 +658,9 @@ class Task:
     batch: int
     added: list[dict[Any, Any]] = field(default_factory=list)
     states: list[tuple[Any, dict[Any, Any]]] = field(default_factory=list)
+    groups: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # How many a partition keeps, and has dropped.
 
     def partitionId(self) -> int:
         return self.number
@@ -616,6 +702,8 @@ class Planned:
     clock_micros: int
     starts: tuple[Any, ...]
     ends: tuple[Any, ...]
+    watermark_micros: int = 0  # The watermark that ends groups in it,
+    late_micros: int = 0  # and that of the micro-batch before, for which rows are late.
 
 
 class Jobs:
@@ -643,6 +731,9 @@ class Jobs:
             results[number] = self._task(number, bodies[number])
         return results
 
+    def take_groups(self, groups: dict[int, tuple[int, int]]) -> None:
+        """Notes what a task tells of its groups."""
+
     def _task(self, number: int, body: Callable[[], Iterable[Any]]) -> list[Any]:
         world, chances = self.world, self.world.chances
         batch = self.batch
@@ -668,6 +759,7 @@ class Jobs:
         for path, pages in task.states:
             # A driver that has stood still may have lost the checkpoint, and its tasks do not know.
             self.world.change(f"store the state {path}", partial(self.disk.put, path, pages))
+        self.take_groups(task.groups)
         for added in task.added:
             self.session.metrics.value.update(added)
             self.session.on_added(added)
@@ -698,20 +790,32 @@ class Query(Jobs):
         self._failure: Exception | None = None
         self._stops = False
         self.isActive = True
-        self.lastProgress: dict[str, Any] | None = None
+        self._progress: deque[dict[str, Any]] = deque(maxlen=100)
         self.status = {"message": "Initializing sources", "isDataAvailable": False, "isTriggerActive": False}
         self._jsq = SimpleNamespace(lastProgress=self._java_progress)
         self.planned: Planned | None = None
-        shards = len(keys_of(self.levels[0])) if self.levels else 1
-        self._conf = {"spark.sql.shuffle.partitions": str(shards)}
+        self._aggregate, self._behind = stream.aggregate, stream.behind
+        self._columns = stream.columns_of_rows
+        self._updates = stream.options.get("mode") == "update"
+        self._watermark_micros = 0  # For the next micro-batch.
+        self._evicted_micros: int | None = None  # That of the last one of this run.
+        self._operator: dict[int, tuple[int, int]] = {}  # What partitions tell of their groups.
+        self._runs_without_data = session.conf.get(_WITHOUT_DATA) == "true"
+        self._told_micros = 0
+        shards = str(len(keys_of(self.levels[0]))) if self.levels else session.conf.get(_SHUFFLES, "1")
+        self._conf = {_SHUFFLES: shards}
         # Decides how micro-batches are cut into tasks: in the same way wherever as many may read at the same time.
         kind = (self.location, parallelism_of(session))
         self.cuts = self.disk.cuts.setdefault(kind, self.world.names.getrandbits(32))
         self._actor = self.world.start("query", session.process, self._run)
 
     @property
+    def lastProgress(self) -> dict[str, Any] | None:
+        return self._progress[-1] if self._progress else None
+
+    @property
     def recentProgress(self) -> list[dict[str, Any]]:
-        return [] if self.lastProgress is None else [self.lastProgress]
+        return list(self._progress)
 
     def _java_progress(self) -> Any:
         progress = self.lastProgress
@@ -743,6 +847,9 @@ class Query(Jobs):
     @property
     def batch(self) -> int:
         return self.planned.number if self.planned is not None else 0
+
+    def take_groups(self, groups: dict[int, tuple[int, int]]) -> None:
+        self._operator.update(groups)
 
     # Its thread.
 
@@ -780,9 +887,12 @@ class Query(Jobs):
             if self.planned is None:
                 self.status.update(message="Waiting for data to arrive", isDataAvailable=False)
                 self.status["isTriggerActive"] = False
+                self._tell_of_nothing()
                 self._rest()
                 continue
-            self.status.update(message="Processing new data", isDataAvailable=True)
+            has_data = self.planned.starts != self.planned.ends
+            message = "Processing new data" if has_data else "No new data but cleaning up state"
+            self.status.update(message=message, isDataAvailable=has_data)
             self._process(self.planned)
             self._tell(self.planned, began_micros)
             self.status.update(isTriggerActive=False, isDataAvailable=False)
@@ -795,12 +905,19 @@ class Query(Jobs):
         if not offsets:
             return None
         last = max(offsets)
-        before = self._logged(last - 1).ends if last else self._offsets
-        planned = replace(self._logged(last), starts=before)
+        earlier = self._logged(last - 1) if last else None
+        before = self._offsets if earlier is None else earlier.ends
+        planned = replace(
+            self._logged(last),
+            starts=before,
+            late_micros=earlier.watermark_micros if earlier is not None else 0,
+        )
         if last in commits:
             self._offsets, self._number = planned.ends, last + 1
+            self._watermark_micros = watermark_after(self.disk, self.location, last)
             return None
         self._offsets, self._number = before, last
+        self._watermark_micros = planned.watermark_micros
         return planned
 
     def _numbers(self, name: str) -> set[int]:
@@ -815,22 +932,26 @@ class Query(Jobs):
         noted = json.loads(found.content.split(b"\n")[1])["conf"]
         # Spark goes on with the number that its offsets have, whatever the session has.
         assert not self.levels or noted == self._conf, f"the checkpoint has {noted} and not {self._conf}"
-        return Planned(number, clock_micros, (), ends)
+        self._conf = noted if self._aggregate is not None else self._conf
+        return Planned(number, clock_micros, (), ends, watermark_of(self.disk, self.location, number))
 
     def _next(self) -> Planned | None:
         ends = tuple(
             source.latest(before, self) for source, before in zip(self.sources, self._offsets, strict=True)
         )
-        if ends == self._offsets:
+        is_due = self._runs_without_data and runs_without_data(self._evicted_micros, self._watermark_micros)
+        if ends == self._offsets and not is_due:
             return None
         clock_micros = self.now_micros()
         told = ["-" if end is None else json.dumps(end) for end in ends]
-        entry = "\n".join(["v1", json.dumps({"clock": clock_micros, "conf": self._conf}), *told])
+        about = {"clock": clock_micros, "conf": self._conf, "watermark": self._watermark_micros // 1_000}
+        entry = "\n".join(["v1", json.dumps(about), *told])
         self.log(f"{self.location}/offsets", str(self._number), entry.encode())
         self._newest = tuple(source.newest() for source in self.sources)
         for source, before in zip(self.sources, self._offsets, strict=True):
             source.committed(before)
-        return Planned(self._number, clock_micros, self._offsets, ends)
+        late_micros = watermark_of(self.disk, self.location, self._number - 1) if self._number else 0
+        return Planned(self._number, clock_micros, self._offsets, ends, self._watermark_micros, late_micros)
 
     def _rest(self) -> None:
         pairs = list(zip(self.sources, self._offsets, strict=True))
@@ -839,6 +960,8 @@ class Query(Jobs):
         def is_over() -> bool:
             return self._stops or any(source.has_news(before, self) for source, before in pairs)
 
+        if self._aggregate is not None:
+            soon.append(_IDLE_SECONDS)
         self.world.wait(min(soon, default=None), is_over)
         if not self._stops:
             self.world.wait(0.01 * self.world.random.random())
@@ -846,18 +969,31 @@ class Query(Jobs):
     def _process(self, planned: Planned) -> None:
         self.world.note(f"micro-batch {planned.number} begins, up to {planned.ends}")
         self.session.on_begin(planned.number)
-        rows = Rows(self, lambda: self._computed(planned), ("level", "shard", "payload"))
+        rows = Rows(self, lambda: self._computed(planned), self._columns)
         self._function(rows, planned.number)
         self._interruptible()
-        self.log(f"{self.location}/commits", str(planned.number), b'v1\n{"nextBatchWatermarkMs":0}')
+        if self._aggregate is not None:
+            self._evicted_micros = planned.watermark_micros
+        commit = b'v1\n{"nextBatchWatermarkMs":%d}' % (self._watermark_micros // 1_000)
+        self.log(f"{self.location}/commits", str(planned.number), commit)
         self._offsets, self._number = planned.ends, planned.number + 1
 
-    def _tell(self, planned: Planned, began_micros: int) -> None:
+    def _tell_of_nothing(self) -> None:
+        """Tells that there was nothing new for long, with the number and the watermark of the next micro-batch."""
+        now_micros = self.world.now_micros
+        if self._aggregate is not None and now_micros >= self._told_micros + _IDLE_SECONDS * SECOND_MICROS:
+            watermark_micros, ends = self._watermark_micros, self._offsets
+            nothing = Planned(self._number, self.now_micros(), ends, ends, watermark_micros)
+            self._tell(nothing, self.now_micros(), is_nothing=True)
+
+    def _tell(self, planned: Planned, began_micros: int, is_nothing: bool = False) -> None:
         stamp = datetime.fromtimestamp(began_micros / 1e6, UTC).isoformat(timespec="milliseconds")
-        self.lastProgress = {
+        self._told_micros = self.world.now_micros
+        progress = {
             "batchId": planned.number,
             "timestamp": stamp.replace("+00:00", "Z"),
-            "durationMs": {"addBatch": 1},
+            "durationMs": {"latestOffset": 1} if is_nothing else {"addBatch": 1},
+            **self._told_of_groups(planned),
             "sources": [
                 {
                     "description": source.description,
@@ -870,6 +1006,18 @@ class Query(Jobs):
                 )
             ],
         }
+        self._progress.append(progress)
+
+    def _told_of_groups(self, planned: Planned) -> dict[str, Any]:
+        if self._aggregate is None:
+            return {}
+        told = {"watermark": told_time(planned.watermark_micros)} if self._aggregate.watermark else {}
+        operators = []
+        if self._operator:
+            groups, dropped = map(sum, zip(*self._operator.values(), strict=True))
+            told_of_groups = {"numRowsTotal": groups, "numRowsDroppedByWatermark": dropped}
+            operators.append({**told_of_groups, "memoryUsedBytes": 100})
+        return {"eventTime": told, "stateOperators": operators, "observedMetrics": {}}
 
     def log(self, folder: str, name: str, content: bytes) -> None:
         """Writes a file of Spark's own: whole, and only if there is none."""
@@ -898,6 +1046,8 @@ class Query(Jobs):
                 for part in source.parts(start, end, planned.clock_micros, self):
                     bodies.append(partial(self._read, source, part))
         parts = self.stage(bodies)
+        if self._aggregate is not None:
+            return self._aggregated(planned, [row for part in parts for row in part])
         for number, level in enumerate(self.levels, 1):
             # Spark counts operators from the end of the query.
             operator = len(self.levels) - number
@@ -917,6 +1067,38 @@ class Query(Jobs):
             for record in source.function(iter(part))
             for row in zip(*(column.to_pylist() for column in record.columns), strict=True)
         )
+
+    def _aggregated(self, planned: Planned, rows: list[Any]) -> list[list[Any]]:
+        """The rows for sinks of Spark's own aggregate, and of what its tasks do with what it emits."""
+        values = [self._aggregate.values_of(row) for row in rows]
+        self.world.random.shuffle(values)
+        self._watermark_micros = self._aggregate.moved(self._watermark_micros, values)
+        partitions = int(self._conf[_SHUFFLES])
+        own: list[list[Any]] = [[] for _ in range(partitions)]
+        for value in values:
+            if self._aggregate.is_grouped(value):
+                group, numbers = self._aggregate.group_of(value)
+                own[zlib.crc32(repr(group).encode()) % partitions].append((group, numbers))
+        return self.stage(
+            [partial(self._partition, planned, number, each) for number, each in enumerate(own)]
+        )
+
+    def _partition(self, planned: Planned, number: int, rows: list[Any]) -> Iterator[Any]:
+        folder, batch = f"{self.location}/state/0/{number}", planned.number
+        stored = self.disk.find(f"{folder}/{batch}.zip") if batch else File({}, 0)
+        assert isinstance(stored, File), f"no state of version {batch} in {folder}"
+        made = aggregate(stored.content, rows, planned.late_micros, planned.watermark_micros, self._updates)
+        self.world.current.task.groups[number] = len(made.state), len(set(made.dropped))
+        if made.emitted:
+            emitted = self._aggregate.record(made.emitted, planned.clock_micros)
+            if self._behind is None:
+                # A sink takes the columns.
+                records = iter([emitted.select(self._aggregate.names)])
+            else:
+                records = self._behind(iter([emitted]))
+            for record in records:
+                yield from zip(*(column.to_pylist() for column in record.columns), strict=True)
+        self.world.current.task.states.append((f"{folder}/{batch + 1}.zip", dict(made.state)))
 
     def _shard(self, level: Any, place: tuple[int, int], batch: int, rows: list[Any]) -> Iterator[Any]:
         operator, key = place

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from mutants_of_streams import MUTANTS, Mutant

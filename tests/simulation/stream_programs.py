@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+from pyspark.sql import types
 from simulated_database import URL
 from simulated_log import Records
 from simulated_world import START_MICROS
 from stream_parts import MOVABLE, ORACLES, OTHERWISE, lines_of
 
 import penstock as beam
-from penstock.io import ForEachBatch, ReadFromSource
+from penstock.io import ForEachBatch, ReadFromParquet, ReadFromSource, WriteToParquet
 from penstock.io.database import WriteToDatabase
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
@@ -27,6 +29,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.runner import SparkRunner
 
 START = START_MICROS // 1_000_000
@@ -48,8 +51,19 @@ TRIGGERS = {
     "by the clock": AfterWatermark(early=AfterProcessingTime(2), late=AfterCount(1)),
     "every second": Repeatedly(AfterCount(2)),
 }
+ROUNDS = AfterWatermark(early=AfterProcessingTime(10))
+"""In rounds, no pane waits for the clock."""
+
+SCORES = types.StructType().add("key", "string").add("value", "long").add("at", "long")
+"""The columns of files that have columns."""
+
+TOTALS = pa.schema([("key", pa.string()), ("value", pa.int64())])
+"""The columns of a sink that takes columns."""
+
 MODES = {"discarding": AccumulationMode.DISCARDING, "accumulating": AccumulationMode.ACCUMULATING}
 KEYS = ("a", "b", "c")
+NATIVE = 0.25
+"""The share of programs whose grouping Spark's own aggregate does."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,19 @@ class Shape:
     mode: str = "streaming"
     interval: float | None = None
     without: tuple[str, ...] = ()  # The optimisations that are switched off.
+    # Who does the grouping: our machines, or Spark's own aggregate, of ``columns`` or of ``parts`` of tasks.
+    host: str = ""
+    is_written: bool = False  # Whether a sink takes the columns of ``columns``, without any Python.
+
+    @property
+    def trigger_of_windows(self) -> Any:
+        """The trigger; of Spark's own aggregate in global windows, one that rounds fire."""
+        return ROUNDS if self.host and self.windows == "global" else TRIGGERS[self.trigger]
+
+    @property
+    def waits_for_end(self) -> bool:
+        """True if windows of Spark's own aggregate wait for the end of the source."""
+        return bool(self.host) and self.windows != "global"
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -183,9 +210,7 @@ def parsed(line: str) -> tuple[str, int]:
     return key, int(value)
 
 
-def shown(
-    pair: tuple[str, Any], window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam
-) -> str:
+def shown(pair: Any, window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam) -> str:
     return line_of(pair[0], pair[1], window, pane)
 
 
@@ -193,7 +218,13 @@ def line_of(key: str, value: Any, window: Any, pane: Any) -> str:
     """A pane as a line."""
     start = getattr(window, "start", None)
     held = "+".join(map(str, sorted(value))) if isinstance(value, (list, tuple)) else value
-    return f"{key} {held} {None if start is None else start.seconds() - START} {pane.index} {pane.timing}"
+    line = f"{key} {held} {None if start is None else start.seconds() - START}"
+    return line if pane is None else f"{line} {pane.index} {pane.timing}"
+
+
+def shown_sum(pair: Any, window: Any = beam.DoFn.WindowParam) -> str:
+    """A pane of a round, which has no number."""
+    return line_of(pair[0], pair[1], window, None)
 
 
 def late_line(pair: tuple[str, Any]) -> str:
@@ -212,6 +243,9 @@ class Calls:
 
 def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     pipeline = beam.Pipeline()
+    if shape.host:
+        _add_native(pipeline, shape, calls)
+        return pipeline
     read = [pipeline | label >> _read_of(shape, label) for label in shape.kinds]
     lines = read[0] if len(read) == 1 else tuple(read) | "All" >> beam.Flatten()
     write_lines = beam.io.WriteToText(f"{OUTPUT}/lines", num_shards=shape.files_per_write or 0)
@@ -222,12 +256,7 @@ def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
         if shape.table_too:
             _ = lines | "Row" >> beam.Map(Line).with_output_types(Line) | write_table
         return pipeline
-    window = beam.WindowInto(
-        WINDOWS[shape.windows],
-        trigger=TRIGGERS[shape.trigger],
-        accumulation_mode=MODES[shape.accumulation],
-        allowed_lateness=shape.lateness,
-    )
+    window = _windows(shape)
     parsed_lines = lines | "Parse" >> beam.Map(parsed)
     pairs = parsed_lines | "Windows" >> window
     group: Any = beam.CombinePerKey(sum) if shape.grouping == "sum" else beam.GroupByKey()
@@ -249,6 +278,41 @@ def pipeline_of(shape: Shape, calls: Calls) -> beam.Pipeline:
     return pipeline
 
 
+def _windows(shape: Shape) -> Any:
+    return beam.WindowInto(
+        WINDOWS[shape.windows],
+        trigger=shape.trigger_of_windows,
+        accumulation_mode=MODES[shape.accumulation],
+        allowed_lateness=shape.lateness,
+    )
+
+
+def _add_native(pipeline: beam.Pipeline, shape: Shape, calls: Calls) -> None:
+    """Adds steps whose grouping Spark's own aggregate does."""
+    if shape.host == "columns":
+        read = ReadFromParquet(f"{FOLDERS[READ]}/*.txt", validate=False, as_rows=True)
+        limit = shape.files_per_batch
+        stream = read.as_stream("at", policy_of(shape, READ), ends=shape.ends, max_files_per_batch=limit)
+        grouped = beam.GroupBy("key").aggregate_field("value", sum, "value")
+        panes = pipeline | READ >> stream | "Windows" >> _windows(shape) | "Group" >> grouped
+    else:
+        pairs = pipeline | READ >> _read_of(shape, READ) | "Parse" >> beam.Map(parsed)
+        panes = pairs | "Windows" >> _windows(shape) | "Group" >> beam.CombinePerKey(sum)
+    if shape.is_written:
+        _ = panes | "WritePanes" >> WriteToParquet(
+            f"{OUTPUT}/panes", TOTALS, num_shards=shape.files_per_write or 0
+        )
+        return
+    shown_panes = panes | "Show" >> beam.Map(shown_sum if shape.mode == "micro_batch" else shown)
+    write = beam.io.WriteToText(f"{OUTPUT}/panes", num_shards=shape.files_per_write or 0)
+    _ = shown_panes | "WritePanes" >> write
+    if shape.table_too:
+        write_table = "WriteTable" >> WriteToDatabase(URL, TABLE, create=True)
+        _ = shown_panes | "Row" >> beam.Map(Line).with_output_types(Line) | write_table
+    if shape.calls_too:
+        _ = shown_panes | "Call" >> ForEachBatch(calls)
+
+
 def _read_of(shape: Shape, label: str) -> Any:
     limit = shape.files_per_batch
     if shape.kinds[label] == "log":
@@ -262,7 +326,13 @@ def _read_of(shape: Shape, label: str) -> Any:
 
 def plan_of(shape: Shape, calls: Calls) -> Any:
     settings = PipelineOptions([f"--mode={shape.mode}"], without=[*shape.switched_off]).view_as(SparkOptions)
-    return SparkRunner().compiled(pipeline_of(shape, calls).to_graph(), settings).plan
+    graph = pipeline_of(shape, calls).to_graph()
+    plan: Any = (
+        SparkRunner().compiled(graph, settings, lambda step, source: table_of_schema(SCORES, "row")).plan
+    )
+    assert (plan.by_spark is not None) == bool(shape.host), shape
+    assert (plan.columns is not None and plan.columns.is_written) == shape.is_written, shape
+    return plan
 
 
 # Generators.
@@ -329,6 +399,66 @@ def random_parts(at: Random, grouping: str, windows: str) -> tuple[str, ...]:
 def random_more(at: Random, source: str) -> str:
     """The kind of a second source."""
     return at.choice(("files", "log")) if source == "files" else "files"
+
+
+def by_spark(at: Random, shape: Shape) -> Shape:
+    """The shape with a grouping that Spark's own aggregate does."""
+    host = at.choice(("columns", "columns", "parts"))
+    mode = "micro_batch" if host == "parts" else at.choice(("streaming", "streaming", "micro_batch"))
+    is_round = mode == "micro_batch"
+    windows = ("fixed", "fixed", "sliding", "global") if host == "parts" else ("fixed", "fixed", "global")
+    is_written = host == "columns" and at.random() < 0.4
+    windows_of = at.choice(windows) if is_round else "fixed"
+    return replace(
+        shape,
+        host=host,
+        is_written=is_written,
+        table_too=shape.table_too and not is_written,
+        calls_too=shape.calls_too and not is_written,
+        mode=mode,
+        source=at.choice(("files", "log")) if host == "parts" else "files",
+        more="",
+        third=False,
+        by_partition=False,
+        idle=None,
+        windows=windows_of,
+        trigger="default",
+        accumulation="accumulating",
+        lateness=at.choice((0, 0, 7)) if is_round and windows_of != "global" else 0,
+        grouping="sum",
+        late_output=False,
+        lines_too=False,
+        parts=(),
+    )
+
+
+def changed_by_spark(at: Random, shape: Shape) -> Shape:
+    """A change that continues from a checkpoint with Spark's own aggregate."""
+    match at.choice(("call", "delay", "files", "limit")):
+        case "call" if not shape.is_written:
+            return replace(shape, calls_too=not shape.calls_too)
+        case "delay":
+            return replace(shape, delay=shape.delay + 2)
+        case "files":
+            return replace(shape, files_per_write=at.choice((None, 1, 2, 3)))
+        case _:
+            return replace(shape, files_per_batch=at.choice((None, 1, 2)))
+
+
+def by_spark_program(at: Random, program: Program) -> Program:
+    """The program with a grouping that Spark's own aggregate does, and perhaps a file that Spark does not read."""
+    shapes = [by_spark(at, program.shapes[0])]
+    if at.random() < 0.3:
+        shapes.append(changed_by_spark(at, shapes[0]))
+    lives = [replace(life, shape=at.randrange(len(shapes))) for life in program.lives]
+    files = list(program.files)
+    if shapes[0].host == "columns" and at.random() < 0.3:
+        number = at.randrange(len(files))
+        key, value = files[number].lines[0].split(",", 1)
+        files[number] = replace(files[number], lines=(f"{key},+{value}", *files[number].lines[1:]))
+        # The run that finds it fails, and the next one reads it.
+        lives.append(replace(lives[-1], pause=0.0))
+    return replace(program, shapes=tuple(shapes), files=tuple(files), lives=tuple(lives))
 
 
 def changed(at: Random, shape: Shape) -> Shape:
@@ -422,7 +552,8 @@ def random_life(at: Random, shapes: int) -> Life:
     )
 
 
-def random_program(seed: int) -> Program:
+def random_program(seed: int, native: float = NATIVE) -> Program:
+    """The program of a seed; `native` is how often Spark's own aggregate does its grouping, if there is one."""
     at = Random(seed)
     shapes = [random_shape(at)]
     if shapes[0].grouping != "none" and at.random() < 0.4:
@@ -436,10 +567,12 @@ def random_program(seed: int) -> Program:
     of_rewriting = Random(f"rewriting {seed}")
     if of_rewriting.random() < 0.25:
         shapes, lives = with_another_plan(of_rewriting, shapes, lives)
-    return Program(
+    program = Program(
         tuple(shapes),
         tuple(random_files(at, shapes[0].ends and at.random() < 0.6)),
         tuple(lives),
         at.choice((0.0, 0.0, 5.0, -5.0, -5.0)),
         is_calm=at.random() < 0.1,
     )
+    of_native = Random(f"native {seed}")
+    return by_spark_program(of_native, program) if of_native.random() < native else program

@@ -10,6 +10,7 @@ import pytest
 # A table is written by penstock's own code for PostgreSQL, and only the server is simulated.
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
+from mutants_of_native_streams import a_run_that_is_displaced_while_it_writes
 from mutants_of_streams import (
     KNOWN,
     MUTANTS,
@@ -94,6 +95,12 @@ def test_state_is_written_anew_when_nothing_waits_any_more() -> None:
 def test_a_micro_batch_that_has_begun_after_the_end_is_whole_in_all_sinks() -> None:
     """Spark cannot note it as done, since the disk is full; the run is done nevertheless, and nobody repeats it."""
     assert failure_of(215, a_full_disk_after_the_end(215)) is None
+
+
+@pytest.mark.parametrize("seed", [0, 31, 183, 188, 1322, 1327])
+def test_a_run_that_is_displaced_neither_takes_nor_adds_files_of_the_next_one(seed: int) -> None:
+    """Both had one temporary folder: rows were lost, and others were there twice."""
+    assert failure_of(seed, a_run_that_is_displaced_while_it_writes(seed)) is None
 
 
 @pytest.mark.parametrize("without", [(), ("window_columns",)])

@@ -35,6 +35,25 @@ def new_name() -> str:
     return f"{PREFIX}{identifier()}"
 
 
+def name_of_claim(name: str, claim: int) -> str:
+    """The name of a folder of a stream, of which each run has its own.
+
+    A run that has lost its claim to the stream may go on for a while, and must not touch what the next one writes.
+
+    >>> name_of_claim("_penstock-temp-a-stream", 3), name_of_claim("_penstock-temp-a-stream", 0)
+    ('_penstock-temp-a-stream-3', '_penstock-temp-a-stream')
+    """
+    return f"{name}-{claim}" if claim else name
+
+
+def remove_of_earlier_claims(files: FileSystem, folder: str, name: str, claim: int) -> None:
+    """Deletes what runs with earlier claims have left of a stream; they write nothing more that counts."""
+    for found in files.names(folder, name) if claim else ():
+        number = found.removeprefix(name).removeprefix("-")
+        if found == name or (number.isdecimal() and int(number) < claim):
+            files.delete(f"{folder}/{found}")
+
+
 def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
     """Whether a folder was left behind; `mark` is the content of its mark, if it has one.
 

@@ -347,6 +347,9 @@ class Running:
             self.started.stop()
         except Exception as error:
             self.failure = self.failure or self.translate(error)
+        with contextlib.suppress(Exception):
+            # A micro-batch may have ended since the last look.
+            self._new_progress()
         ending = state_at_end(state, self.failure)
         is_good = ending in (PipelineState.DONE, PipelineState.DRAINED)
         # A run that has come to its end has nothing to do with a micro-batch that was begun afterwards.

@@ -38,7 +38,15 @@ from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
 from penstock_spark.files.store_shards import OpenInStore
 from penstock_spark.files.stores import StoreFiles, is_beyond_spark
-from penstock_spark.files.temporary import PREFIX, begin, end, new_name, remove_abandoned
+from penstock_spark.files.temporary import (
+    PREFIX,
+    begin,
+    end,
+    name_of_claim,
+    new_name,
+    remove_abandoned,
+    remove_of_earlier_claims,
+)
 from penstock_spark.session.session import existing_session
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
@@ -167,10 +175,12 @@ class _Writing:
         if self.files.names.is_local:
             # Hadoop takes the path as it is: a URI's escapes would be part of it.
             folder = f"file://{os.path.abspath(folder)}"
-        temporary = f"{folder}/{self.temporary}"
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             system = HadoopFiles(frame.sparkSession, folder)
+            temporary = f"{folder}/{name_of_claim(self.temporary, batch.claim)}"
+            if batch.may_be_again:
+                remove_of_earlier_claims(system, folder, self.temporary, batch.claim)
 
             def write() -> list[_Written]:
                 # Spark makes the folder that it writes to.

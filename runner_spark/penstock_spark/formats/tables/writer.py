@@ -24,7 +24,14 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.arrow.records import schema_of
 from penstock_spark.files.file_system import HadoopFiles, escaped
-from penstock_spark.files.temporary import PREFIX, begin, end, remove_abandoned
+from penstock_spark.files.temporary import (
+    PREFIX,
+    begin,
+    end,
+    name_of_claim,
+    remove_abandoned,
+    remove_of_earlier_claims,
+)
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
@@ -134,8 +141,10 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
         rows.write.format("noop").mode("overwrite").save()
         return
     names = f"part-{batch.name}-{_digest(batch.stream)}"
-    temporary = f"{path}/{PREFIX}{names}"
+    temporary = f"{path}/{name_of_claim(f'{PREFIX}{names}', batch.claim)}"
     unnamed = f"{temporary}/files"
+    if batch.may_be_again:
+        remove_of_earlier_claims(files, path, f"{PREFIX}{names}", batch.claim)
     try:
         begin(files, temporary)
         _write_beside(rows, sink, unnamed)

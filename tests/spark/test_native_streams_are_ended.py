@@ -1,0 +1,104 @@
+"""Programs that Spark computes whole: a signal drains one, and another run takes its place."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import native_totals
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.spark
+
+WAIT_SECONDS_MAX = 120
+_SECOND_MICROS = 1_000_000
+
+
+def add_file(folder: Path, number: int) -> None:
+    """A file of one row for each of two keys, in the minute with its number."""
+    folder.mkdir(exist_ok=True)
+    at = pa.array([number * 60 * _SECOND_MICROS] * 2, pa.timestamp("us", "UTC"))
+    hidden = folder / f".{number:03d}"
+    pq.write_table(pa.table({"key": ["a", "b"], "number": [number, 10 * number], "at": at}), hidden)
+    os.utime(hidden, (1_700_000_000 + number,) * 2)
+    hidden.rename(folder / f"{number:03d}.parquet")
+
+
+def lines(folder: Path) -> list[str]:
+    """What is written."""
+    return sorted(line for file in folder.glob("totals-*") for line in file.read_text().splitlines())
+
+
+def of_minutes(*numbers: int) -> list[str]:
+    return sorted(line for number in numbers for line in (f"a {number}", f"b {10 * number}"))
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The program in a process group of its own, which is killed in the end."""
+    arguments = [f"{folder}/in", f"{folder}/totals", f"{folder}/checkpoint", *options]
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, native_totals.__file__, *arguments],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], folder: Path) -> None:
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        assert process.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < until, "nothing happens"
+        time.sleep(0.05)
+
+
+def test_a_signal_drains_it(tmp_path):
+    for number in range(3):
+        add_file(tmp_path / "in", number)
+    with started(tmp_path, "--drain_on_signal") as process:
+        # The window of the last file waits for what comes.
+        wait_for(lambda: lines(tmp_path) == of_minutes(0, 1), process, tmp_path)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_SECONDS_MAX) == 0, (tmp_path / "log").read_text()
+    said = (tmp_path / "log").read_text()
+    assert "penstock: draining" in said
+    assert "went on DRAINED" in said
+    assert lines(tmp_path) == of_minutes(0, 1, 2)
+
+
+def test_another_run_takes_its_place_with_its_windows(spark, tmp_path):
+    for number in range(3):
+        add_file(tmp_path / "in", number)
+    with started(tmp_path) as first:
+        wait_for(lambda: lines(tmp_path) == of_minutes(0, 1), first, tmp_path)
+        places = [f"{tmp_path}/{name}" for name in ("in", "totals", "checkpoint")]
+        other = native_totals.totals(*places, "--take_over").run()
+        try:
+            assert first.wait(WAIT_SECONDS_MAX) == 1
+            assert "this run was displaced" in (tmp_path / "log").read_text()
+            add_file(tmp_path / "in", 3)
+            until = time.monotonic() + WAIT_SECONDS_MAX
+            while lines(tmp_path) != of_minutes(0, 1, 2):
+                assert time.monotonic() < until, other.state
+                time.sleep(0.05)
+            other.drain()
+            assert other.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
+        finally:
+            other.cancel()
+    assert lines(tmp_path) == of_minutes(0, 1, 2, 3)
