@@ -184,12 +184,10 @@ def _commands(
 
 def _to_shards(frame: DataFrame, text: Any, levels: list[int], keys: tuple[int, ...]) -> DataFrame:
     """A row with a text for each shard of some levels."""
-    places = [
-        F.struct(F.lit(level).alias("level"), F.lit(key).alias("shard")) for level in levels for key in keys
-    ]
-    if not places:
-        return frame.where("false").select(
-            F.lit(0).alias("level"), F.lit(0).alias("shard"), text.cast("binary").alias("payload")
-        )
-    exploded = frame.select(F.explode(F.array(*places)).alias("place"), text.cast("binary").alias("payload"))
-    return exploded.select("place.level", "place.shard", "payload")
+    payload = text.cast("binary").alias("payload")
+    if not levels:
+        return frame.where("false").select(F.lit(0).alias("level"), F.lit(0).alias("shard"), payload)
+    by_level = frame.select(F.explode(F.array(*map(F.lit, levels))).alias("level"), payload)
+    # One text, and not a node of the plan for each shard: Spark plans every micro-batch anew.
+    shards = F.split(F.lit(",".join(map(str, keys))), ",").cast("array<int>")
+    return by_level.select("level", F.explode(shards).alias("shard"), "payload")
