@@ -29,6 +29,7 @@ STREAMS = (
     f"stream_replay.py --runs 2 --contenders native_sql native_python rows penstock --results {_REPLAYED}",
     "stream_latency.py",
     "stream_empty_batches.py",
+    "stream_shards.py",
     "live_view.py",
     "stream_state.py",
     "stream_stateful.py",

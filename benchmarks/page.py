@@ -16,6 +16,7 @@ import stream_comparison
 import stream_empty_batches
 import stream_latency
 import stream_peers
+import stream_shards
 import stream_state
 import stream_table
 from comparisons import COMPARISONS
@@ -176,6 +177,7 @@ _STREAMS: dict[str, Callable[[Numbers], str]] = {
     "stream_join": _workloads,
     "stream_latency": _contenders(stream_latency.table),
     "stream_empty_batches": _contenders(stream_empty_batches.table),
+    "stream_shards": _contenders(stream_shards.table),
     "stream_state": _contenders(stream_state.table),
     "stream_peers": lambda numbers: stream_peers.table(numbers["peers"]),
     "stream_table": lambda numbers: stream_table.table(numbers["rows"]),

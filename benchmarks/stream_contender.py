@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from answering import CarryOut, answer_orders
@@ -19,16 +20,20 @@ Job = Callable[..., dict[str, Any]]
 def _penstock() -> Mapping[str, Job]:
     import keyed_penstock
     import stream_penstock
+    import stream_shards
     import tiny_progress
 
-    return {**stream_penstock.JOBS, **keyed_penstock.JOBS, **tiny_progress.JOBS}
+    wide = {"wide_batches": stream_shards.by_penstock}
+    return {**stream_penstock.JOBS, **keyed_penstock.JOBS, **tiny_progress.JOBS, **wide}
 
 
 def _native_sql() -> Mapping[str, Job]:
     import keyed_native
     import stream_native
+    import stream_shards
 
-    return {**stream_native.SQL_JOBS, **keyed_native.SQL_JOBS}
+    wide = {"wide_batches": partial(stream_shards.natively, stream_shards.sums_by_window)}
+    return {**stream_native.SQL_JOBS, **keyed_native.SQL_JOBS, **wide}
 
 
 def _native_python() -> Mapping[str, Job]:
@@ -41,8 +46,10 @@ def _native_python() -> Mapping[str, Job]:
 def _rows() -> Mapping[str, Job]:
     import keyed_per_key
     import stream_per_key
+    import stream_shards
 
-    return {**stream_per_key.ROW_JOBS, **keyed_per_key.ROW_JOBS}
+    wide = {"wide_batches": partial(stream_shards.natively, stream_per_key.chain)}
+    return {**stream_per_key.ROW_JOBS, **keyed_per_key.ROW_JOBS, **wide}
 
 
 def _frames() -> Mapping[str, Job]:

@@ -144,7 +144,9 @@ class Nothing(StatefulProcessor):
         return iter(rows)
 
 
-def _chain(frame: DataFrame, levels: int) -> DataFrame:
+def chain(frame: DataFrame, levels: int) -> DataFrame:
+    """Operators in a row that have a state, and no use for it."""
+    frame = frame.select("key")
     for _ in range(levels):
         frame = frame.groupBy("key").transformWithState(Nothing(), "key long", "Append", "None")
     return frame
@@ -152,6 +154,6 @@ def _chain(frame: DataFrame, levels: int) -> DataFrame:
 
 ROW_JOBS = {
     "replay": partial(_replay, "transformWithState", RowPanes),
-    "empty_batches": partial(empty_batches, _chain),
+    "empty_batches": partial(empty_batches, chain),
 }
 FRAME_JOBS = {"replay": partial(_replay, "transformWithStateInPandas", FramePanes)}

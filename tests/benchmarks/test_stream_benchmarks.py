@@ -45,6 +45,17 @@ def test_empty_micro_batches_are_measured(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @TAKES_MINUTES
+def test_the_cost_of_shards_is_measured(tmp_path: Path) -> None:
+    numbers, printed = numbers_of("stream_shards.py", tmp_path, "--quick")
+    assert "| penstock " in printed
+    assert set(numbers["contenders"]) == set(numbers["growth"]) == {"penstock", "rows", "native_sql"}
+    for found in numbers["contenders"].values():
+        assert len(found) == 8
+        assert all(cost["median_millis"] > 0 and len(cost["seconds"]) == 2 for cost in found)
+
+
+@pytest.mark.spark
+@TAKES_MINUTES
 def test_what_a_page_and_progress_cost_is_measured(tmp_path: Path) -> None:
     options = ["--pairs=2"]
     options += ["--events=3000", "--files=4", "--runs=1", "--rate=50", "--seconds=10", "--warming-seconds=0"]
@@ -105,7 +116,9 @@ def test_all_contenders_keep_something_for_each_key_and_give_the_same_totals(
     assert all(size > 0 for size in work["state_bytes_per_key"].values())
 
 
-@pytest.mark.parametrize("module", ["keyed_inputs", "stream_inputs", "stream_report", "stream_ticker"])
+@pytest.mark.parametrize(
+    "module", ["keyed_inputs", "stream_inputs", "stream_report", "stream_shards", "stream_ticker"]
+)
 def test_the_examples_in_the_benchmarks_of_streams_are_right(load: Load, module: str) -> None:
     done = doctest.testmod(load(module))
     assert done.attempted > 0

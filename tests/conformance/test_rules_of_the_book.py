@@ -40,6 +40,7 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
+from penstock_spark.stream.header import Header
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import Message, WatermarkUpdate
 
@@ -229,10 +230,14 @@ def test_after_a_watermark_its_sender_sends_nothing_before_it_that_is_not_late(m
     for message in sent:
         for parts in message.parts.values():
             for part in parts:
-                promised = [update.micros for update in updates if update.logical_time < part.logical_time]
+                known = Header()
+                for update in updates:
+                    if update.logical_time < part.logical_time:
+                        known.take(update)
+                promised = known.watermark_of(updates[0].origin)
                 for _, timestamp, _, pane in part.batch.rows():
                     timings.add(PaneInfoTiming.to_string(pane.timing))
-                    assert pane.timing == PaneInfoTiming.LATE or timestamp >= max(promised, default=timestamp)
+                    assert pane.timing == PaneInfoTiming.LATE or timestamp >= promised
     assert timings == {"EARLY", "ON_TIME", "LATE"}
     assert len({update.micros for update in updates}) > 10
 

@@ -19,7 +19,7 @@ from penstock_spark.stream.column_pages import ColumnPage, page_of, stored_colum
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import KeyPage
 from penstock_spark.stream.page_index import NOTHING, PageNotes
-from penstock_spark.worker.messages import LogicalTime
+from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 
 
 def time_of(chance: Chance) -> int:
@@ -59,7 +59,12 @@ def column_page(chance: Chance) -> ColumnPage:
 def header(chance: Chance) -> Header:
     made = Header(clock_micros=time_of(chance), is_draining=chance.often())
     for _ in range(chance.randint(0, 4)):
-        made.note(chance.text(3), chance.one_of((1.0, 0.5)), chance.randint(0, 3), time_of(chance))
+        origin = chance.text(3)
+        made.note(origin, chance.one_of((1.0, 0.5)), time_of(chance))
+        hold = WatermarkUpdate(
+            LogicalTime(0, time_of(chance)), origin, time_of(chance), holder=chance.randint(0, 3)
+        )
+        made.take(hold)
     notes = PageNotes()
     notes.add_pages(chance.randint(1, 4))
     for number in range(len(notes)):

@@ -201,13 +201,23 @@ class _Accumulator:
         SnapshotParam().addInPlace(self.value, snapshot)
 
 
+class Broadcast:
+    """A value that all tasks of a process share."""
+
+    def __init__(self, value: list[bytes]) -> None:
+        self.value = value
+
+    def destroy(self) -> None:
+        """Nothing to do."""
+
+
 class _Session:
     """The part of a SparkSession that lowering uses."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.sparkContext = SimpleNamespace(
-            broadcast=lambda pages: SimpleNamespace(value=pages, destroy=lambda: None),
+            broadcast=Broadcast,
             getLocalProperty=lambda name: None,
             setLocalProperty=lambda name, value: None,
         )

@@ -26,7 +26,6 @@ from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import inbox_of
 from penstock_spark.stream.operators import GroupingOperator
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.shard import Shard
 from penstock_spark.stream.writer import Outbox, shard_of
 from penstock_spark.worker.batch import Batch, dumps, loads
@@ -108,10 +107,10 @@ class Stream:
         messages = self._messages(events, ends)
         for number in range(self.shards):
             header = Header.decoded(self.headers[number])
-            outbox = Outbox((1, number), self.shards, [2])
+            outbox = Outbox((1, number), self.shards)
             notes = header.notes.setdefault(GROUPING, PageNotes())
             table = GroupingOperator(
-                tuple(WatermarkInput(source, 1) for source in self.lag_micros),
+                tuple(self.lag_micros),
                 (2,),
                 outbox,
                 keys_of(self.working, self.stores[number], notes, self.shards),
@@ -143,7 +142,7 @@ class Stream:
             for message in messages:
                 message.timeline.append(moment)
                 message.watermark_updates += [
-                    WatermarkUpdate(moment, source, 0, MAX_MICROS) for source in self.lag_micros
+                    WatermarkUpdate(moment, source, MAX_MICROS) for source in self.lag_micros
                 ]
         return messages
 
@@ -153,7 +152,7 @@ class Stream:
             case AdvanceWatermark(micros):
                 levels = {WATERMARK: micros, **event.percentile_micros}
                 message.watermark_updates += [
-                    WatermarkUpdate(moment, source, 0, ahead_micros - lag_micros, percentile)
+                    WatermarkUpdate(moment, source, ahead_micros - lag_micros, percentile)
                     for source, lag_micros in self.lag_micros.items()
                     if lag_micros is not None
                     for percentile, ahead_micros in levels.items()

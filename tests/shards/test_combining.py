@@ -54,7 +54,7 @@ PRODUCERS = 3
 
 def writer_of(windowing: Windowing, combine: Any = None, outbox: Outbox | None = None) -> CombiningWriter:
     spec = combining_early(MessageWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine))
-    outbox = outbox or Outbox((0, 0), 1, [1])
+    outbox = outbox or Outbox((0, 0), 1)
     if outbox.now == LogicalTime(0, 0):
         outbox.now = NOON
     writer = message_writer(spec, outbox, MetricsContainer(GROUPING))
@@ -407,7 +407,7 @@ def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str
 
 def test_without_the_flag_elements_travel_one_by_one() -> None:
     spec = MessageWriterSpec(0, GROUPING, "at step 'Group'", 1)
-    assert type(message_writer(spec, Outbox((0, 0), 1, [1]), MetricsContainer(GROUPING))) is MessageWriter
+    assert type(message_writer(spec, Outbox((0, 0), 1), MetricsContainer(GROUPING))) is MessageWriter
 
 
 # Any grouping whose trigger tells no one element from many.
@@ -429,7 +429,7 @@ class CombinedStream(Stream):
         self._random = random
 
     def _messages(self, events: list[Event], ends: bool) -> list[Message]:
-        outboxes = [Outbox((0, number), self.shards, [1]) for number in range(PRODUCERS)]
+        outboxes = [Outbox((0, number), self.shards) for number in range(PRODUCERS)]
         writers = [writer_of(self.machine.windowing, self._combine, outbox) for outbox in outboxes]
         messages = [Message((0, 0)) for _ in range(self.shards)]
         for together in logical_times_of(events):

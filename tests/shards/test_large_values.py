@@ -20,7 +20,7 @@ from penstock_spark.stream import operators, writer
 from penstock_spark.worker import batch_sizer
 
 COUNT = 300
-MOST_BYTES = writer._BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)
+MOST_BYTES = writer.BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)
 ELEMENTS = [(name, 0) for name in range(COUNT)]
 EACH = GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.DISCARDING
 

@@ -24,7 +24,10 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProce
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions
 from penstock_spark.stream import merged_headers, moved_pages
 from penstock_spark.stream.column_pages import ColumnPage, page_of, stored_column
+from penstock_spark.stream.header import Header
 from penstock_spark.stream.moved_pages import Assembly, Piece
+from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.messages import LogicalTime, Message, Part
 
 COUNTS = (1, 2, 3, 5)
 
@@ -78,6 +81,28 @@ def ticked(how: str, random: Random | None, without: tuple[str, ...]) -> list[An
         found += query.batch(read)[sink]
         query = divided(query, random)
     return sorted(found + query.batch(commands=[("drain", "")])[sink])
+
+
+def test_what_waits_from_two_micro_batches_of_one_task_is_divided() -> None:
+    """A tick that goes on waits twice, and a task has the same name and numbers in each micro-batch."""
+    tick = LogicalTime(5, 5)
+    header = Header(
+        pending=[
+            Message((0, 1), timeline=[tick], parts={"Group": [Part(tick, [b"k"], Batch([value]))]})
+            for value in (1, 2)
+        ]
+    )
+    nothing: frozenset[str] = frozenset()
+    group = frozenset({"Group"})
+    division = merged_headers.Division(1, 2, group, nothing, nothing, group, nothing, nothing)
+    found = [
+        value
+        for new in merged_headers.merged_headers([header], division)
+        for message in new.pending
+        for part in message.parts.get("Group", ())
+        for value in part.batch.values
+    ]
+    assert found == [1, 2]
 
 
 def windows_of(kind: str) -> Any:

@@ -214,6 +214,7 @@ def flattened_once(step: Any, graph: Any, without: Any, make: Any = stage.step_s
 def marks_at_once(self: Any, *arguments: Any, at: Any = Shard._at) -> Any:
     """The watermark of a round goes before its panes."""
     yield from at(self, *arguments)
+    self._find_common()
     self._send_marks(arguments[0])
 
 

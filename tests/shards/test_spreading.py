@@ -9,14 +9,15 @@ import pytest
 from penstock_spark.stream.program import SpreadWriterSpec
 from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import Outbox
-from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.batch import Batch, loads
+from penstock_spark.worker.messages import Message
 
 MANY = 10_000
 
 
 def dealt(sizes: Iterable[int], shards: int, first: int, side: int | None = None) -> list[list[int]]:
     """The numbers up to `MANY` that each shard gets in their order, from batches of these sizes."""
-    outbox = Outbox((0, 0), shards, [1])
+    outbox = Outbox((0, 0), shards)
     outbox.place = ("Read", 0)
     writer = SpreadWriter(SpreadWriterSpec(0, "See", "at step 'See'", 1, side), outbox, first)
     start = 0
@@ -24,7 +25,13 @@ def dealt(sizes: Iterable[int], shards: int, first: int, side: int | None = None
         list(writer.push(Batch(list(range(start, start + size)))))
         start += size
     assert start == MANY
-    parts = [[part for own in message.parts.values() for part in own] for message in outbox.messages.values()]
+    received: list[list[Message]] = [[] for _ in range(shards)]
+    for _, shard, payload in outbox.take():
+        received[shard].append(loads(payload))
+    parts = [
+        [part for message in messages for own in message.parts.values() for part in own]
+        for messages in received
+    ]
     assert all(own == sorted(own, key=lambda part: part.place) for own in parts)
     return [[value for part in own for value in part.batch.values] for own in parts]
 

@@ -15,7 +15,7 @@ from penstock_spark.lowering.stage import step_spec
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
-from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo, WatermarkDependency
+from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.stream import program
 from penstock_spark.stream.combining import may_combine_early
@@ -63,7 +63,7 @@ def level_program(
             step.label: _policy(step)
             for one in plan.readings
             for step in one.roots
-            if part.number in one.readers[step.label]
+            if one is part or part.number in one.readers[step.label]
         },
         played=tuple(source.origin for source in recorded if part.number in source.readers),
         groupings=tuple(
@@ -72,7 +72,7 @@ def level_program(
             if part.number and not isinstance(step.primitive, WaitingParDo)
         ),
         waiting=tuple(
-            _waiting(plan, step, context) for step in part.roots if step.label in plan.side_watermark_inputs
+            _waiting(plan, step) for step in part.roots if step.label in plan.side_watermark_inputs
         ),
         recorded=context.recorded,
         watched=context.watched,
@@ -170,30 +170,26 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> program.Groupin
         windowing=windowing_of(plan.graph, step.inputs[0]),
         combine=step.combine_fn,
         input_retracts=_input_retracts(plan, step),
-        watermark_inputs=_feeds(plan, step, context),
+        watermark_inputs=_feeds(plan, step),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=is_stateful,
         may_use_columns="window_columns" not in context.without and plan.mode != "micro_batch",
     )
 
 
-def _waiting(plan: StreamPlan, step: Step, context: Context) -> program.WaitingSpec:
+def _waiting(plan: StreamPlan, step: Step) -> program.WaitingSpec:
     sides = plan.side_watermark_inputs[step.label]
     return program.WaitingSpec(
         label=step.label,
         where=step.where,
         lateness_micros=windowing_of(plan.graph, step.inputs[0]).allowed_lateness.micros,
-        watermark_inputs=_feeds(plan, step, context),
-        sides={place: _producers(dependency, context) for place, dependency in sides.items()},
+        watermark_inputs=_feeds(plan, step),
+        sides={place: dependency.label for place, dependency in sides.items()},
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
         is_stateful=isinstance(step.primitive, StatefulParDo),
     )
 
 
-def _feeds(plan: StreamPlan, step: Step, context: Context) -> tuple[program.WatermarkInput, ...]:
-    """The watermarks that a step's watermark depends on, and the number of producers of each."""
-    return tuple(_producers(dependency, context) for dependency in plan.watermark_inputs[step.label])
-
-
-def _producers(dependency: WatermarkDependency, context: Context) -> program.WatermarkInput:
-    return program.WatermarkInput(dependency.label, context.partitions if dependency.level else 1)
+def _feeds(plan: StreamPlan, step: Step) -> tuple[str, ...]:
+    """The origins of the watermarks that a step's watermark depends on."""
+    return tuple(dependency.label for dependency in plan.watermark_inputs[step.label])

@@ -181,8 +181,13 @@ def _to_shards(frame: DataFrame, text: str, levels: list[int], keys: tuple[int, 
     """A row with a text for each shard of some levels; the text is an expression of SQL."""
     # Texts are one question to Java each, and every part of a column would be several.
     payload = f"CAST({text} AS binary) AS payload"
-    places = [f"struct({level} AS level, {key} AS shard)" for level in levels for key in keys]
-    if not places:
+    if not levels:
         return frame.where("false").selectExpr("0 AS level", "0 AS shard", payload)
-    exploded = frame.selectExpr(f"explode(array({', '.join(places)})) AS place", payload)
-    return exploded.selectExpr("place.level", "place.shard", "payload")
+    # One text, and not a node of the plan for each shard: Spark plans every micro-batch anew.
+    by_level = frame.selectExpr(f"explode({_numbers(levels)}) AS level", payload)
+    return by_level.selectExpr("level", f"explode({_numbers(keys)}) AS shard", "payload")
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """An array of numbers, as an expression of SQL."""
+    return f"CAST(split('{','.join(map(str, numbers))}', ',') AS array<int>)"

@@ -79,6 +79,6 @@ def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: 
                     (logical_time, origin, Summary(ended=True)) for origin in program.estimated
                 ]
                 message.watermark_updates += [
-                    WatermarkUpdate(logical_time, origin, 0, MAX_MICROS) for origin in program.played
+                    WatermarkUpdate(logical_time, origin, MAX_MICROS) for origin in program.played
                 ]
     return message

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.machines.records import MIN_MICROS
+from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.process.written_formats import HEADER
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
-from penstock_spark.worker.messages import LogicalTime, Message
+from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
 
 
 @dataclass
@@ -19,12 +19,16 @@ class Header:
     """The part of a shard's state that every micro-batch reads."""
 
     clock_micros: int = MIN_MICROS  # Processing time at the end of the last micro-batch.
-    # Watermarks by origin, then by percentile, then by producer.
-    watermark_updates: dict[str, dict[float, dict[int, int]]] = field(default_factory=dict)
+    # Watermarks by origin, then by percentile.
+    watermark_updates: dict[str, dict[float, int]] = field(default_factory=dict)
+    # How far shards of an earlier level hold their watermark back, by origin, then by shard.
+    holds: dict[str, dict[int, int]] = field(default_factory=dict)
     # The states of the watermark estimators, by source.
     estimators: dict[str, Any] = field(default_factory=dict)
-    # The shard's own watermarks that were sent, by grouping and level.
+    # The watermarks that the level has sent, by grouping and level.
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
+    # How far this shard has said that it holds them back, likewise; nothing where it does not.
+    held: dict[tuple[str, int], int] = field(default_factory=dict)
     # The sources whose watermarks later levels know, with the level.
     told: set[tuple[str, int]] = field(default_factory=set)
     # What is known of the pages of each grouping, by its label.
@@ -37,19 +41,33 @@ class Header:
     def learn(self, origin: str, state: Any) -> None:
         """Takes the state of a source's estimator, and notes the watermarks that it has reached."""
         self.estimators[origin] = state
-        self.note(origin, WATERMARK, 0, state.watermark_micros)
+        self.note(origin, WATERMARK, state.watermark_micros)
         for percentile, micros in state.percentile_micros.items():
-            self.note(origin, percentile, 0, micros)
+            self.note(origin, percentile, micros)
 
-    def note(self, origin: str, percentile: float, producer: int, micros: int) -> None:
-        """Notes a producer's watermark, which does not go back."""
-        of_producers = self.watermark_updates.setdefault(origin, {}).setdefault(percentile, {})
-        of_producers[producer] = max(micros, of_producers.get(producer, MIN_MICROS))
+    def take(self, update: WatermarkUpdate) -> None:
+        """Notes what a producer says of a watermark."""
+        if update.holder is None:
+            self.note(update.origin, update.percentile, update.micros)
+        else:
+            self._note_hold(update.origin, update.holder, update.micros)
 
-    def watermark_of(self, origin: str, producers: int, percentile: float = WATERMARK) -> int:
-        """The watermark of an origin: the minimum over all producers, once all have reported."""
-        of_producers = self.watermark_updates.get(origin, {}).get(percentile, {})
-        return min(of_producers.values()) if len(of_producers) >= producers else MIN_MICROS
+    def note(self, origin: str, percentile: float, micros: int) -> None:
+        """Notes a watermark, which does not go back."""
+        known = self.watermark_updates.setdefault(origin, {})
+        known[percentile] = max(micros, known.get(percentile, MIN_MICROS))
+
+    def _note_hold(self, origin: str, holder: int, micros: int) -> None:
+        """Notes how far a shard holds the watermark of an origin back: not at all with the end of time."""
+        holds = self.holds.setdefault(origin, {})
+        holds[holder] = micros
+        if micros == MAX_MICROS:
+            del holds[holder]
+
+    def watermark_of(self, origin: str, percentile: float = WATERMARK) -> int:
+        """The watermark of an origin, or how far some of its shards hold it back."""
+        micros = self.watermark_updates.get(origin, {}).get(percentile, MIN_MICROS)
+        return min((micros, *self.holds.get(origin, {}).values()))
 
     def percentiles(self) -> set[float]:
         return {percentile for known in self.watermark_updates.values() for percentile in known} - {WATERMARK}

@@ -21,6 +21,8 @@ class Inbox:
     summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
     signals: dict[LogicalTime, dict[str, None]] = field(default_factory=dict)  # The names of signals.
     steps: set[LogicalTime] = field(default_factory=set)  # The logical times that are steps of the input.
+    # The logical times that all shards of the level have: steps, and when an earlier level's watermark moved.
+    common: set[LogicalTime] = field(default_factory=set)
     # The logical times at which timers that are due at that very time fire as well.
     ends: set[LogicalTime] = field(default_factory=set)
 
@@ -50,7 +52,8 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
             inbox.signals.setdefault(settled(logical_time), {})[name] = None
     for arrived in inbox.parts.values():
         arrived.sort(key=_order)
-    between = {*inbox.parts, *inbox.watermark_updates} - inbox.steps
+    inbox.common = inbox.steps.union(inbox.watermark_updates)
+    between = inbox.common.union(inbox.parts) - inbox.steps
     # At a logical time between two steps, something was due by the clock, so the clock stayed there.
     inbox.ends |= between
     inbox.logical_times = sorted(inbox.steps | between)

@@ -28,7 +28,7 @@ from penstock_spark.stream.operators import GroupingOperator, Operator
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
-from penstock_spark.stream.shard import Shard
+from penstock_spark.stream.shard import SPOKESMAN, Shard
 from penstock_spark.stream.sources import EARLIEST
 from penstock_spark.stream.spreading import address
 from penstock_spark.stream.stream_stage import StreamStage
@@ -56,7 +56,7 @@ def play_shard(
     views: Mapping[int, Any],
 ) -> Generator[list[Row], None, Done]:
     """One shard of a level in one micro-batch: rows for later levels and for sinks; it changes the header in place."""
-    outbox = Outbox((program.number, number), program.shards, program.reaches)
+    outbox = Outbox((program.number, number), program.shards)
     stage = StreamStage(program, number, outbox, views)
     _hand_on_sources(header, messages, outbox, program)
     recorders, talliers = _recorders(program), _talliers(program)
@@ -107,10 +107,10 @@ def play_shard(
     for label, tallier in talliers.items():
         if tally := tallier.tally():
             stage.container(label).keep(tally, TALLIES)
-    timeline = sorted(inbox.steps)
-    for message in outbox.messages.values():
-        message.timeline = timeline
-        message.ends = {*inbox.ends}.intersection(timeline)
+    if number == SPOKESMAN:
+        for message in map(outbox.to_all, program.next):
+            message.timeline = sorted(inbox.steps)
+            message.ends = inbox.ends & inbox.steps
     told = {}
     for label, watermark_updates in shard.watermarks().items():
         keys, size_bytes, windows = shard.sizes(label)
@@ -136,8 +136,8 @@ def _hand_on_sources(
                     header.learn(origin, state)
     for level in program.reaches:
         news = {origin: state for origin, state in known.items() if (origin, level) not in header.told}
-        for message in outbox.to_level(level) if news else ():
-            message.estimators = news
+        if news and outbox.producer[1] == SPOKESMAN:
+            outbox.to_all(level).estimators = news
         header.told.update((origin, level) for origin in news)
 
 

@@ -1,18 +1,20 @@
 """The headers of a level's shards for another number of shards: what all shards know, and what waits for each.
 
-All shards of a level see the same sources, clocks and commands, so they agree on these. They differ only in what they
-have told later levels: until all have told a watermark, it is unknown, and then the least counts. So each new shard
-has told that; but nothing, if the watermark waits for a source that is added.
+All shards of a level see the same sources, clocks and commands, so they agree on these. They differ only in how far
+they hold watermarks back. The new shards begin with watermarks that are as far as the old ones let them be, and hold
+nothing back that they have said; but nothing was said, if the watermark waits for a source that is added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from penstock.error import refusal
-from penstock.machines.records import MIN_MICROS
+from penstock.machines.records import MAX_MICROS
+from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.spreading import address
@@ -50,16 +52,15 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
     return [
         replace(
             first,
-            watermark_updates={
-                origin: {percentile: dict(own) for percentile, own in updates.items()}
-                for origin, updates in known.items()
-            },
+            watermark_updates={origin: dict(own) for origin, own in known.items()},
+            holds={},
             estimators={
                 origin: state
                 for origin, state in first.estimators.items()
                 if not _begins_anew(origin, division)
             },
             sent=dict(sent),
+            held={},
             notes={
                 label: PageNotes(next_segment=max(own.next_segment for own in noted))
                 for label, noted in _notes(headers, division).items()
@@ -90,85 +91,83 @@ def disagreement(about: str) -> ValueError:
     return refusal(ValueError, what, hint="go on with the number of shards that the checkpoint has")
 
 
-def _watermark_updates(
-    headers: Sequence[Header], division: Division
-) -> dict[str, dict[float, dict[int, int]]]:
-    found: dict[str, dict[float, dict[int, int]]] = {}
-    if any(header.watermark_updates != headers[0].watermark_updates for header in headers):
-        raise disagreement("about the watermarks of their inputs")
-    for origin, updates in headers[0].watermark_updates.items():
-        if _begins_anew(origin, division):
-            continue
-        if origin not in division.groupings:
-            # A source, of which every shard computes the watermark.
-            found[origin] = updates
-            continue
-        for percentile, own in updates.items():
-            if (micros := _least(own, division.before)) is not None:
-                found.setdefault(origin, {})[percentile] = dict.fromkeys(range(division.after), micros)
-    return found
-
-
-def _least(of_producers: Mapping[int, int], producers: int) -> int | None:
-    """The watermark of a grouping; None until all of its shards have told one."""
-    return min(of_producers.values()) if len(of_producers) >= producers else None
+def _watermark_updates(headers: Sequence[Header], division: Division) -> dict[str, dict[float, int]]:
+    first = headers[0]
+    for name in ("watermark_updates", "holds"):
+        if any(getattr(header, name) != getattr(first, name) for header in headers):
+            raise disagreement("about the watermarks of their inputs")
+    return {
+        origin: {**own, WATERMARK: first.watermark_of(origin)}
+        for origin, own in first.watermark_updates.items()
+        if not _begins_anew(origin, division)
+    }
 
 
 def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int], int]:
-    """What each new shard has told: what all old shards have told, unless it begins anew."""
-    everywhere = set.intersection(*(set(header.sent) for header in headers))
+    """What each new shard has told: how far all old shards let a watermark be, unless it begins anew."""
+    if any(header.sent != headers[0].sent for header in headers):
+        raise disagreement("about the watermarks that they have sent")
     return {
-        key: min(header.sent[key] for header in headers)
-        for key in everywhere
+        key: min(micros, *(header.held.get(key, MAX_MICROS) for header in headers))
+        for key, micros in headers[0].sent.items()
         if not _begins_anew(key[0], division)
     }
 
 
 def _pending(headers: Sequence[Header], division: Division) -> list[list[Message]]:
-    """What waits for each new shard: every shard has the same messages, with elements of its own."""
-    messages = [{(each.producer, each.number): each for each in header.pending} for header in headers]
-    if any(own.keys() != messages[0].keys() for own in messages):
-        raise disagreement("about the messages that wait")
-    pending: list[list[Message]] = [[] for _ in range(division.after)]
-    for key, first in messages[0].items():
-        shards = [own[key] for own in messages]
-        if any(_told(message) != _told(first) for message in shards):
-            raise disagreement("about the times of messages that wait")
-        kept = [update for update in first.watermark_updates if update.origin not in division.groupings]
-        for shard, own in enumerate(_divided(shards, division)):
-            pending[shard].append(replace(first, watermark_updates=kept, parts=own[0], carried=own[1]))
-    updates = _pending_updates(headers[0], division)
-    if updates:
-        # Behind all others of this producer; its place among messages means nothing to watermarks.
-        producer = max(producer for producer, _ in messages[0])
-        number = 1 + max(number for own, number in messages[0] if own == producer)
-        for own_messages in pending:
-            own_messages.append(Message(producer, number, watermark_updates=list(updates)))
+    """What waits for each new shard: every shard is told the same, and has elements of its own."""
+    told = [
+        [_told(message) for message in header.pending if not _told(message).is_empty] for header in headers
+    ]
+    if any(own != told[0] for own in told):
+        raise disagreement("about the times of messages that wait")
+    kept = [
+        replace(
+            message,
+            watermark_updates=[
+                update for update in message.watermark_updates if update.origin not in division.groupings
+            ],
+        )
+        for message in told[0]
+    ]
+    if updates := _pending_updates(headers[0], division):
+        # The place of these among messages means nothing to watermarks.
+        kept.append(Message(told[0][-1].producer, told[0][-1].number, watermark_updates=updates))
+    pending = [list(kept) for _ in range(division.after)]
+    for old, header in enumerate(headers):
+        for message in header.pending:
+            for shard, (parts, carried) in enumerate(_divided(old, message, division)):
+                if parts:
+                    own = Message(message.producer, message.number, parts=parts, carried=carried)
+                    pending[shard].append(own)
     return pending
 
 
-def _told(message: Message) -> tuple[Any, ...]:
-    return message.timeline, message.ends, message.watermark_updates, message.summaries, message.signals
+def _told(message: Message) -> Message:
+    """A message without elements: the same for all shards."""
+    return replace(message, parts={}, carried={})
 
 
 def _pending_updates(header: Header, division: Division) -> list[WatermarkUpdate]:
-    """The watermarks of groupings that wait, as if all new shards had told them."""
+    """The watermarks of groupings that wait, as far as all old shards let them be."""
     waiting = [update for message in header.pending for update in message.watermark_updates]
-    known: dict[tuple[str, float], dict[int, int]] = {
-        (origin, percentile): dict(own)
-        for origin, updates in header.watermark_updates.items()
-        for percentile, own in updates.items()
-    }
+    known = Header(
+        watermark_updates={origin: dict(own) for origin, own in header.watermark_updates.items()},
+        holds={origin: dict(own) for origin, own in header.holds.items()},
+    )
     found = []
-    for update in sorted(waiting, key=lambda update: update.logical_time):
-        if update.origin not in division.groupings or _begins_anew(update.origin, division):
-            continue
-        of_producers = known.setdefault((update.origin, update.percentile), {})
-        before = _least(of_producers, division.before)
-        of_producers[update.producer] = max(update.micros, of_producers.get(update.producer, MIN_MICROS))
-        micros = _least(of_producers, division.before)
-        if micros is not None and (before is None or micros > before):
-            found += [update._replace(producer=producer, micros=micros) for producer in range(division.after)]
+    updates = sorted(waiting, key=lambda update: update.logical_time)
+    for logical_time, at_once in groupby(updates, key=lambda update: update.logical_time):
+        before: dict[str, int] = {}
+        for update in at_once:
+            if update.origin in division.groupings and not _begins_anew(update.origin, division):
+                before.setdefault(update.origin, known.watermark_of(update.origin))
+                known.take(update)
+        found += [
+            WatermarkUpdate(logical_time, origin, known.watermark_of(origin))
+            for origin, micros in before.items()
+            if known.watermark_of(origin) > micros
+        ]
     return found
 
 
@@ -176,19 +175,16 @@ _Content = tuple[dict[str, list[Part]], dict[bytes, Any]]
 """The elements of a message, and the keys that it carries."""
 
 
-def _divided(messages: Sequence[Message], division: Division) -> list[_Content]:
-    """The elements of one producer's messages to the old shards, for the new ones."""
+def _divided(old: int, message: Message, division: Division) -> list[_Content]:
+    """The elements of a message to an old shard, for the new ones."""
     found: list[_Content] = [({}, {}) for _ in range(division.after)]
-    sides = _sides(messages[0].parts, division.groupings)
-    for old, message in enumerate(messages):
-        for label, parts in message.parts.items():
-            for part in parts:
-                for shard, own in _shares(part, label in sides, old, division):
-                    into, carried = found[shard]
-                    into.setdefault(label, []).append(own)
-                    carried.update(
-                        {name: message.carried[name] for name in own.names if name in message.carried}
-                    )
+    sides = _sides(message.parts, division.groupings)
+    for label, parts in message.parts.items():
+        for part in parts:
+            for shard, own in _shares(part, label in sides, old, division):
+                into, carried = found[shard]
+                into.setdefault(label, []).append(own)
+                carried.update({name: message.carried[name] for name in own.names if name in message.carried})
     return found
 
 

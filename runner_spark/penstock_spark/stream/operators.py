@@ -16,7 +16,6 @@ from penstock_spark.stream.arrivals import arrive, elements_of
 from penstock_spark.stream.columns import Columns
 from penstock_spark.stream.columns import Fired as ColumnFired
 from penstock_spark.stream.keys import Fired, KeyTable
-from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.batch_sizer import Sized
@@ -37,11 +36,11 @@ Parts = Iterable[tuple[Part, Message]]
 class Operator:
     """Something with state and a watermark that a shard hosts."""
 
-    watermark_inputs: tuple[WatermarkInput, ...]  # What its input's watermark depends on.
+    watermark_inputs: tuple[str, ...]  # The origins that its input's watermark depends on.
     readers: tuple[int, ...]  # The levels that depend on its output's watermark.
     outbox: Outbox
-    # What the watermarks of awaited side inputs depend on.
-    side_watermark_inputs: tuple[WatermarkInput, ...] = field(default=(), kw_only=True)
+    # The origins of awaited side inputs.
+    side_watermark_inputs: tuple[str, ...] = field(default=(), kw_only=True)
     times: Times = field(default=Times(), kw_only=True)
 
     def arrive(self, parts: Parts) -> Records:

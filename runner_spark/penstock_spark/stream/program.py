@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock_spark.aggregates.kernels import Kernel
@@ -58,13 +58,6 @@ class ReadingSpec:
     readers: tuple[int, ...]  # The levels that depend on its watermark.
 
 
-class WatermarkInput(NamedTuple):
-    """A watermark that another one depends on."""
-
-    origin: str  # The label of a source, or of a grouping.
-    producers: int  # The number of its parts; until all have reported, it is unknown.
-
-
 @dataclass(frozen=True, eq=False)
 class GroupingSpec:
     label: str
@@ -74,7 +67,8 @@ class GroupingSpec:
     windowing: Any  # Its input's windowing.
     combine: Any
     input_retracts: bool  # Whether elements may take back earlier ones.
-    watermark_inputs: tuple[WatermarkInput, ...]
+    # The sources and groupings whose watermarks its own depends on.
+    watermark_inputs: tuple[str, ...]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
     is_stateful: bool = False  # Whether it is a DoFn with state or timers, which is also one of the steps.
     may_use_columns: bool = True  # Whether simple windows may be stored in columns.
@@ -87,9 +81,10 @@ class WaitingSpec:
     label: str
     where: str
     lateness_micros: int  # The allowed lateness of its input.
-    watermark_inputs: tuple[WatermarkInput, ...]
+    # The sources and groupings whose watermarks its own depends on.
+    watermark_inputs: tuple[str, ...]
     # The groupings that make the awaited side inputs, by the index of the side input.
-    sides: dict[int, WatermarkInput]
+    sides: dict[int, str]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
     is_stateful: bool  # Whether it is a DoFn with state or timers, and so also a grouping of the level.
 
@@ -176,12 +171,15 @@ class LevelProgram:
         return self.stage.stage
 
     @property
+    def next(self) -> tuple[int, ...]:
+        """The next level, to which a level tells the time, whatever else it has to say."""
+        return (self.number + 1,) if self.number < self.last else ()
+
+    @property
     def reaches(self) -> tuple[int, ...]:
-        """The levels that messages go to: always the next one, so that time advances there."""
+        """The levels that messages may go to."""
         beyond = {writer.level for writer in self.stage.writers if writer.level > 0}
         read = (self.reading,) if self.reading else ()
         roots: tuple[Any, ...] = (*self.sources, *read, *self.groupings, *self.waiting)
         beyond.update(level for root in roots for level in root.readers)
-        if self.number < self.last:
-            beyond.add(self.number + 1)
-        return tuple(sorted(beyond))
+        return tuple(sorted(beyond.union(self.next)))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from penstock.machines.records import MIN_MICROS, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Times
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.arrivals import by_grouping
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import Inbox
 from penstock_spark.stream.operators import Operator, Parts
-from penstock_spark.stream.program import WatermarkInput
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
+
+SPOKESMAN = 0
+"""The shard that tells later levels what all shards of its level know: the time, and how far watermarks could be."""
 
 
 def _no_bundles() -> Records:
@@ -36,6 +38,9 @@ class Shard:
 
     def __post_init__(self) -> None:
         self.outputs: dict[str, int] = dict.fromkeys(self.operators, MIN_MICROS)
+        self._common: dict[
+            str, int
+        ] = {}  # How far the watermark of each operator would be if no shard held it back.
         for operator in self.operators.values():
             operator.times = self._with_watermark(operator, Times(clock_micros=self.header.clock_micros))
 
@@ -54,6 +59,7 @@ class Shard:
                 yield from operator.end_micro_batch()
             yield from self.end_bundle()
             # The panes of a round come before the watermark of the round.
+            self._find_common()
             self._send_marks(inbox.logical_times[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
@@ -72,10 +78,7 @@ class Shard:
 
     def awaited(self, label: str) -> dict[str, int]:
         """The watermarks on which the watermark of an operator's input depends, by origin."""
-        return {
-            watermark_input.origin: self._watermark_of(watermark_input)
-            for watermark_input in self.operators[label].watermark_inputs
-        }
+        return {origin: self.header.watermark_of(origin) for origin in self.operators[label].watermark_inputs}
 
     def save(self) -> None:
         """Writes what has changed; the caller stores the header."""
@@ -86,30 +89,26 @@ class Shard:
         """The times of an operator with the minimum of the watermarks that feed it, and of the percentile
         watermarks.
         """
-        header, watermark_inputs = self.header, operator.watermark_inputs
-        micros = min(map(self._watermark_of, watermark_inputs))
+        header, origins = self.header, operator.watermark_inputs
+        micros = min(map(header.watermark_of, origins))
         hold_micros = operator.input_hold_micros()
         if hold_micros is not None:
             micros = min(micros, hold_micros)
         if operator.side_watermark_inputs:
-            times = times._replace(side_micros=tuple(map(self._watermark_of, operator.side_watermark_inputs)))
+            times = times._replace(
+                side_micros=tuple(map(header.watermark_of, operator.side_watermark_inputs))
+            )
         if self.micro_batch:
             return times._replace(expiry_micros=micros)
         # Where a source has no such percentile, its own watermark stands in.
         ahead = {
             percentile: min(
-                max(
-                    header.watermark_of(watermark_input.origin, watermark_input.producers, percentile),
-                    self._watermark_of(watermark_input),
-                )
-                for watermark_input in watermark_inputs
+                max(header.watermark_of(origin, percentile), header.watermark_of(origin))
+                for origin in origins
             )
             for percentile in header.percentiles()
         }
         return times._replace(watermark_micros=micros, percentile_micros=ahead)
-
-    def _watermark_of(self, watermark_input: WatermarkInput) -> int:
-        return self.header.watermark_of(watermark_input.origin, watermark_input.producers)
 
     def _catch_up(self, logical_time: LogicalTime) -> Records:
         """Fires what the watermark has passed since the last micro-batch: it moves on if a source is given up."""
@@ -158,14 +157,11 @@ class Shard:
         for name in inbox.signals.get(logical_time, ()):
             for operator in self.operators.values():
                 yield from operator.signal(name)
-        self._estimate(logical_time, inbox.summaries.get(logical_time, {}))
+        if logical_time in inbox.common:
+            # All shards estimate at the same times, and so agree.
+            self._estimate(logical_time, inbox.summaries.get(logical_time, {}))
         for update in inbox.watermark_updates.get(logical_time, ()):
-            self.header.note(
-                update.origin,
-                update.percentile,
-                update.producer,
-                update.micros,
-            )
+            self.header.take(update)
         for operator in self.operators.values():
             times = self._with_watermark(operator, operator.times)
             if times != operator.times:
@@ -176,6 +172,8 @@ class Shard:
                 yield from operator.advance_clock()
         yield from self.end_bundle()
         if not self.micro_batch:
+            if logical_time in inbox.common:
+                self._find_common()
             self._send_marks(logical_time)
 
     def _estimate(self, logical_time: LogicalTime, summaries: dict[str, list[Summary]]) -> None:
@@ -186,17 +184,40 @@ class Shard:
             reached = estimator.advance(before, news, logical_time.clock_micros)
             self.header.learn(origin, reached.state)
 
+    def _find_common(self) -> None:
+        """Finds how far the watermark of each operator's output would be, which all shards find alike."""
+        for label, operator in self.operators.items():
+            self._common[label] = min(map(self.header.watermark_of, operator.watermark_inputs))
+
     def _send_marks(self, logical_time: LogicalTime) -> None:
-        """Sends the level's new watermarks to the levels that depend on them."""
+        """Tells the levels that depend on an operator's watermark how far it could be, and if this shard holds it back.
+
+        All shards find alike how far it could be, and one of them says so. So the others have something to say only if
+        they hold it back, or have held it back. Nobody may say so at a time that other shards may not have: they
+        would say too late that they hold it back.
+        """
+        header = self.header
         for label, operator in self.operators.items():
             micros = self.outputs[label] = max(_leaving_micros(operator), self.outputs[label])
             for level in operator.readers:
-                if micros > self.header.sent.get((label, level), MIN_MICROS - 1):
-                    self.header.sent[label, level] = micros
-                    for message in self.outbox.to_level(level):
-                        message.watermark_updates.append(
-                            WatermarkUpdate(logical_time, label, self.number, micros)
-                        )
+                address = label, level
+                sent, held = header.sent.get(address), header.held.get(address, MAX_MICROS)
+                before = min(MIN_MICROS if sent is None else sent, held)
+                common = max(self._common.get(label, MIN_MICROS), MIN_MICROS if sent is None else sent)
+                if common != sent:
+                    header.sent[address] = common
+                    if self.number == SPOKESMAN:
+                        self._tell(level, WatermarkUpdate(logical_time, label, common))
+                own = max(micros, before)
+                hold = own if own < common else MAX_MICROS
+                if hold != held:
+                    header.held[address] = hold
+                    if hold == MAX_MICROS:
+                        del header.held[address]
+                    self._tell(level, WatermarkUpdate(logical_time, label, hold, holder=self.number))
+
+    def _tell(self, level: int, update: WatermarkUpdate) -> None:
+        self.outbox.to_all(level).watermark_updates.append(update)
 
 
 def _leaving_micros(operator: Operator) -> int:

@@ -10,13 +10,13 @@ import pyarrow as pa
 from penstock.machines.records import MIN_MICROS
 from penstock.metrics.execution import Snapshot
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.source_watermarks import Summary
+from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.program import LevelProgram, ReadingSpec, RecordedSource
 from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.stream.writer import Outbox, Row
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.inline import inline_batches
-from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
+from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 
 if TYPE_CHECKING:
     from penstock_spark.stream.reading import Arrival
@@ -31,13 +31,13 @@ _ELEMENTS_AT_ONCE = 200_000
 
 def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
     """The recorded sources in one micro-batch: rows for the shards, and metrics."""
-    outbox = Outbox((0, 0), program.shards, program.reaches)
+    outbox = Outbox((0, 0), program.shards)
     stage = StreamStage(program, 0, outbox, views)
     timeline = program.timeline
     with stage.running() as done:
         for step in timeline.of_batch(batch):
             logical_time = outbox.now = LogicalTime(step, timeline.clocks_micros[step])
-            for message in outbox.messages.values():
+            for message in map(outbox.to_all, program.next):
                 message.timeline.append(logical_time)
                 # The next event is another logical time, even if the clock does not move before it.
                 if step not in timeline.within:
@@ -57,16 +57,12 @@ def _happen(
                 done(stage.sized_for(source.edge).push(elements))
         case dict(watermarks):
             for percentile, micros in watermarks.items():
-                update = WatermarkUpdate(outbox.now, source.origin, 0, micros, percentile)
-                for message in _to_readers(source, outbox):
+                update = WatermarkUpdate(outbox.now, source.origin, micros, percentile)
+                for message in map(outbox.to_all, source.readers):
                     message.watermark_updates.append(update)
         case str(name):
-            for message in _to_readers(source, outbox):
+            for message in map(outbox.to_all, source.readers):
                 message.signals.append((outbox.now, name))
-
-
-def _to_readers(source: RecordedSource, outbox: Outbox) -> list[Message]:
-    return [message for level in source.readers for message in outbox.to_level(level)]
 
 
 class SourceTask:
@@ -78,7 +74,7 @@ class SourceTask:
         self._spec: ReadingSpec = program.reading
         self._read = self._spec.make_reader()
         self._producer = (0, task + 1)
-        self._outbox = Outbox(self._producer, program.shards, self._reaches())
+        self._outbox = Outbox(self._producer, program.shards)
         self._stage = self._make_stage(task, views)
         self._batch = batch
         self._read_in = (batch, task)
@@ -93,8 +89,10 @@ class SourceTask:
                 for count in self._arrivals(record, done):
                     self._waiting += count
                     if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.is_full:
-                        yield self._flush()
-        yield self._flush()
+                        self._waiting = 0
+                        yield self._outbox.take()
+        self._tell_times()
+        yield self._outbox.take()
 
     def _arrivals(self, record: pa.RecordBatch, done: Callable[[Any], None]) -> Iterator[int]:
         """Takes the rows of one batch; yields whenever some of them are done, and how many elements that was."""
@@ -104,10 +102,6 @@ class SourceTask:
         own = record.select(record.schema.names[:-1])
         for arrival in self._read(own, clock_micros):
             yield from self._arrive(arrival, self._logical_time(arrival, clock_micros), done)
-
-    def _reaches(self) -> tuple[int, ...]:
-        """The levels that it sends messages to."""
-        return self._program.reaches
 
     def _make_stage(self, task: int, views: Mapping[int, Any]) -> StreamStage:
         return StreamStage(self._program, task, self._outbox, views)
@@ -153,18 +147,15 @@ class SourceTask:
     def _count(self, name: tuple[str, str], count: int) -> None:
         self._stage.container(self._spec.origin).inc(name, count)
 
-    def _flush(self) -> list[Row]:
-        outbox = self._outbox
-        logical_times = sorted(self._summaries_at)
-        for message in outbox.messages.values():
-            message.timeline = logical_times
+    def _tell_times(self) -> None:
+        """Tells the next level when something was read, and each level what its watermark depends on."""
+        for level in self._program.next:
+            self._outbox.to_all(level).timeline = sorted(self._summaries_at)
+        origin = self._spec.origin
+        merge = Estimator(self._program.estimated[origin]).merge
         for level in self._spec.readers:
-            for message in outbox.to_level(level):
-                message.summaries = [
-                    (logical_time, self._spec.origin, summary)
-                    for logical_time, summaries in self._summaries_at.items()
-                    for summary in summaries
-                ]
-        self._summaries_at = {}
-        self._waiting = 0
-        return outbox.take()
+            self._outbox.to_all(level).summaries = [
+                (logical_time, origin, merge(summaries))
+                for logical_time, summaries in self._summaries_at.items()
+                if summaries
+            ]

@@ -35,17 +35,18 @@ class SpreadWriter(Node):
         self._pushed = 0
 
     def push(self, batch: Batch) -> Records:
-        messages = self._outbox.to_level(self._spec.level)
+        outbox, level = self._outbox, self._spec.level
         if self._spec.side is not None:
-            for message in messages:
-                self._put(message, batch, 0)
+            self._put(outbox.to_all(level), batch, 0)
+            outbox.held_bytes += batch.estimated_bytes() * (outbox.shards - 1)
             return iter(())
         start, count = 0, len(batch.values)
         while start < count:
             size = _FEW if self._pushed < _FEW * _FEW else _MANY
             turn, within = divmod(self._pushed, size)
             stop = min(start + size - within, count)
-            self._put(messages[(self._first + turn) % len(messages)], batch.sliced(start, stop), self._pushed)
+            message = outbox.messages[level, (self._first + turn) % outbox.shards]
+            self._put(message, batch.sliced(start, stop), self._pushed)
             self._pushed += stop - start
             start = stop
         return iter(())

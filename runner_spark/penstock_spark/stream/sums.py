@@ -76,8 +76,5 @@ class SummingTask(SourceTask):
             row[MOVES] = min(max(FIRST_MICROS, *latest), LAST_MICROS) + SHIFT_MICROS
             yield pa.RecordBatch.from_pylist([row], schema=SUMS)
 
-    def _reaches(self) -> tuple[int, ...]:
-        return ()
-
     def _make_stage(self, task: int, views: Mapping[int, Any]) -> StreamStage:
         return SummingStage(self._program, task, self._outbox, views)

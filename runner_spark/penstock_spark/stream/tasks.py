@@ -24,7 +24,7 @@ from penstock_spark.stream.page_store import PageStore
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import SourceTask, play_sources
 from penstock_spark.stream.sums import SummingTask
-from penstock_spark.stream.writer import Row
+from penstock_spark.stream.writer import BYTES_AT_ONCE, Row
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import Message, TaskCounts
 from penstock_spark.worker.stage import collect_less_often, seed_random
@@ -143,12 +143,20 @@ def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[
 
 
 def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-    if not rows:
-        return
-    levels, shards, payloads = zip(*rows, strict=True)
-    keys = [shard_keys[shard] for shard in shards]
-    columns = [pa.array(levels, pa.int32()), pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())]
-    yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+    """The rows in batches that are not much larger than their largest row: many shards may share one payload."""
+    start, held_bytes = 0, 0
+    for stop, row in enumerate(rows, 1):
+        held_bytes += len(row[2])
+        if held_bytes >= BYTES_AT_ONCE or stop == len(rows):
+            levels, shards, payloads = zip(*rows[start:stop], strict=True)
+            keys = [shard_keys[shard] for shard in shards]
+            columns = [
+                pa.array(levels, pa.int32()),
+                pa.array(keys, pa.int32()),
+                pa.array(payloads, pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+            start, held_bytes = stop, 0
 
 
 def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iterator[SparkRow]:

@@ -123,7 +123,7 @@ class WaitingOperator(Operator):
 
     def waits(self) -> dict[str, int]:
         waits = self._machine.waits(self._state, self.times)
-        return {self.side_watermark_inputs[place].origin: count for place, count in waits.items()}
+        return {self.side_watermark_inputs[place]: count for place, count in waits.items()}
 
     def save(self) -> None:
         for window, batches in self._fresh.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from zlib import crc32
 
 from penstock.coders.deterministic import encode_keys
@@ -24,19 +25,33 @@ def shard_of(name: bytes, shards: int) -> int:
 Row = tuple[int, int, bytes]
 """Level, shard, and the pickled message; or the negative level of a sink, the shard it comes from, and a page."""
 
-_BYTES_AT_ONCE = 64 << 20
+BYTES_AT_ONCE = 64 << 20
+"""So many bytes, at least, leave a task together where there are more."""
 
 Moment = tuple[LogicalTime, Place]
 """When, and where in its source, an element takes place."""
 
 
+class _Messages(dict[tuple[int, int], Message]):
+    """Messages by address; one begins when somebody has something for its address."""
+
+    def __init__(self, producer: tuple[int, int]) -> None:
+        super().__init__()
+        self._producer = producer
+
+    def __missing__(self, address: tuple[int, int]) -> Message:
+        message = self[address] = Message(self._producer)
+        return message
+
+
 class Outbox:
     """What one producer sends: messages by level and shard, and pages or rows of sinks, by level.
 
-    Every shard of these levels gets a message, even an empty one.
+    A shard gets a message only if there is something for it: elements of its own, or what all shards of its level
+    are told. That is written down once for all of them.
     """
 
-    def __init__(self, producer: tuple[int, int], shards: int, levels: Iterable[int]) -> None:
+    def __init__(self, producer: tuple[int, int], shards: int) -> None:
         self.producer = producer
         self.shards = shards
         self.now = LogicalTime(0, 0)  # The logical time at which elements are written.
@@ -45,7 +60,8 @@ class Outbox:
         self.held_bytes = 0  # About how much memory its content takes.
         self._sink_rows: list[Row] = []
         self._taken = 0
-        self.messages = {(level, shard): Message(producer) for level in levels for shard in range(shards)}
+        self.messages = _Messages(producer)
+        self._to_all: dict[int, Message] = {}
 
     @property
     def moment(self) -> Moment:
@@ -65,21 +81,40 @@ class Outbox:
     @property
     def is_full(self) -> bool:
         """Whether so much is there that it should be taken before more is made."""
-        return self.held_bytes >= _BYTES_AT_ONCE
+        return self.held_bytes >= BYTES_AT_ONCE
+
+    def _next_number(self) -> int:
+        self._taken += 1
+        return self._taken
+
+    def to_all(self, level: int) -> Message:
+        """What all shards of a level are told."""
+        if level not in self._to_all:
+            self._to_all[level] = Message(self.producer)
+        return self._to_all[level]
 
     def take(self) -> list[Row]:
-        """Its content: a message for each shard, and rows of sinks, which bypass later levels in a shard."""
-        rows = [(level, to, dumps(message)) for (level, to), message in self.messages.items()]
+        """Its content: messages, and rows of sinks, which bypass later levels in a shard."""
+        rows: list[Row] = []
+        number = self._next_number()
+        along: dict[int, Message] = {}  # What is small goes along with a shard's own elements.
+        for level, told in self._to_all.items():
+            if told.is_empty:
+                continue
+            numbered = replace(told, number=self._next_number() if told.parts else number)
+            if not told.parts:
+                along[level] = numbered
+            payload = dumps(numbered)
+            own = self.messages if level in along else {}
+            rows += [(level, shard, payload) for shard in range(self.shards) if (level, shard) not in own]
+        for (level, shard), message in self.messages.items():
+            telling = along.get(level, Message(self.producer, number))
+            payload = dumps(replace(telling, parts=message.parts, carried=message.carried))
+            rows.append((level, shard, payload))
         rows += self._sink_rows
-        self._sink_rows = []
-        self.held_bytes = 0
-        self._taken += 1
-        for address in self.messages:
-            self.messages[address] = Message(self.producer, self._taken)
+        self._sink_rows, self._to_all, self.held_bytes = [], {}, 0
+        self.messages.clear()
         return rows
-
-    def to_level(self, level: int) -> list[Message]:
-        return [self.messages[level, shard] for shard in range(self.shards)]
 
 
 class MessageWriter(Node):
@@ -120,14 +155,13 @@ class RestrictionWriter(MessageWriter):
     """
 
     def _put(self, batch: Batch) -> None:
-        outbox = self.outbox
-        messages = outbox.to_level(self.spec.level)
+        outbox, level = self.outbox, self.spec.level
         first, outbox.numbered = outbox.numbered, outbox.numbered + len(batch.values)
         beginning = (*outbox.producer, *outbox.now, *map(str, outbox.place))
         names = encode_keys([(*beginning, first + number) for number in range(len(batch.values))])
         # Neighbours go to different shards, so that few restrictions are spread evenly, too.
-        for shard, message in enumerate(messages):
-            own = [place for place in range(len(names)) if (first + place) % len(messages) == shard]
-            if own:
-                part = Part(outbox.now, [names[place] for place in own], batch.taken(own), place=outbox.place)
-                message.parts.setdefault(self.spec.label, []).append(part)
+        for beginning_at in range(min(outbox.shards, len(names))):
+            own = list(range(beginning_at, len(names), outbox.shards))
+            message = outbox.messages[level, (first + beginning_at) % outbox.shards]
+            part = Part(outbox.now, [names[place] for place in own], batch.taken(own), place=outbox.place)
+            message.parts.setdefault(self.spec.label, []).append(part)

@@ -1,8 +1,8 @@
-"""What a producer tells a consumer shard in one micro-batch: elements, watermarks and the time, by logical time."""
+"""What a producer tells the shards of a level in a micro-batch: elements, watermarks, the time, by logical time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from penstock.machines.trigger_machine import WATERMARK
@@ -19,13 +19,14 @@ class LogicalTime(NamedTuple):
 
 
 class WatermarkUpdate(NamedTuple):
-    """A watermark, from a logical time on."""
+    """A watermark, from a logical time on: of all shards of its origin, or how far one shard holds it back."""
 
     logical_time: LogicalTime
     origin: str  # The label of a source, or of a grouping.
-    producer: int  # A part of the origin; the minimum of all parts counts.
     micros: int
     percentile: float = WATERMARK  # 1 for the watermark itself.
+    # The shard of a grouping that holds the watermark back, until it says something later; None for the watermark.
+    holder: int | None = None
 
 
 Place = tuple[Any, ...]
@@ -60,7 +61,7 @@ class TaskCounts(NamedTuple):
 
 @dataclass
 class Message:
-    """Everything that one producer tells one shard."""
+    """What one producer tells one shard, or all shards of a level."""
 
     producer: tuple[int, int]  # Orders the messages of a micro-batch.
     number: int = 0  # Orders the messages of one producer.
@@ -78,6 +79,20 @@ class Message:
     parts: dict[str, list[Part]] = field(default_factory=dict)  # Elements, by the label of their grouping.
     carried: dict[bytes, Any] = field(default_factory=dict)  # The keys that are not self-contained, by name.
 
+    @property
+    def is_empty(self) -> bool:
+        """True if it tells nothing."""
+        return not any(getattr(self, name) for name in _TOLD)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out what is empty: most messages tell a time and a watermark, and there are many."""
+        return {"producer": self.producer} | {
+            name: value for name, value in vars(self).items() if value and name != "producer"
+        }
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Fills in the fields that a message lacks which has waited in a checkpoint of an earlier version."""
+        """Fills in the fields that are empty, or that an earlier version did not have."""
         Message.__init__(self, **state)
+
+
+_TOLD = tuple(one.name for one in fields(Message) if one.name not in ("producer", "number"))

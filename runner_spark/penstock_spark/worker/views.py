@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.construction.pvalue import EmptySideInput
@@ -45,6 +46,13 @@ def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
     return {window: bag.result(held, is_kept=False) for window, held in found.items()}
 
 
+_DECODED: WeakKeyDictionary[Any, dict[Any, list[Any]]] = WeakKeyDictionary()
+"""The elements of broadcasts, by window: the tasks of a process, one after the other, read each of them once.
+
+A worker forgets a broadcast, and so its elements, when Spark has it do so.
+"""
+
+
 class BroadcastContents:
     """The constant content of a side input, by window."""
 
@@ -52,12 +60,15 @@ class BroadcastContents:
 
     def __init__(self, pages: Any) -> None:
         self._pages = pages
-        self._elements: dict[Any, list[Any]] | None = None
 
     def of(self, window: Any) -> list[Any]:
-        if self._elements is None:
-            self._elements = by_window(self._pages.value)
-        return self._elements.get(window, [])
+        elements = _DECODED.get(self._pages)
+        if elements is None:
+            pages = self._pages.value
+            elements = _DECODED[self._pages] = by_window(pages)
+            # The list is this process's own. What is decoded takes its place, so that both are not kept.
+            pages.clear()
+        return elements.get(window, [])
 
 
 class ChangingContents:
@@ -113,7 +124,8 @@ class View:
     def _build(self, window: Any) -> Any:
         elements = self.contents.of(window)
         if self.spec.make is not None:
-            return self.spec.make(elements)
+            # A task may do with its list what it likes.
+            return self.spec.make(list(elements))
         match self.spec.kind:
             case "iter" | "list":
                 return list(elements)
