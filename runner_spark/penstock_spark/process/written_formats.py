@@ -74,7 +74,7 @@ POSITION = WrittenFormat("the position of a source", 1)
 OWNER = WrittenFormat("the mark of a temporary folder", 1)
 HEADER = WrittenFormat("what a shard remembers", 5)
 KEY_PAGE = WrittenFormat("a page of keys", 6)
-COLUMN_PAGE = WrittenFormat("a page of windows", 3)
+COLUMN_PAGE = WrittenFormat("a page of windows", 4)
 SEGMENT = WrittenFormat("a part of a long list", 1)
 PARCEL = WrittenFormat("a parcel of elements that wait", 3)
 

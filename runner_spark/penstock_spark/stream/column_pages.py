@@ -1,18 +1,19 @@
 """The state of many keys in pages, window by window: a page has for each window the cells of its keys, as columns.
 
-Inside a page each window is pickled separately: a window without arrivals costs nothing.
+Inside a page each window is pickled separately: a window without arrivals costs nothing. In a window with few arrivals
+only the cells of their keys become objects; the others stay in their columns, which are machine numbers if they can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
-from itertools import repeat
+from collections.abc import Iterable, Set
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_columns import DUE, FRESH, Cell
 from penstock_spark.process.written_formats import COLUMN_PAGE
+from penstock_spark.stream.packed_columns import PackedNames, column_of, pack_names, packed, put
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.pages import Pages, Store
 from penstock_spark.stream.segments import Sizes, sizes_of
@@ -39,7 +40,7 @@ class Content(NamedTuple):
 
 
 class StoredColumn(NamedTuple):
-    content: bytes  # Its `Content`, pickled.
+    content: bytes  # Its cells as columns, pickled.
     size: int  # The number of cells.
     fresh: int  # The number of cells with something new.
     alarm_micros: int  # The watermark at which the window needs attention.
@@ -50,11 +51,80 @@ class StoredColumn(NamedTuple):
         """Whether the watermark had passed the window's end when this was stored."""
         return self.alarm_micros > window.end_micros
 
+    def unpickled(self) -> OpenColumn:
+        return OpenColumn(self)
+
     def opened(self) -> Content:
-        names, columns, carried, ended = unpickled(self.content, "a window in a page of state")
-        values = [column if type(column) is list else repeat(column[0]) for column in columns]
-        cells = dict(zip(names, zip(*values, strict=False), strict=False))
-        return Content(cells, carried, frozenset(ended))
+        """All cells."""
+        return self.unpickled().take_all()
+
+
+class OpenColumn:
+    """The cells of a window in a page, of which some have been taken out.
+
+    The others have not become objects; they go back into a page as they are.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_ended",
+        "_keys",
+        "_names",
+        "_taken",
+        "alarm_micros",
+        "due_micros",
+        "segments",
+        "size",
+    )
+
+    def __init__(self, stored: StoredColumn) -> None:
+        self.alarm_micros = stored.alarm_micros
+        self.due_micros = stored.due_micros  # Of the cells that are left, or earlier.
+        self.size = stored.size  # Of the cells that were ever in it.
+        self.segments = stored.segments
+        names, self._columns, self._keys, ended = unpickled(stored.content, "a window in a page of state")
+        self._names = PackedNames(*names)
+        self._ended = frozenset(ended)
+        self._taken: dict[bytes, int] = {}  # The rows of cells that have been taken, by name.
+
+    def has_ended(self, window: BoundedWindow) -> bool:
+        """The same as of `StoredColumn`."""
+        return self.alarm_micros > window.end_micros
+
+    def take(self, names: Iterable[bytes]) -> Content:
+        """The cells of keys, as far as they are here and have not been taken before."""
+        found = self._names.rows_of(name for name in names if name not in self._taken)
+        rows = found.values()
+        values = [
+            [column[0]] * len(rows) if type(column) is tuple else [column[row] for row in rows]
+            for column in self._columns
+        ]
+        self._taken.update(found)
+        return self._given(dict(zip(found, zip(*values, strict=True), strict=True)))
+
+    def take_all(self) -> Content:
+        """All cells that have not been taken before."""
+        columns = [column_of(column, self.size) for column in self._columns]
+        cells = dict(zip(self._names.all(), zip(*columns, strict=True), strict=True))
+        for name in self._taken:
+            del cells[name]
+        self._taken.update(dict.fromkeys(cells, -1))
+        return self._given(cells)
+
+    def _given(self, cells: Cells) -> Content:
+        keys = {name: self._keys[name] for name in cells if name in self._keys} if self._keys else {}
+        return Content(cells, keys, self._ended.intersection(cells) if self._ended else frozenset())
+
+    def changed(self, cells: Cells, alarm_micros: int) -> StoredColumn | None:
+        """The window with new cells in the places of those that were taken; None if others need a place, too."""
+        if self._ended or cells.keys() != self._taken.keys():
+            return None
+        rows, renewed = self._taken.values(), zip(*map(cells.__getitem__, self._taken), strict=True)
+        columns = [
+            put(column, self.size, rows, list(values), bool(place))
+            for place, (column, values) in enumerate(zip(self._columns, renewed, strict=True))
+        ]
+        return _stored(tuple(self._names), columns, self.size, self._keys, [], alarm_micros)
 
 
 class ColumnPage(dict[BoundedWindow, StoredColumn]):
@@ -90,31 +160,31 @@ def stored_column(
 
     `ended` has at least the keys among `cells` for which the window had ended before it was open again.
     """
-    columns = [list(column) for column in zip(*cells.values(), strict=True)]
-    fresh, dues = columns[FRESH], columns[DUE]
-    carried = {name: keys[name] for name in cells if not key_is_self_contained(name)}
-    collapsed = [_collapsed(column, bool(place)) for place, column in enumerate(columns)]
-    content = dumps(
-        (list(cells), collapsed, carried, [name for name in cells if name in ended] if ended else [])
-    )
+    names = sorted(cells)
+    values = zip(*map(cells.__getitem__, names), strict=True)
+    columns = [packed(list(column), bool(place)) for place, column in enumerate(values)]
+    carried = {name: keys[name] for name in names if not key_is_self_contained(name)}
+    again = [name for name in names if name in ended] if ended else []
+    return _stored(pack_names(names), columns, len(names), carried, again, alarm_micros)
+
+
+def _stored(
+    names: tuple[Any, ...],
+    columns: list[Any],
+    size: int,
+    keys: Keys,
+    ended: list[bytes],
+    alarm_micros: int,
+) -> StoredColumn:
+    fresh, dues = (column_of(columns[place], size) for place in (FRESH, DUE))
     return StoredColumn(
-        content,
-        len(cells),
-        len(cells) - fresh.count(0),
+        dumps((names, columns, keys, ended)),
+        size,
+        size - fresh.count(0),
         alarm_micros,
         min((due for due in dues if due is not None), default=None),
-        sizes_of(columns[0]),
+        sizes_of(columns[0]) if type(columns[0]) is list else {},
     )
-
-
-def _collapsed(column: list[Any], is_ours: bool) -> list[Any] | tuple[Any]:
-    """A column of equal values as a 1-tuple of the value; the user's values only if they are all None.
-
-    >>> _collapsed([3, 3], True), _collapsed([1, True], False)
-    ((3,), [1, True])
-    """
-    first = column[0]
-    return (first,) if (is_ours or first is None) and column.count(first) == len(column) else column
 
 
 class ColumnPages(Pages[ColumnPage]):

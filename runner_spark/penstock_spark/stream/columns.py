@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import count
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any
 
@@ -18,10 +18,17 @@ from penstock.machines.contents import Values
 from penstock.machines.long_lists import LongList
 from penstock.machines.records import Dropped, DropReason, Element, Times
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
-from penstock.machines.window_columns import ColumnMachine, Firing, WindowColumn
-from penstock_spark.stream.column_pages import Cells, ColumnPages, StoredColumn, stored_column
+from penstock.machines.window_columns import FRESH, ColumnMachine, Firing, WindowColumn
+from penstock_spark.stream.column_pages import (
+    Cells,
+    ColumnPages,
+    Content,
+    OpenColumn,
+    StoredColumn,
+    stored_column,
+)
 from penstock_spark.stream.page_index import NOTHING, Unread
-from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.batch import Batch, Windows
 from penstock_spark.worker.group_write import unexpected_retraction
 from penstock_spark.worker.messages import Message, Part
 
@@ -36,7 +43,8 @@ class LiveColumn:
 
     def __init__(self, column: WindowColumn) -> None:
         self.column = column  # Its unpickled cells.
-        self.stored: dict[int, StoredColumn] = {}  # The other cells that have been read, by page.
+        # The other cells that have been read, by page; pickled, or as columns.
+        self.stored: dict[int, StoredColumn | OpenColumn] = {}
         self.stored_fresh = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
         self.noted_due: int | None = None  # The last time of the clock that was noted.
@@ -50,6 +58,9 @@ class _KeyNames(dict[bytes, Any]):
         key = self[name] = decode_key(name)
         return key
 
+
+_MANY = 4
+"""If one in so many cells of a page is wanted, all of them become objects: that takes less than to seek each."""
 
 _Entry = tuple[int, int, LiveColumn]
 """A time, a number that distinguishes entries, and the window."""
@@ -73,14 +84,18 @@ class Columns:
         parts = list(parts)
         self._find(name for part, _ in parts for name in part.names)
         together: dict[BoundedWindow, list[Part]] = {}
+        single: dict[Windows, list[Batch]] = {}
         for part, message in parts:
             self.keys.update(message.carried)
             if part.counts is None:
-                yield from self._one_by_one(part, times)
+                for windows, own in _by_window(part):
+                    single.setdefault(windows, []).append(own)
             else:
                 assert isinstance(part.batch.windows, tuple)
                 [window] = part.batch.windows
                 together.setdefault(window, []).append(part)
+        for (window,), batches in single.items():
+            yield from self._one_by_one(window, batches, times)
         # Which window, and which key, comes first depends on which tasks have read what.
         for window in sorted(together):
             yield from self._together(window, together[window], times)
@@ -165,10 +180,29 @@ class Columns:
                 parts[number] = {name: cell}
         alarm_micros = self.machine.next_micros(column)
         for number, cells in parts.items():
-            if live.has_long_lists:
-                self._shorten(cells, LongList)
-            stored = self._stored(cells, alarm_micros, column.ended) if cells else None
+            stored = self._put_back(live, number, cells, alarm_micros)
+            if stored is None:
+                if live.has_long_lists:
+                    self._shorten(cells, LongList)
+                stored = self._stored(cells, alarm_micros, column.ended) if cells else None
             self.pages.put(number, column.window, stored)
+
+    def _put_back(
+        self, live: LiveColumn, number: int, cells: Cells, alarm_micros: int
+    ) -> StoredColumn | None:
+        """A page's cells among those that were left in their columns; None if all of them are in `cells` now."""
+        rest, column = live.stored.get(number), live.column
+        if not isinstance(rest, OpenColumn):
+            return None
+        has_ended = rest.has_ended(column.window)
+        if has_ended == column.is_past_end and (stored := rest.changed(cells, alarm_micros)):
+            return stored
+        left, carried, ended = rest.take_all()
+        cells.update(left)
+        self.keys.update(carried)
+        if not column.is_past_end:
+            column.ended.update(left if has_ended else ended)
+        return None
 
     def _stored(self, cells: Cells, alarm_micros: int, ended: set[bytes]) -> StoredColumn:
         stored = stored_column(cells, self.keys, alarm_micros, ended)
@@ -194,21 +228,20 @@ class Columns:
             page_of.update(dict.fromkeys(own, number))
         self._read(by_number)
 
-    def _one_by_one(self, part: Part, times: Times) -> Iterator[Fired]:
-        for name, (value, timestamp_micros, windows, pane) in zip(part.names, part.batch.rows(), strict=True):
-            if pane.kind.is_retraction:
-                raise unexpected_retraction()
-            for window in windows:
-                live = self._opened(window, times)
-                if live is None:
-                    late = Element(value, timestamp_micros, (window,), pane.kind)
+    def _one_by_one(self, window: BoundedWindow, batches: list[Batch], times: Times) -> Iterator[Fired]:
+        live = self._opened(window, times)
+        if live is None:
+            for batch in batches:
+                for (name, value), timestamp_micros, windows, pane in batch.rows():
+                    late = Element(value, timestamp_micros, windows, pane.kind)
                     yield self.keys[name], [Dropped(late, DropReason.EXPIRED)]
-                    continue
-                self._unpickle_for(live, [name])
-                firing = self.machine.take(live.column, name, value, times)
-                self._note_arrival(live)
-                if firing is not None:
-                    yield self._fired(firing)
+            return
+        names, values = zip(*chain.from_iterable(batch.values for batch in batches), strict=True)
+        self._unpickle_for(live, names)
+        firing = self.machine.take(live.column, names, values, times)
+        self._note_arrival(live)
+        if firing is not None:
+            yield self._fired(firing)
 
     def _together(self, window: BoundedWindow, parts: list[Part], times: Times) -> Iterator[Fired]:
         live = self._opened(window, times)
@@ -224,7 +257,8 @@ class Columns:
         for part in parts:
             assert part.counts is not None
             arrived = part.names, part.batch.values, part.counts
-            for firing in self.machine.take_together(live.column, *arrived, times):
+            firing = self.machine.take_together(live.column, *arrived, times)
+            if firing is not None:
                 yield self._fired(firing)
         self._note_arrival(live)
 
@@ -284,33 +318,52 @@ class Columns:
                     self._note(CLOCK, stored.due_micros, live)
 
     def _unpickle_for(self, live: LiveColumn, names: Sequence[bytes]) -> None:
-        """Unpickles the cells of keys, and of the other keys in their pages."""
-        if live.stored:
-            self._unpickle(live, live.stored.keys() & set(map(self._page_of.__getitem__, names)))
+        """Makes objects of the cells of keys; of all cells in a page if that is not much more."""
+        if not live.stored:
+            return
+        asked: dict[int, list[bytes]] = {}
+        for name in names:
+            number = self._page_of[name]
+            if number in asked:
+                asked[number].append(name)
+            elif number in live.stored:
+                asked[number] = [name]
+        for number, own in asked.items():
+            # Lists are pickled as a whole in any case.
+            if self._holds_lists or len(own) * _MANY > live.stored[number].size:
+                self._unpickle(live, [number])
+            else:
+                rest = _as_columns(live.stored[number])
+                live.stored[number] = rest
+                self._add_cells(live, number, rest, rest.take(own))
 
     def _unpickle(self, live: LiveColumn, numbers: Iterable[int]) -> None:
-        column = live.column
         for number in numbers:
-            stored = live.stored.pop(number)
-            cells, carried, ended = stored.opened()
-            if stored.segments:
-                live.has_long_lists = True
-                for held, *_ in cells.values():
-                    self.pages.segments.keep(held)
-            column.cells.update(cells)
-            if not column.is_past_end:
-                column.ended.update(cells if stored.has_ended(column.window) else ended)
-            column.fresh += stored.fresh
-            live.stored_fresh -= stored.fresh
-            live.touched.add(number)
-            self.keys.update(carried)
-            self._page_of.update(dict.fromkeys(cells, number))
-            if stored.due_micros is not None:
-                for name, (_, _, due_micros, _, _) in cells.items():
-                    if due_micros is not None:
-                        if due_micros not in column.dues:
-                            self._note(CLOCK, due_micros, live)
-                        column.dues.setdefault(due_micros, []).append(name)
+            rest = _as_columns(live.stored.pop(number))
+            self._add_cells(live, number, rest, rest.take_all())
+
+    def _add_cells(self, live: LiveColumn, number: int, rest: OpenColumn, content: Content) -> None:
+        """Cells that were in a page become those of a window."""
+        column, (cells, carried, ended) = live.column, content
+        if rest.segments:
+            live.has_long_lists = True
+            for held, *_ in cells.values():
+                self.pages.segments.keep(held)
+        column.cells.update(cells)
+        if not column.is_past_end:
+            column.ended.update(cells if rest.has_ended(column.window) else ended)
+        fresh = sum(1 for cell in cells.values() if cell[FRESH])
+        column.fresh += fresh
+        live.stored_fresh -= fresh
+        live.touched.add(number)
+        self.keys.update(carried)
+        self._page_of.update(dict.fromkeys(cells, number))
+        if rest.due_micros is not None:
+            for name, (_, _, due_micros, _, _) in cells.items():
+                if due_micros is not None:
+                    if due_micros not in column.dues:
+                        self._note(CLOCK, due_micros, live)
+                    column.dues.setdefault(due_micros, []).append(name)
 
     def _taken(self, domain: Domain, now_micros: int) -> Iterator[tuple[int, LiveColumn]]:
         """The windows that may be due, with the noted time, after reading the pages that are due."""
@@ -334,3 +387,26 @@ class Columns:
 
     def _is_current(self, live: LiveColumn) -> bool:
         return self.live.get(live.column.window) is live
+
+
+def _as_columns(stored: StoredColumn | OpenColumn) -> OpenColumn:
+    return stored.unpickled() if isinstance(stored, StoredColumn) else stored
+
+
+def _by_window(part: Part) -> list[tuple[Windows, Batch]]:
+    """Single elements, as pairs of name and value, by their windows; each as often as it has windows."""
+    pairs = part.batch.with_values(list(zip(part.names, part.batch.values, strict=True)))
+    if pairs.retracts:
+        raise unexpected_retraction()
+    batch = pairs.exploded()
+    if not isinstance(batch.windows, list):
+        return [(batch.windows, batch)]
+    # Elements of one window mostly share a tuple, which is told sooner by its identity.
+    marks: Iterable[Any] = map(id, batch.windows) if batch is pairs else batch.windows
+    places: dict[Any, list[int]] = {}
+    for place, mark in enumerate(marks):
+        if mark in places:
+            places[mark].append(place)
+        else:
+            places[mark] = [place]
+    return [(batch.windows[own[0]], batch.taken(own)) for own in places.values()]

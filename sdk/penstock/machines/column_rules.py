@@ -1,8 +1,9 @@
 """Groupings whose windows can be kept in columns: which ones they are, and the few facts that say when they fire.
 
 Windows of such a grouping do not merge, output times are the windows' ends, and nothing is retracted. The trigger is
-the common one: early, at the end and late. So all keys of a window wait for its end, and what differs from key to key
-is a handful of numbers, which need no machine for each key (see `penstock.machines.window_columns`).
+the common one, early, at the end and late; or one that repeats, in windows that take nothing after their end, such as
+the global one. So all keys of a window wait for its end, and what differs from key to key is a handful of numbers,
+which need no machine for each key (see `penstock.machines.window_columns`).
 """
 
 from __future__ import annotations
@@ -65,13 +66,16 @@ class ColumnRule:
 def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> ColumnRule | None:
     """When the windows of a grouping fire; None if it needs a machine for each key.
 
-    >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
-    >>> from penstock.transforms.window import FixedWindows, Sessions
+    >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
+    >>> from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
     >>> column_rule(Windowing(FixedWindows(60)), None, False).late
     Total(enough=1, weight=None)
     >>> early = AfterWatermark(early=AfterCount(5))
     >>> column_rule(Windowing(FixedWindows(60), early, AccumulationMode.DISCARDING), None, False).early
     Total(enough=5, weight=None)
+    >>> nines = Windowing(GlobalWindows(), Repeatedly(AfterCount(9)), AccumulationMode.DISCARDING)
+    >>> column_rule(nines, None, False).early
+    Total(enough=9, weight=None)
     >>> column_rule(Windowing(Sessions(60)), None, False) is None
     True
     """
@@ -84,6 +88,10 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
     if program.retracts or is_together or loses:
         return None
     found = _early_and_late(program.trigger)
+    if found is None and not program.lateness_micros:
+        # At its end a window gives its last pane, whatever its trigger says, and is over.
+        repeated = _simple(program.trigger)
+        found = None if repeated is None else (repeated, None)
     if found is None:
         return None
     early, late = found

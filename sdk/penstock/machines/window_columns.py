@@ -7,7 +7,8 @@ simple; the law is that the output equals the output of `GroupingMachine`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow
@@ -67,8 +68,8 @@ class ColumnMachine:
     >>> rule = column_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)
     >>> machine = ColumnMachine(rule, holding_of(rule.program.contents, rule.program.keeps))
     >>> column = machine.opened(IntervalWindow(0, 10), Times())
-    >>> machine.take_together(column, [b"sa", b"sb"], [[1, 2], [4]], [2, 1], Times())
-    []
+    >>> machine.take_together(column, [b"sa", b"sb"], [[1, 2], [4]], [2, 1], Times()) is None
+    True
     >>> machine.pass_watermark(column, Times(watermark_micros=10_000_000)).values
     [3, 4]
     """
@@ -78,6 +79,7 @@ class ColumnMachine:
         self.holding = holding
         self._keeps = rule.program.keeps
         self._takes_singly = isinstance(rule.early, Total)
+        self._numberings: dict[tuple[int, bool], Numbering] = {}
 
     def opened(self, window: BoundedWindow, times: Times) -> WindowColumn:
         """A window without keys."""
@@ -104,16 +106,11 @@ class ColumnMachine:
         helds: Sequence[Any],
         counts: Sequence[int],
         times: Times,
-    ) -> list[Firing]:
+    ) -> Firing | None:
         """Combined elements of several keys arrive at one logical time; each key once, if not `takes_together`."""
-        if not self.takes_together(column):
-            merge = self.holding.merge
-            return [
-                firing
-                for name, held, count in zip(names, helds, counts, strict=True)
-                if (firing := self._take(column, name, held, count, merge, times)) is not None
-            ]
         early, merge, keeps = self.rule.early, self.holding.merge, self._keeps
+        if not self.takes_together(column):
+            return self._take(column, names, helds, counts, _itself, merge, times)
         due = early.due_micros(times.clock_micros) if isinstance(early, ClockDelay) else None
         cells, get, renewed = column.cells, column.cells.get, []
         for name, held, count in zip(names, helds, counts, strict=True):
@@ -132,44 +129,71 @@ class ColumnMachine:
         column.fresh += len(renewed)
         if due is not None and renewed:
             column.dues.setdefault(due, []).extend(renewed)
-        return []
-
-    def take(self, column: WindowColumn, name: bytes, value: Any, times: Times) -> Firing | None:
-        """A single element arrives."""
-        return self._take(column, name, value, 1, self.holding.add, times)
-
-    def _take(
-        self, column: WindowColumn, name: bytes, more: Any, count: int, put: Any, times: Times
-    ) -> Firing | None:
-        """Something arrives for one key, and may fire it at once."""
-        is_new = name not in column.cells
-        held, fresh, due, panes, nonspeculative = _NEW if is_new else column.cells[name]
-        if fresh or (self._keeps and not is_new):
-            held = put(held, more)
-        else:
-            held = self.holding.first(more) if put is self.holding.add else more
-        column.fresh += not fresh
-        fresh += count
-        fires = False
-        match self._rule_of(column, name):
-            case Total(enough):
-                fires = fresh >= enough
-            case ClockDelay() as delay if due is None and not (is_new and column.is_past_end):
-                due = delay.due_micros(times.clock_micros)
-                column.dues.setdefault(due, []).append(name)
-        column.cells[name] = held, fresh, due, panes, nonspeculative
-        # A window that is opened after its end fires at its first element.
-        if fires or (is_new and column.is_past_end):
-            return self._fire(column, [name], _early_or_late(column), False)
         return None
 
-    def _rule_of(self, column: WindowColumn, name: bytes) -> Total | ClockDelay | None:
-        """What fires new elements of a key."""
-        if column.is_past_end:
-            return self.rule.late
-        if name in column.ended:
-            return None if self.rule.late_waits_for_end else self.rule.late
-        return self.rule.early
+    def take(
+        self, column: WindowColumn, names: Sequence[bytes], values: Sequence[Any], times: Times
+    ) -> Firing | None:
+        """Single elements arrive, one after the other; gives the panes that they fire, in that order."""
+        return self._take(column, names, values, repeat(1), self.holding.first, self.holding.add, times)
+
+    def _take(
+        self,
+        column: WindowColumn,
+        names: Sequence[bytes],
+        mores: Sequence[Any],
+        counts: Iterable[int],
+        first: Callable[[Any], Any],
+        put: Callable[[Any, Any], Any],
+        times: Times,
+    ) -> Firing | None:
+        """Something arrives for one key after the other, and may fire it at once."""
+        cells, get, keeps, result = column.cells, column.cells.get, self._keeps, self.holding.result
+        is_past_end, ended, dues = column.is_past_end, column.ended, column.dues
+        timing = _early_or_late(column)
+        usual = self._numbering(timing, False), timing != PaneInfoTiming.EARLY
+        again = self._numbering(PaneInfoTiming.LATE, False), True
+        rule = self.rule.late if is_past_end else self.rule.early
+        fired: list[bytes] = []
+        results: list[Any] = []
+        infos: list[PaneInfo] = []
+        more_fresh = 0
+        for name, more, count in zip(names, mores, counts, strict=False):
+            cell = get(name)
+            held, before, due, panes, nonspeculative = _NEW if cell is None else cell
+            held = put(held, more) if before or (keeps and cell is not None) else first(more)
+            fresh = before + count
+            # A window that is opened after its end fires at its first element.
+            fires = is_past_end and cell is None
+            match self._rule_of_ended if name in ended else rule:
+                case Total(enough):
+                    fires = fires or fresh >= enough
+                case ClockDelay() as delay if due is None and not fires:
+                    due = delay.due_micros(times.clock_micros)
+                    dues.setdefault(due, []).append(name)
+            if not fires:
+                more_fresh += not before
+                cells[name] = held, fresh, due, panes, nonspeculative
+                continue
+            more_fresh -= before > 0
+            infos_of, spoken = again if name in ended else usual
+            fired.append(name)
+            results.append(result(held))
+            infos.append(infos_of[panes, nonspeculative])
+            cells[name] = held if keeps else None, 0, None, panes + 1, nonspeculative + spoken
+        column.fresh += more_fresh
+        return Firing(column.window, fired, results, infos) if fired else None
+
+    @property
+    def _rule_of_ended(self) -> Total | ClockDelay | None:
+        """What fires new elements of a key for which the window had ended before it was open again."""
+        return None if self.rule.late_waits_for_end else self.rule.late
+
+    def _numbering(self, timing: int, is_last: bool) -> Numbering:
+        found = self._numberings.get((timing, is_last))
+        if found is None:
+            found = self._numberings[timing, is_last] = Numbering(timing, is_last)
+        return found
 
     def pass_watermark(self, column: WindowColumn, times: Times) -> Firing | None:
         """The watermark has reached `next_micros`: the window ends, or expires, or both.
@@ -220,8 +244,8 @@ class ColumnMachine:
     def _fire(self, column: WindowColumn, names: list[bytes], timing: int, is_last: bool) -> Firing:
         """The panes of some keys, which then have nothing new; they are late for keys that had ended before."""
         cells, keeps, result, nothing = column.cells, self._keeps, self.holding.result, self.holding.nothing
-        usual = Numbering(timing, is_last), timing != PaneInfoTiming.EARLY
-        again = Numbering(PaneInfoTiming.LATE, is_last), True
+        usual = self._numbering(timing, is_last), timing != PaneInfoTiming.EARLY
+        again = self._numbering(PaneInfoTiming.LATE, is_last), True
         values, infos, renewed = [], [], 0
         for name in names:
             held, fresh, _, panes, nonspeculative = cells[name]
@@ -233,6 +257,10 @@ class ColumnMachine:
             cells[name] = held if keeps else None, 0, None, panes + 1, nonspeculative + spoken
         column.fresh -= renewed
         return Firing(column.window, names, values, infos)
+
+
+def _itself(held: Any) -> Any:
+    return held
 
 
 def _early_or_late(column: WindowColumn) -> int:
