@@ -952,7 +952,7 @@ OF_REWRITING = (
     Mutant(
         "a window that is open again has ended for no key",
         columns.Columns,
-        "_unpickle",
+        "_add_cells",
         "if not column.is_past_end:",
         "if False:",
         make=one_source_more_and_late_elements,
