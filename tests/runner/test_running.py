@@ -307,5 +307,5 @@ def test_spark_is_asked_again_when_it_writes_another_micro_batch_or_none(
     monkeypatch.setattr(running, "standing_still_of", lambda *_: SimpleNamespace(watch=nothing))
     made = run(monkeypatch, stopping=Looks(), being_written=being_written)
     assert made._over.wait(20)
-    # 4 is asked for once, 5 again after a second, and nothing at work every time.
-    assert at_looks == [(0.25, None), (0.5, None), (0.75, 4), (1.5, 5), (2.75, 5), (3.0, None)]
+    # 4 is asked for once, 5 again after a second, and nothing at work every time, also when the run has stopped.
+    assert at_looks == [(0.25, None), (0.5, None), (0.75, 4), (1.5, 5), (2.75, 5), (3.0, None), (3.25, None)]

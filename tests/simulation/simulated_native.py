@@ -287,7 +287,12 @@ def open_columns(source: StreamSource, spark: Any, where: str) -> StreamScan:
 
     files = Files(folder=folder, limit=None if limit is None else int(limit), to_rows=to_rows)
     frame = Stream(spark, (files,))
-    return StreamScan(frame, _no_decoder, columns=frame, check_files=check if is_by_spark else None)
+    return StreamScan(
+        frame,
+        _no_decoder,
+        make_columns=lambda names: frame,
+        check_files=check if is_by_spark else None,
+    )
 
 
 STRANGE = "Spark does not read what is in the file"
