@@ -46,6 +46,7 @@ _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enab
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUM = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _COMMIT_VERSION = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_POLLING = "spark.sql.streaming.pollingDelay"
 _WITHOUT_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
 _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
@@ -203,6 +204,8 @@ def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> No
         # By default, the files in which Spark has noted what it has read stay for ten minutes after Spark has put them
         # together, for file systems that show a new file late. A local disk shows it at once.
         _set_if_free(context, _READ_FILES_LOGS_GO, "60s")
+    # By default, Spark looks for something new 100 times a second, in the folder of commands as well as in the source.
+    _set_if_free(context, _POLLING, "20ms")
     # A micro-batch then writes only its changes instead of its whole store.
     _set_if_free(context, _CHANGELOG, "true")
     # By default, the files of a shuffle stay until Java's collector happens to find that nobody needs them.
