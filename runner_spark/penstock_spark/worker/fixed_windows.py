@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from penstock.windows.window_fn import FixedWindows
+from penstock.windows.window_fn import FixedWindows, SlidingWindows
 from penstock_spark.worker.batch import Batch, Windows
 
 CACHE_LIMIT = 10_000
 """How many windows are kept to be given again."""
+
+
+class WindowsByTime(dict[int, Windows]):
+    """The windows of a time, which are made when they are first asked for."""
+
+    def __init__(self, windowfn: FixedWindows | SlidingWindows) -> None:
+        self._windowfn = windowfn
+
+    def __missing__(self, micros: int) -> Windows:
+        if len(self) > CACHE_LIMIT:
+            self.clear()
+        made = self[micros] = tuple(self._windowfn.assign_micros(micros))
+        return made
 
 
 class FixedAssigner:
@@ -16,16 +29,10 @@ class FixedAssigner:
         self.size_micros = windowfn.size_micros
         self.offset_micros = windowfn.offset_micros
         self._windowfn = windowfn
-        self._cache: dict[int, Windows] = {}
+        self._made = WindowsByTime(windowfn)
 
     def windows_at(self, start_micros: int) -> Windows:
-        cache = self._cache
-        if start_micros in cache:
-            return cache[start_micros]
-        if len(cache) > CACHE_LIMIT:
-            cache.clear()
-        made = cache[start_micros] = tuple(self._windowfn.assign_micros(start_micros))
-        return made
+        return self._made[start_micros]
 
     def __call__(self, batch: Batch) -> Windows | list[Windows]:
         timestamps = batch.timestamps

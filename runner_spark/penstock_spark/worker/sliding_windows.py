@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.worker.batch import Batch, Windows
-from penstock_spark.worker.fixed_windows import CACHE_LIMIT
+from penstock_spark.worker.fixed_windows import WindowsByTime
 
 
 class SlidingAssigner:
@@ -18,16 +18,7 @@ class SlidingAssigner:
 
     def __init__(self, windowfn: SlidingWindows) -> None:
         self._windowfn = windowfn
-        self._cache: dict[int, Windows] = {}
-
-    def _windows_from(self, start_micros: int) -> Windows:
-        cache = self._cache
-        if start_micros in cache:
-            return cache[start_micros]
-        if len(cache) > CACHE_LIMIT:
-            cache.clear()
-        made = cache[start_micros] = tuple(self._windowfn.assign_micros(start_micros))
-        return made
+        self._made = WindowsByTime(windowfn)
 
     def __call__(self, batch: Batch) -> Windows | list[Windows]:
         timestamps = batch.timestamps
@@ -45,6 +36,6 @@ class SlidingAssigner:
                 since_start, since_end = (at - offset) % period, (at - ends_offset) % period
                 start = at - min(since_start, since_end)
                 end = at + period - max(since_start, since_end)
-                own = self._windows_from(start)
+                own = self._made[start]
             add(own)
         return assigned
