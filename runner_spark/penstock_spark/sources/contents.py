@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
@@ -17,12 +17,11 @@ from penstock.io.streams import StreamSource
 from penstock_spark.arrow.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
-from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
+from penstock_spark.sources.task_rows import TaskRows
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
 """From the bytes of a file, and its name, to its elements."""
@@ -107,7 +106,7 @@ class _Decoder:
 
 
 @dataclass(frozen=True)
-class RowsOfContents:
+class RowsOfContents(TaskRows):
     """Gives the columns of files that arrive as a whole, in a task, without Python's objects."""
 
     records: FileRecords
@@ -115,15 +114,12 @@ class RowsOfContents:
     naming: Naming
     later_columns: LaterColumns | None
     where: str
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report_with(self.reporting)
-        for batch in promptly(batches):
-            for file, content in zip(batch.column(FILE).to_pylist(), batch.column("content"), strict=True):
-                name = self.naming.name(file)
-                if name is not None:
-                    yield from self._rows(name, content.as_py())
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for file, content in zip(batch.column(FILE).to_pylist(), batch.column("content"), strict=True):
+            name = self.naming.name(file)
+            if name is not None:
+                yield from self._rows(name, content.as_py())
 
     def _rows(self, name: str, content: bytes) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema_of(self.schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -20,8 +20,6 @@ from penstock.typehints.unions import without_none
 from penstock_spark.arrow.types import arrow_schema_of
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
-from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
@@ -39,6 +37,7 @@ from penstock_spark.sources.stream_files import (
     place_columns,
     stream_files,
 )
+from penstock_spark.sources.task_rows import TaskRows
 
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
 # column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
@@ -308,25 +307,22 @@ class _Records:
 
 
 @dataclass(frozen=True)
-class _RowsOfFiles:
+class _RowsOfFiles(TaskRows):
     """Gives the columns of records in a task, without Python's objects."""
 
     records: _Records
     naming: Naming
     names: tuple[str, ...]  # The first columns that arrive.
     schema: T.StructType
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report_with(self.reporting)
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema_of(self.schema)
-        for batch in promptly(batches):
-            named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
-            first = batch.schema.names.index(FILE)
-            for (name, *_), start, end in runs_of(named.columns[first:]):
-                file = self.naming.name(name)
-                if file is not None:
-                    yield self._columns(named.slice(start, end - start), file, schema)
+        named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
+        first = batch.schema.names.index(FILE)
+        for (name, *_), start, end in runs_of(named.columns[first:]):
+            file = self.naming.name(name)
+            if file is not None:
+                yield self._columns(named.slice(start, end - start), file, schema)
 
     def _columns(self, batch: pa.RecordBatch, file: str, schema: pa.Schema) -> pa.RecordBatch:
         rows = self.records.columns(batch, file)

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
@@ -32,14 +32,13 @@ from penstock_spark.formats.parquet.footers import (
     without_note_of_types,
 )
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
 from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Decoder, Part
 from penstock_spark.sources.stream_files import FILE, Naming
+from penstock_spark.sources.task_rows import TaskRows
 from penstock_spark.worker.messages import Place
 
 BATCH_ROWS = 10_000
@@ -237,21 +236,18 @@ class GroupReader(PartsReader):
 
 
 @dataclass(frozen=True)
-class ContentRows:
+class ContentRows(TaskRows):
     """Makes rows of the bytes of files that only Spark reaches, in a task."""
 
     records: ParquetRecords
     namer: Namer
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report_with(self.reporting)
-        for batch in promptly(batches):
-            for file, content in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                try:
-                    yield from self.records.all_of(io.BytesIO(content), self.namer(file))
-                except ValueError as error:
-                    step_failed(error, self.records.where)
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for file, content in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            try:
+                yield from self.records.all_of(io.BytesIO(content), self.namer(file))
+            except ValueError as error:
+                step_failed(error, self.records.where)
 
 
 @dataclass(frozen=True)
@@ -295,21 +291,18 @@ class StreamOfFiles:
 
 
 @dataclass(frozen=True)
-class RowsOfFiles:
+class RowsOfFiles(TaskRows):
     """Makes rows of the names of files that a stream found on disks, in a task."""
 
     files: StreamOfFiles
     schema: T.StructType
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report_with(self.reporting)
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema_of(self.schema)
-        for batch in promptly(batches):
-            for name in map(self.files.naming.name, batch.column(FILE).to_pylist()):
-                for records in () if name is None else self.files.batches(name):
-                    # A column without any values has another type there.
-                    yield records if records.schema == schema else records.cast(schema)
+        for name in map(self.files.naming.name, batch.column(FILE).to_pylist()):
+            for records in () if name is None else self.files.batches(name):
+                # A column without any values has another type there.
+                yield records if records.schema == schema else records.cast(schema)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,10 +17,9 @@ from penstock_spark.arrow.types import arrow_schema_of
 from penstock_spark.arrow.values import table_as_read, to_rows
 from penstock_spark.formats.ranges.positions import Patience
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
-from penstock_spark.session.worker_socket import promptly
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Part, Rejected
+from penstock_spark.sources.task_rows import TaskRows
 from penstock_spark.worker.batch import Batch
 
 
@@ -138,22 +137,19 @@ class StreamDecoder:
 
 
 @dataclass(frozen=True)
-class RowsOfRanges:
+class RowsOfRanges(TaskRows):
     """Gives the columns of ranges in a task, without Python's objects."""
 
     source: RangeSource[Any]
     schema: T.StructType
     where: str
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report_with(self.reporting)
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema_of(self.schema)
-        for batch in promptly(batches):
-            for ranges in batch.column(0).to_pylist():
-                for piece in pickle.loads(ranges):
-                    for rows, _ in parts_of(self.source, piece, False, self.where, as_columns=True):
-                        yield self._as_read(rows, schema)
+        for ranges in batch.column(0).to_pylist():
+            for piece in pickle.loads(ranges):
+                for rows, _ in parts_of(self.source, piece, False, self.where, as_columns=True):
+                    yield self._as_read(rows, schema)
 
     def _as_read(self, rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         try:

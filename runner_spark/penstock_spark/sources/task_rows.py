@@ -1,0 +1,28 @@
+"""What makes the rows of a source in a task: columns of what has arrived, with the driver's settings of reports."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.worker_socket import promptly
+
+
+@dataclass(frozen=True)
+class TaskRows(ABC):
+    """The function for Spark's ``mapInArrow`` over what a source has found, such as the names of files."""
+
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        for batch in promptly(batches):
+            yield from self.rows_of(batch)
+
+    @abstractmethod
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Reads what a batch tells of, and yields its rows."""
