@@ -434,15 +434,8 @@ def by_spark(at: Random, shape: Shape) -> Shape:
 
 def changed_by_spark(at: Random, shape: Shape) -> Shape:
     """A change that continues from a checkpoint with Spark's own aggregate."""
-    match at.choice(("call", "delay", "files", "limit")):
-        case "call" if not shape.is_written:
-            return replace(shape, calls_too=not shape.calls_too)
-        case "delay":
-            return replace(shape, delay=shape.delay + 2)
-        case "files":
-            return replace(shape, files_per_write=at.choice((None, 1, 2, 3)))
-        case _:
-            return replace(shape, files_per_batch=at.choice((None, 1, 2)))
+    part = at.choice(("call", "delay", "files", "limit"))
+    return with_change(at, shape, "limit" if part == "call" and shape.is_written else part)
 
 
 def by_spark_program(at: Random, program: Program) -> Program:
@@ -463,7 +456,12 @@ def by_spark_program(at: Random, program: Program) -> Program:
 
 def changed(at: Random, shape: Shape) -> Shape:
     """A change that continues from a checkpoint."""
-    match at.choice(("sink", "sink", "call", "delay", "files", "limit")):
+    return with_change(at, shape, at.choice(("sink", "sink", "call", "delay", "files", "limit")))
+
+
+def with_change(at: Random, shape: Shape, part: str) -> Shape:
+    """The shape with another value of a part."""
+    match part:
         case "sink":
             return replace(shape, lines_too=not shape.lines_too)
         case "call":
