@@ -6,7 +6,7 @@ import abc
 import errno
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -19,10 +19,9 @@ from penstock.io.object_stores import ObjectStore, placed
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import Split, blocks_of, splits_of
+from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 
 _PLACE = pa.struct([("file_path", pa.string())])
@@ -32,19 +31,16 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True)
-class ReadParts(abc.ABC):
+class ReadParts(TaskRows):
     """What tasks run: each reads the parts of files that are in the place of its number."""
 
     parts: tuple[tuple[Any, ...], ...]
     where: str
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report_with(self.reporting)
-        for batch in promptly(batches):
-            for number in batch.column(0).to_pylist():
-                for part in self.parts[number]:
-                    yield from self.read(part)
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for number in batch.column(0).to_pylist():
+            for part in self.parts[number]:
+                yield from self.read(part)
 
     @abc.abstractmethod
     def read(self, part: Any) -> Iterator[pa.RecordBatch]:

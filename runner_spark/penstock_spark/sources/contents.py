@@ -16,12 +16,12 @@ from penstock.error import refusal
 from penstock.io.streams import StreamSource
 from penstock_spark.arrow.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
+from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
-from penstock_spark.sources.task_rows import TaskRows
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
 """From the bytes of a file, and its name, to its elements."""

@@ -18,6 +18,7 @@ from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
 from penstock.typehints.unions import without_none
 from penstock_spark.arrow.types import arrow_schema_of
+from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.workers_python import map_in_arrow
@@ -37,7 +38,6 @@ from penstock_spark.sources.stream_files import (
     place_columns,
     stream_files,
 )
-from penstock_spark.sources.task_rows import TaskRows
 
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
 # column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.

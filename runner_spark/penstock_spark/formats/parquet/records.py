@@ -22,6 +22,7 @@ from penstock_spark.arrow.values import cast_column, check_names, table_as_read,
 from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import looked_at, open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
+from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.parquet.footers import (
     has_fixed_lists,
     is_read_by_spark,
@@ -38,7 +39,6 @@ from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Decoder, Part
 from penstock_spark.sources.stream_files import FILE, Naming
-from penstock_spark.sources.task_rows import TaskRows
 from penstock_spark.worker.messages import Place
 
 BATCH_ROWS = 10_000
