@@ -33,7 +33,7 @@ TITLES = {
 
 
 class Grid(NamedTuple):
-    """What is measured: micro-batches with so many rows (0: none), in so many shards."""
+    """What is measured: micro-batches by their number of rows, which may be 0, and by shards and levels."""
 
     shards: tuple[int, ...]
     levels: tuple[int, ...]
@@ -142,13 +142,13 @@ def by_penstock(
 
 
 Chain = Callable[["DataFrame", int], "DataFrame"]
-"""Puts so many stateful operators behind a frame with a key, a time and a number."""
+"""Puts a number of stateful operators behind a frame with a key, a time and a number."""
 
 
 def natively(
     chain: Chain, spark: SparkSession, folder: str, shards: int, levels: int, rows: int, batches: int
 ) -> dict[str, Any]:
-    """Stateful operators of Spark's in a row, each in as many partitions as penstock has shards."""
+    """Spark's own stateful operators in a row, each in as many partitions as penstock has shards."""
     name, options = _source_of(shards, rows)
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", str(shards))

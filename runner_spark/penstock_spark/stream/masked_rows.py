@@ -1,4 +1,4 @@
-"""Makes elements of the rows that pass the filters of Spark's, and keeps the times of the others for the watermark."""
+"""Makes elements of the rows that pass Spark's filters, and keeps the times of the others for the watermark."""
 
 from __future__ import annotations
 
