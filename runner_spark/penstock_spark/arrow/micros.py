@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.arrow.types import as_read
+from penstock.values.types import FLOAT, INSTANT, INTEGER, LOCAL_TIME, UNSIGNED_INTEGER
+from penstock_spark.arrow.types import as_read, value_of
 from penstock_spark.arrow.values import cast_column
 
 _MICROS_PER_SECOND = 1_000_000
@@ -36,13 +37,14 @@ def micros_of(columns: pa.RecordBatch, name: str) -> list[int] | None:
 
 def _micros(column: pa.Array, field: pa.Field) -> pa.Array | None:
     kind = column.type
-    if pa.types.is_timestamp(kind):
+    value = value_of(kind)
+    if value in (INSTANT, LOCAL_TIME):
         return cast_column(column, field.with_type(as_read(kind))).cast(pa.int64())
-    if pa.types.is_integer(kind):
+    if value in (INTEGER, UNSIGNED_INTEGER):
         least, greatest = _bounds(column)
         fits = _are_times(least * _MICROS_PER_SECOND, greatest * _MICROS_PER_SECOND)
         return pc.multiply(column.cast(pa.int64()), _MICROS_PER_SECOND) if fits else None
-    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+    if value is FLOAT and kind != pa.float16():
         micros = pc.multiply(column, float(_MICROS_PER_SECOND))
         # The bounds of numbers leave NaN out.
         fits = pc.all(pc.is_finite(micros)).as_py() and _are_times(*map(math.trunc, _bounds(micros)))

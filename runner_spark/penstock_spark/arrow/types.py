@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as T
 
+from penstock.typehints import typehints
+from penstock.typehints.column_types import decimal_of
 from penstock.utils.timestamp import Timestamp
 from penstock.values import types as values
 from penstock.values.types import ValueType
@@ -22,13 +25,19 @@ from penstock_spark.session.spark_versions import to_arrow_schema
 
 @dataclass(frozen=True)
 class Spelling:
-    """A type of values as Arrow spells it."""
+    """A type of values as Arrow and Spark spell it."""
 
     value: ValueType
-    leaves: pa.DataType  # The type of columns that are written.
     arrives: Callable[[pa.DataType], bool]
+    leaves: pa.DataType  # The type of columns that are written.
     # The type to which such columns are brought before Python reads them; None for their own.
     read_as: pa.DataType | None = None
+    # The type of columns that are written where `leaves` is lacking; it holds more than values of this type.
+    otherwise: pa.DataType | None = None
+    # Spark's types with such values, from the narrowest on; none if Spark has none that Arrow reads.
+    spark: tuple[T.DataType, ...] = ()
+    # Other types of Spark that arrive.
+    also_in_spark: tuple[type[T.DataType], ...] = ()
 
 
 def _is_small_whole(kind: pa.DataType) -> bool:
@@ -53,37 +62,77 @@ def _is_local_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind)) and kind.tz is None
 
 
+_INSTANTS = pa.timestamp("us", "UTC")
+_TIME_OF_SPARK = (T.TimeType,) if hasattr(T, "TimeType") else ()  # Spark has it since 4.1.
+
 SPELLINGS = (
-    Spelling(values.BOOLEAN, pa.bool_(), pa.types.is_boolean),
-    Spelling(values.INTEGER, pa.int64(), _is_small_whole),
+    Spelling(values.BOOLEAN, pa.types.is_boolean, pa.bool_(), spark=(T.BooleanType(),)),
+    Spelling(
+        values.INTEGER,
+        _is_small_whole,
+        pa.int64(),
+        spark=(T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType()),
+    ),
     # Spark and most files and databases have no such integers.
-    Spelling(values.UNSIGNED_INTEGER, pa.decimal128(20, 0), lambda kind: kind == pa.uint64()),
-    Spelling(values.FLOAT, pa.float64(), pa.types.is_floating),
-    Spelling(values.DECIMAL, pa.decimal128(values.DECIMAL_DIGITS, values.DECIMAL_SCALE), pa.types.is_decimal),
-    Spelling(values.TEXT, pa.string(), _is_text),
-    Spelling(values.BINARY, pa.binary(), _is_bytes),
-    Spelling(values.DATE, pa.date32(), pa.types.is_date),
-    Spelling(values.TIME, pa.time64("us"), pa.types.is_time, pa.time64("us")),
-    Spelling(values.INSTANT, pa.timestamp("us", "UTC"), _is_instant, pa.timestamp("us", "UTC")),
-    Spelling(values.LOCAL_TIME, pa.timestamp("us"), _is_local_time, pa.timestamp("us")),
-    Spelling(values.DURATION, pa.duration("us"), pa.types.is_duration, pa.duration("us")),
-    Spelling(values.NOTHING, pa.null(), pa.types.is_null),
+    Spelling(
+        values.UNSIGNED_INTEGER, lambda kind: kind == pa.uint64(), pa.uint64(), otherwise=pa.decimal128(20, 0)
+    ),
+    Spelling(values.FLOAT, pa.types.is_floating, pa.float64(), spark=(T.FloatType(), T.DoubleType())),
+    Spelling(
+        values.DECIMAL,
+        pa.types.is_decimal,
+        pa.decimal128(values.DECIMAL_DIGITS, values.DECIMAL_SCALE),
+        also_in_spark=(T.DecimalType,),
+    ),
+    Spelling(
+        values.TEXT,
+        _is_text,
+        pa.string(),
+        spark=(T.StringType(),),
+        also_in_spark=(T.CharType, T.VarcharType),
+    ),
+    Spelling(values.BINARY, _is_bytes, pa.binary(), spark=(T.BinaryType(),)),
+    Spelling(values.DATE, pa.types.is_date, pa.date32(), spark=(T.DateType(),)),
+    Spelling(values.TIME, pa.types.is_time, pa.time64("us"), pa.time64("us"), also_in_spark=_TIME_OF_SPARK),
+    Spelling(values.INSTANT, _is_instant, _INSTANTS, _INSTANTS, spark=(T.TimestampType(),)),
+    Spelling(
+        values.LOCAL_TIME,
+        _is_local_time,
+        pa.timestamp("us"),
+        pa.timestamp("us"),
+        spark=(T.TimestampNTZType(),),
+    ),
+    Spelling(
+        values.DURATION,
+        pa.types.is_duration,
+        pa.duration("us"),
+        pa.duration("us"),
+        spark=(T.DayTimeIntervalType(),),
+    ),
+    Spelling(values.NOTHING, pa.types.is_null, pa.null(), spark=(T.NullType(),)),
 )
 
-_LEAVES: dict[Any, pa.DataType] = {each.value.hint: each.leaves for each in SPELLINGS} | {
-    Timestamp: pa.timestamp("us", "UTC")
+_BY_VALUE = {each.value: each for each in SPELLINGS}
+_BY_HINT: dict[Any, Spelling] = {each.value.hint: each for each in SPELLINGS} | {
+    Timestamp: _BY_VALUE[values.INSTANT]
 }
+_IN_SPARK: dict[type[T.DataType], ValueType] = {
+    kind: each.value for each in SPELLINGS for kind in (*map(type, each.spark), *each.also_in_spark)
+}
+_TYPES_KEPT = 10_000
+"""The number of types of Arrow whose spelling is kept."""
 
 
-def leaves_as(hint: Any) -> pa.DataType | None:
-    """The Arrow type in which values of a plain hint leave; None for other hints.
+def spelling_of_hint(hint: Any) -> Spelling | None:
+    """The spelling of the values of a plain hint; None for other hints.
 
-    >>> leaves_as(int), leaves_as(list)
+    >>> spelling_of_hint(int).leaves, spelling_of_hint(list)
     (DataType(int64), None)
     """
-    return _LEAVES.get(hint)
+    return _BY_HINT.get(hint)
 
 
+@lru_cache(_TYPES_KEPT)
 def spelling_of(kind: pa.DataType) -> Spelling | None:
     """Returns the spelling that has a type of Arrow; None for types of several values, and if the table has none.
 
@@ -93,7 +142,82 @@ def spelling_of(kind: pa.DataType) -> Spelling | None:
     return next((each for each in SPELLINGS if each.arrives(kind)), None)
 
 
-_BITS_OF_DIGITS = {pa.float16(): 11, pa.float32(): 24, pa.float64(): 53}
+def value_of(kind: pa.DataType) -> ValueType | None:
+    """The type of the values in columns of a type; None for types of several values, and if the table has none.
+
+    >>> value_of(pa.large_string()) is values.TEXT, value_of(pa.list_(pa.uint8()))
+    (True, None)
+    """
+    spelling = spelling_of(kind)
+    return None if spelling is None else spelling.value
+
+
+def value_in_spark(kind: T.DataType) -> ValueType | None:
+    """The type of the values in columns of Spark; None for types of several values, and if the table has none.
+
+    >>> value_in_spark(T.ShortType()) is values.INTEGER, value_in_spark(T.ArrayType(T.ShortType()))
+    (True, None)
+    """
+    return _IN_SPARK.get(type(kind))
+
+
+def in_spark(value: ValueType) -> tuple[T.DataType, ...]:
+    """Spark's types for the values of a type, from the narrowest on.
+
+    >>> in_spark(values.FLOAT)
+    (FloatType(), DoubleType())
+    """
+    return _BY_VALUE[value].spark
+
+
+_OTHERWISE = b"penstock.values"
+"""The key of a field's metadata which says that its column holds more than the values of the type that is named."""
+
+
+def field_of_value(name: str, spelling: Spelling, nullable: bool) -> pa.Field:
+    """The field of a column that every border has.
+
+    >>> field_of_value("size", spelling_of(pa.uint64()), False).type
+    Decimal128Type(decimal128(20, 0))
+    """
+    if spelling.otherwise is None:
+        return pa.field(name, spelling.leaves, nullable)
+    return pa.field(name, spelling.otherwise, nullable, {_OTHERWISE: spelling.value.name})
+
+
+def otherwise_of(field: pa.Field) -> Spelling | None:
+    """The spelling of the values of a field of `field_of_value` whose type holds more than these."""
+    name = (field.metadata or {}).get(_OTHERWISE, b"").decode()
+    return next((each for each in SPELLINGS if each.value.name == name), None) if name else None
+
+
+def as_arrow_has_them(schema: pa.Schema) -> pa.Schema:
+    """The columns of a schema in the types of Arrow itself, for borders that have all of them.
+
+    >>> as_arrow_has_them(pa.schema([field_of_value("size", spelling_of(pa.uint64()), True)]))
+    size: uint64
+    """
+    found = [(field, otherwise_of(field)) for field in schema]
+    return pa.schema(
+        [
+            field if spelling is None else pa.field(field.name, spelling.leaves, field.nullable)
+            for field, spelling in found
+        ]
+    )
+
+
+def with_values_of(columns: pa.Schema, schema: pa.Schema) -> pa.Schema:
+    """Columns that a border made of a schema, with what the schema says of the values of fields of the same names."""
+    marked = {field.name: field.metadata for field in schema if otherwise_of(field) is not None}
+    return pa.schema([field.with_metadata(marked.get(field.name, field.metadata)) for field in columns])
+
+
+def without_values_of(schema: pa.Schema) -> pa.Schema:
+    """A schema that no longer says of any field what its values are beside what its type says."""
+    return pa.schema(
+        [field if otherwise_of(field) is None else field.remove_metadata() for field in schema],
+        schema.metadata,
+    )
 
 
 def limits_of(kind: pa.DataType) -> str:
@@ -103,13 +227,14 @@ def limits_of(kind: pa.DataType) -> str:
     ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them behind the point', '')
     """
     if pa.types.is_floating(kind):
-        return f"a float has {kind.bit_width} bits, {_BITS_OF_DIGITS[kind]} of them for its digits"
+        digits = values.FLOAT_DIGIT_BITS[kind.bit_width]
+        return f"a float has {kind.bit_width} bits, {digits} of them for its digits"
     if pa.types.is_integer(kind):
         return f"an int has {kind.bit_width} bits" + (" and no sign" if str(kind).startswith("u") else "")
     if pa.types.is_decimal(kind):
         return f"a Decimal has at most {kind.precision} digits, {kind.scale} of them behind the point"
-    spelling = spelling_of(kind)
-    return "" if spelling is None else spelling.value.limits
+    value = value_of(kind)
+    return "" if value is None else value.limits
 
 
 def as_read(kind: pa.DataType) -> pa.DataType:
@@ -118,20 +243,43 @@ def as_read(kind: pa.DataType) -> pa.DataType:
     >>> as_read(pa.list_(pa.timestamp("ns", "Europe/Berlin"))), as_read(pa.duration("s")), as_read(pa.uint8())
     (ListType(list<item: timestamp[us, tz=UTC]>), DurationType(duration[us]), DataType(uint8))
     """
-    if pa.types.is_struct(kind):
-        made = pa.struct([field.with_type(as_read(field.type)) for field in kind])
-    elif pa.types.is_map(kind):
-        made = pa.map_(as_read(kind.key_type), kind.item_field.with_type(as_read(kind.item_type)))
-    elif is_list(kind):
-        made = pa.list_(kind.value_field.with_type(as_read(kind.value_type)))
-        # A list of another form has the same values.
-        return kind if made.value_type == kind.value_type else made
-    elif pa.types.is_dictionary(kind):
+    return with_singles(kind, _single_as_read)
+
+
+def _single_as_read(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
         value = as_read(kind.value_type)
         return kind if value == kind.value_type else value
+    spelling = spelling_of(kind)
+    return kind if spelling is None or spelling.read_as is None else spelling.read_as
+
+
+def with_singles(
+    kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType], *, plain_lists: bool = False
+) -> pa.DataType:
+    """A type in which each type of single values is changed, in their order, at any depth.
+
+    Args:
+        kind: The type.
+        change: From a type of single values, or of repeated ones, to the one that takes its place.
+        plain_lists: Whether all lists become plain ones; otherwise a list of another form, such as one of a fixed
+            length, becomes a plain one only if something in it changes.
+
+    >>> with_singles(pa.struct([("a", pa.list_(pa.int8(), 2))]), lambda kind: pa.int64())
+    StructType(struct<a: list<item: int64>>)
+    """
+    inner = partial(with_singles, change=change, plain_lists=plain_lists)
+    if pa.types.is_struct(kind):
+        made = pa.struct([field.with_type(inner(field.type)) for field in kind])
+    elif pa.types.is_map(kind):
+        key = inner(kind.key_type)
+        made = pa.map_(key, kind.item_field.with_type(inner(kind.item_type)))
+    elif is_list(kind):
+        made = pa.list_(kind.value_field.with_type(inner(kind.value_type)))
+        if not plain_lists and made.value_type == kind.value_type:
+            return kind
     else:
-        spelling = spelling_of(kind)
-        return kind if spelling is None or spelling.read_as is None else spelling.read_as
+        return change(kind)
     return kind if made == kind else made
 
 
@@ -160,45 +308,6 @@ class UnknownType(T.DataType):
 
 UNKNOWN = UnknownType()
 
-_WHOLE: dict[pa.DataType, T.DataType] = {
-    pa.int8(): T.ByteType(),
-    pa.int16(): T.ShortType(),
-    pa.int32(): T.IntegerType(),
-    pa.int64(): T.LongType(),
-    pa.uint8(): T.ShortType(),
-    pa.uint16(): T.IntegerType(),
-    pa.uint32(): T.LongType(),
-}
-_IN_SPARK: dict[str, T.DataType] = {
-    values.BOOLEAN.name: T.BooleanType(),
-    values.TEXT.name: T.StringType(),
-    values.BINARY.name: T.BinaryType(),
-    values.DATE.name: T.DateType(),
-    values.INSTANT.name: T.TimestampType(),
-    values.LOCAL_TIME.name: T.TimestampNTZType(),
-    values.DURATION.name: T.DayTimeIntervalType(),
-    values.NOTHING.name: T.NullType(),
-}
-"""The types of which Spark has only one."""
-
-
-_FLOATS = (T.FloatType(), T.DoubleType())
-
-
-def hints_in_spark() -> dict[type[T.DataType], Any]:
-    """The hint for the values of each type of single values in Spark, except decimals.
-
-    >>> hints_in_spark()[T.ShortType], hints_in_spark()[T.TimestampNTZType]
-    (<class 'int'>, LocalDatetime)
-    """
-    by_name = {each.value.name: each.value.hint for each in SPELLINGS}
-    found: dict[type[T.DataType], Any] = {type(kind): by_name[name] for name, kind in _IN_SPARK.items()}
-    found.update((type(kind), values.INTEGER.hint) for kind in _WHOLE.values())
-    found.update((type(kind), values.FLOAT.hint) for kind in _FLOATS)
-    if hasattr(T, "TimeType"):  # Spark has it since 4.1.
-        found[T.TimeType] = values.TIME.hint
-    return found
-
 
 def struct_of(fields: pa.Schema | pa.StructType) -> T.StructType:
     """The columns of Spark that have the values of columns of Arrow.
@@ -222,11 +331,31 @@ def spark_type_of(kind: pa.DataType) -> T.DataType:
     spelling = spelling_of(kind)
     if spelling is None:
         return UNKNOWN
-    if pa.types.is_floating(kind):
-        return _FLOATS[kind.bit_width == 64]
     if pa.types.is_decimal(kind) and kind.precision <= values.DECIMAL_DIGITS:
         return T.DecimalType(kind.precision, kind.scale)
-    return _WHOLE.get(kind) or _IN_SPARK.get(spelling.value.name) or ArrowOnly(as_read(kind))
+    if not spelling.spark:
+        return ArrowOnly(as_read(kind))
+    return spelling.spark[_width_of(kind)]
+
+
+def _width_of(kind: pa.DataType) -> int:
+    """The place of the narrowest type of Spark that holds the values of a type, among those of its spelling."""
+    if pa.types.is_integer(kind):
+        # Without a sign, they need one bit more than Spark's integers of as many bits have.
+        return (kind.bit_width * (1 if pa.types.is_signed_integer(kind) else 2)).bit_length() - 4
+    return int(pa.types.is_floating(kind) and kind.bit_width == 64)
+
+
+def hint_in_spark(kind: T.DataType) -> Any:
+    """The hint for single values in columns of Spark, or in those that only Arrow reads; ``Any`` for other types.
+
+    >>> hint_in_spark(T.ShortType()), hint_in_spark(T.DecimalType(5, 2)), hint_in_spark(ArrowOnly(pa.uint64()))
+    (<class 'int'>, Decimal(5, 2), Unsigned)
+    """
+    if isinstance(kind, T.DecimalType):
+        return decimal_of(kind.precision, kind.scale)
+    value = value_of(kind.kind) if isinstance(kind, ArrowOnly) else value_in_spark(kind)
+    return typehints.Any if value is None else value.hint
 
 
 def arrow_schema_of(schema: T.StructType) -> pa.Schema:
@@ -325,13 +454,3 @@ def _types_in(kind: T.DataType) -> Iterator[T.DataType]:
         case T.MapType(keyType=key, valueType=value):
             yield from _types_in(key)
             yield from _types_in(value)
-
-
-def hint_of_arrow(kind: ArrowOnly) -> Any:
-    """The hint for the values of a type that Spark lacks.
-
-    >>> hint_of_arrow(ArrowOnly(pa.uint64()))
-    Unsigned
-    """
-    spelling = spelling_of(kind.kind)
-    return Any if spelling is None else spelling.value.hint

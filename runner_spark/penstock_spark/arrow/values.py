@@ -12,8 +12,9 @@ from pyspark.sql import types as T
 
 from penstock.base.row import Row
 from penstock.error import refusal
+from penstock.values.types import DATE, DECIMAL, DURATION, INSTANT, LOCAL_TIME, TIME, ValueType
 from penstock_spark.arrow.record_makers import dicts_of, rows_of
-from penstock_spark.arrow.types import as_read, doubled_names, is_list
+from penstock_spark.arrow.types import as_read, doubled_names, is_list, value_of
 
 Convert = Callable[[Any], Any]
 _UTC = datetime.UTC
@@ -92,22 +93,23 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     [datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None]
     """
     kind = column.type
+    value = value_of(kind)
     # Rows must not share what a user may change.
     if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return [value for chunk in chunks for value in _looked_up(chunk, field)]
+        return [each for chunk in chunks for each in _looked_up(chunk, field)]
     # NumPy makes Python's times and decimals in a fraction of the time.
-    if pa.types.is_time64(kind) or pa.types.is_decimal(kind):
+    if value in (TIME, DECIMAL):
         others: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return others
-    if limits := _limits_of(kind):
-        return _times_of(column, field, *limits)
+    if value in _COUNTS and kind != pa.date64():
+        return _times_of(column, field, value)
     try:
         values = list(column.to_pylist())
     except (ValueError, OverflowError):
         raise _beyond(field) from None
     convert = _zone_converter(kind)
-    return values if convert is None else [convert(value) for value in values]
+    return values if convert is None else list(map(convert, values))
 
 
 def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
@@ -116,28 +118,32 @@ def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
-_DATETIMES = (-62_135_596_800_000_000, 253_402_300_799_999_999)
-_DATES = (-719_162, 2_932_896)
-# NumPy takes the least number for no time at all.
-_DURATIONS = (-(2**63) + 1, 2**63 - 1)
+_MICRO = datetime.timedelta(microseconds=1)
 
 
-def _limits_of(kind: pa.DataType) -> tuple[int, int] | None:
-    """The least and the greatest number of a time that Python has; None for a type of other values."""
-    if pa.types.is_timestamp(kind):
-        return _DATETIMES
-    if pa.types.is_date32(kind):
-        return _DATES
-    return _DURATIONS if pa.types.is_duration(kind) else None
+def _count(value: Any) -> int:
+    """The number that a column has for a time: microseconds, or the days of a date."""
+    if isinstance(value, datetime.timedelta):
+        return value // _MICRO
+    if isinstance(value, datetime.datetime):
+        return (value.replace(tzinfo=_UTC) - _EPOCH) // _MICRO
+    return int(value.toordinal()) - _EPOCH.toordinal()
 
 
-def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, least: int, greatest: int) -> list[Any]:
-    numbers = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+_COUNTS = {
+    value: (_count(value.least), _count(value.greatest)) for value in (INSTANT, LOCAL_TIME, DATE, DURATION)
+}
+"""The least and the greatest number of the times that Python has."""
+
+
+def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, value: ValueType) -> list[Any]:
+    numbers = column.cast(pa.int32() if value is DATE else pa.int64())
     found = pc.min_max(numbers).as_py()
+    least, greatest = _COUNTS[value]
     # There is neither in a column without values.
     if found["min"] is not None and not (least <= found["min"] and found["max"] <= greatest):
         raise _beyond(field)
-    if not (pa.types.is_timestamp(column.type) and column.type.tz):
+    if value is not INSTANT:
         times: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return times
     since = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype("timedelta64[us]")
@@ -151,10 +157,8 @@ def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, least: int, g
 
 def _zone_converter(kind: pa.DataType) -> Convert | None:
     """Makes instants inside of values as all others are: as keys, ``datetime.UTC`` and other objects for UTC differ."""
-    if pa.types.is_timestamp(kind):
-        return (
-            None if kind.tz is None else lambda value: None if value is None else value.replace(tzinfo=_UTC)
-        )
+    if value_of(kind) is INSTANT:
+        return lambda value: None if value is None else value.replace(tzinfo=_UTC)
     if pa.types.is_struct(kind):
         parts = [(field.name, of) for field in kind if (of := _zone_converter(field.type)) is not None]
         if not parts:

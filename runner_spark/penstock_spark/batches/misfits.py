@@ -8,10 +8,7 @@ from typing import Any
 from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nullable, show_type
-from penstock.values.types import TYPES
-
-_WHOLE_UP_TO = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}
-"""Up to here, floats of so many bytes have every whole number."""
+from penstock.values.types import FLOAT_DIGIT_BITS, TYPES
 
 
 def misfit(element_type: Any, field: str = "") -> TypeError:
@@ -52,8 +49,10 @@ def are_kept(numbers: Any, floats: Any) -> bool:
     >>> are_kept([1 << 53, 0.1], np.array([2.0**53, 0.1])), are_kept([(1 << 53) + 1], np.array([2.0**53]))
     (True, False)
     """
-    least = _WHOLE_UP_TO.get(floats.dtype.itemsize, math.inf)
-    places = (abs(floats) >= least).nonzero()[0].tolist()
+    digits = FLOAT_DIGIT_BITS.get(8 * floats.dtype.itemsize)
+    if digits is None:
+        return True
+    places = (abs(floats) >= 2.0**digits).nonzero()[0].tolist()
     return all(_is_kept(numbers[place], float(floats[place])) for place in places)
 
 
