@@ -17,8 +17,8 @@ from penstock.typehints import List, Optional
 from penstock.typehints.column_types import UNSIGNED
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock_spark.arrow.records import schema_of, to_batch
-from penstock_spark.arrow.types import as_arrow_has_them, with_values_of, without_values_of
+from penstock_spark.columns.records import schema_of, to_batch
+from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
 
 WHERE = "at step 'Write' (game.py:41)"
 

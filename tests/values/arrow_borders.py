@@ -17,9 +17,9 @@ from penstock.io.parquetio import ParquetSink
 from penstock.io.text_sink import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.values.types import TYPES
-from penstock_spark.arrow.records import to_batch
-from penstock_spark.arrow.types import spelling_of
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.records import to_batch
+from penstock_spark.columns.types import spelling_of
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.formats.parquet.footers import schema_of_footer
 from penstock_spark.formats.parquet.records import (
     GroupReader,
@@ -216,7 +216,7 @@ def through_parquet(column: Column, element: Any, place: Path) -> Iterable[Any]:
 
 def find_no_losses(patch: pytest.MonkeyPatch) -> None:
     """Arrow alone decides which values it takes."""
-    patch.setattr("penstock_spark.arrow.records.loss_of", lambda values, part, field: None)
+    patch.setattr("penstock_spark.columns.records.loss_of", lambda values, part, field: None)
 
 
 def misspell(patch: pytest.MonkeyPatch, kind: pa.DataType, *spark: DataType) -> None:
@@ -231,7 +231,7 @@ ARROW = Border(
         "dicts": lambda columns, place: to_dicts(table_of(columns)),
         "Rows": lambda columns, place: to_rows(table_of(columns)),
     },
-    break_it=lambda patch: patch.setattr("penstock_spark.arrow.values.as_read", lambda kind: kind),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.as_read", lambda kind: kind),
     trip=Trip(through_arrow, find_no_losses),
 )
 

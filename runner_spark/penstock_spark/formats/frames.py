@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import refusal
 from penstock.io.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
-from penstock_spark.arrow.records import as_arrow_takes_them, column_of, field_of, schema_of
+from penstock_spark.columns.records import as_arrow_takes_them, column_of, field_of, schema_of
 from penstock_spark.formats.format import Format
 from penstock_spark.session.session import moved
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema

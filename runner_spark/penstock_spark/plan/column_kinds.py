@@ -19,7 +19,7 @@ from penstock.functions.expressions import (
 )
 from penstock.functions.field_functions import WindowBound
 from penstock.values import types as values
-from penstock_spark.arrow.types import in_spark
+from penstock_spark.columns.types import in_spark
 
 Fields = tuple[tuple[str, T.DataType], ...]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pyspark.sql import types as T
 
 from penstock.values.types import BINARY, BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, LOCAL_TIME, TEXT
-from penstock_spark.arrow.types import in_spark
+from penstock_spark.columns.types import in_spark
 
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|[<>(),:])")
 _ATOMIC = tuple(

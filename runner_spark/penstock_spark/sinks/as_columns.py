@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import types as T
 
 from penstock.graph import Step
-from penstock_spark.arrow.common_types import is_wider
+from penstock_spark.columns.common_types import is_wider
 from penstock_spark.plan.column_kinds import Fields, NotInColumns, is_flat
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.sinks.plan import SinkPlan

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from penstock.error import refusal
 from penstock.io.partition_folders import NOTHING, folder_of_value, is_lost
 from penstock.values.types import IN_FOLDERS, TEXT
-from penstock_spark.arrow.records import to_batch
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.records import to_batch
+from penstock_spark.columns.types import value_of
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.reports.failure import marked
 from penstock_spark.worker.batch import dumps, loads

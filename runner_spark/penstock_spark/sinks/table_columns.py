@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from penstock.error import noun_for, refusal
 from penstock.values.types import INTEGER, NOTHING, UNSIGNED_INTEGER, ValueType
-from penstock_spark.arrow.records import schema_of
-from penstock_spark.arrow.types import is_list, value_of, with_values_of, without_values_of
+from penstock_spark.columns.records import schema_of
+from penstock_spark.columns.types import is_list, value_of, with_values_of, without_values_of
 
 
 class Place(Protocol):

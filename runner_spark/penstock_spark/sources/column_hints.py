@@ -10,7 +10,7 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import PairsConstraint, RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.arrow.types import hint_in_spark
+from penstock_spark.columns.types import hint_in_spark
 
 
 def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) -> Any:

@@ -14,8 +14,8 @@ from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.common_types import is_wider
-from penstock_spark.arrow.types import arrow_schema_of, struct_of
+from penstock_spark.columns.common_types import is_wider
+from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.reports.failure import step_failed

@@ -13,8 +13,8 @@ from penstock.error import refusal
 from penstock.io.partition_folders import texts_of_path
 from penstock.typehints.unions import column_of
 from penstock.values.types import IN_FOLDERS
-from penstock_spark.arrow.records import field_of, fields_of
-from penstock_spark.arrow.types import spark_type_of, spelling_of, value_of
+from penstock_spark.columns.records import field_of, fields_of
+from penstock_spark.columns.types import spark_type_of, spelling_of, value_of
 from penstock_spark.reports.failure import step_failed
 
 

@@ -24,7 +24,7 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_spark.arrow.losses import Loss, overflows, unknown_fields, wrong_zone
+from penstock_spark.columns.losses import Loss, overflows, unknown_fields, wrong_zone
 from penstock_spark.formats.avro.misfits import MISFIT, misfit_in
 
 Check = Callable[[list[Any]], Loss | None]

@@ -23,8 +23,8 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_spark.arrow.losses import Loss, forbidden_none, misfit_of, missing_field
-from penstock_spark.arrow.types import limits_of
+from penstock_spark.columns.losses import Loss, forbidden_none, misfit_of, missing_field
+from penstock_spark.columns.types import limits_of
 
 MISFIT = Loss(
     TypeError,

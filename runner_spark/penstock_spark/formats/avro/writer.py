@@ -14,8 +14,8 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
 from penstock.utils.timestamp import PreciseTimestamp, Timestamp
-from penstock_spark.arrow.records import plain, schema_of
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.records import plain, schema_of
+from penstock_spark.columns.types import value_of
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.formats.avro.exact import check_of
 from penstock_spark.formats.avro.misfits import SPELLINGS, refused_by_the_package

@@ -19,7 +19,7 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.typehints import typehints
 from penstock.values import types as value_types
-from penstock_spark.arrow.record_makers import rows_of
+from penstock_spark.columns.record_makers import rows_of
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import records
 from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote

@@ -17,7 +17,7 @@ from penstock.error import refusal
 from penstock.io.columnar import CsvSource
 from penstock.io.streams import StreamSource
 from penstock.typehints.unions import without_none
-from penstock_spark.arrow.types import arrow_schema_of, in_spark
+from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed

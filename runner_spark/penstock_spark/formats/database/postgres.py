@@ -28,7 +28,7 @@ from sqlalchemy import make_url
 
 from penstock.base import clock
 from penstock.values.types import BINARY, DURATION
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_spark.formats.database.columns import is_nested, postgres_type
 from penstock_spark.formats.database.commits import COMMITS, digest, displaced

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NoSuchTableErr
 from penstock.base import clock
 from penstock.error import refusal
 from penstock.values.types import FLOAT, INSTANT
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.database.address import Address
 from penstock_spark.formats.database.columns import is_nested
 from penstock_spark.formats.database.commits import COMMITS, digest, displaced

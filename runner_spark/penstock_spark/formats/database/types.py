@@ -22,7 +22,7 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.types import value_of
 
 _TYPES: dict[ValueType, tuple[Any, tuple[Any, ...]]] = {
     BOOLEAN: (sa.Boolean(), (sa.Boolean,)),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.error import refusal
 from penstock.io.delta import DeltaSink
 from penstock.values.types import IN_FOLDERS
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.delta.table import schema_of_table
 from penstock_spark.formats.packages import DELTALAKE
 from penstock_spark.sinks import table_columns

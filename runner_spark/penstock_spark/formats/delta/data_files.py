@@ -20,8 +20,8 @@ from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.delta import TablePlace
 from penstock.values.types import BOOLEAN, DATE, INTEGER
-from penstock_spark.arrow.records import to_batch
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.records import to_batch
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.delta.table import files_of
 from penstock_spark.sinks.plan import Encoder
 

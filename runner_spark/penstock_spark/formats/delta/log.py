@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from penstock.error import UnsupportedByRunner
 from penstock.values.types import INSTANT
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.types import value_of
 
 _FOLDER = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")

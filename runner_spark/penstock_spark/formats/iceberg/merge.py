@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.io.iceberg import IcebergSink
 from penstock.values.types import DATE, INTEGER, TEXT
-from penstock_spark.arrow.types import value_of
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.iceberg.data_files import delete_files, files_of_rows
 from penstock_spark.formats.iceberg.scan import batches_of, planned_files
 from penstock_spark.formats.iceberg.table import Target, module

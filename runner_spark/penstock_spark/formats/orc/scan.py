@@ -16,9 +16,9 @@ from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.common_types import merged, same_type
-from penstock_spark.arrow.types import is_beyond_spark, is_unknown, struct_of
-from penstock_spark.arrow.values import check_names, to_dicts, to_rows
+from penstock_spark.columns.common_types import merged, same_type
+from penstock_spark.columns.types import is_beyond_spark, is_unknown, struct_of
+from penstock_spark.columns.values import check_names, to_dicts, to_rows
 from penstock_spark.files.finding import changed_since, find_files, local_paths, unreadable
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed

@@ -14,8 +14,8 @@ from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.io.compression import CompressionTypes
 from penstock.io.orcio import OrcSink
 from penstock.values.types import INSTANT, LOCAL_TIME
-from penstock_spark.arrow.records import schema_of, to_batch
-from penstock_spark.arrow.types import value_of, with_singles
+from penstock_spark.columns.records import schema_of, to_batch
+from penstock_spark.columns.types import value_of, with_singles
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
 from penstock_spark.sinks.file_names import TemplateNames

@@ -15,8 +15,8 @@ from pyspark.sql import types as T
 
 from penstock.io.parquetio import ParquetSource
 from penstock.values.types import BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, TEXT
-from penstock_spark.arrow.common_types import merged
-from penstock_spark.arrow.types import (
+from penstock_spark.columns.common_types import merged
+from penstock_spark.columns.types import (
     UNKNOWN,
     ArrowOnly,
     UnknownType,
@@ -27,7 +27,7 @@ from penstock_spark.arrow.types import (
     struct_of,
     with_singles,
 )
-from penstock_spark.arrow.values import has_nanoseconds
+from penstock_spark.columns.values import has_nanoseconds
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.finding import local_paths
 from penstock_spark.files.found_file import looked_at

@@ -17,9 +17,9 @@ from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
-from penstock_spark.arrow.common_types import misfit_in
-from penstock_spark.arrow.types import arrow_schema_of, is_unknown, struct_of
-from penstock_spark.arrow.values import cast_column, check_names, table_as_read, to_tables
+from penstock_spark.columns.common_types import misfit_in
+from penstock_spark.columns.types import arrow_schema_of, is_unknown, struct_of
+from penstock_spark.columns.values import cast_column, check_names, table_as_read, to_tables
 from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import looked_at, open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks

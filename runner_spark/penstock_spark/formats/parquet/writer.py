@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
-from penstock_spark.arrow.records import schema_of, to_batch
-from penstock_spark.arrow.types import as_arrow_has_them, with_values_of, without_values_of
+from penstock_spark.columns.records import schema_of, to_batch
+from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles

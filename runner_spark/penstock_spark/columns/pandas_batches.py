@@ -11,9 +11,8 @@ import pandas as pd
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import BOOLEAN, FLOAT, FLOAT_GREATEST, INTEGER, TEXT
-from penstock_spark.arrow.losses import overflows
-from penstock_spark.batches.misfits import OfLibrary, are_kept, misfit, without_none
-from penstock_spark.batches.rows import RowBatches, row_type
+from penstock_spark.columns.elements import OfLibrary, RowBatches, are_kept, misfit, row_type, without_none
+from penstock_spark.columns.losses import overflows
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
 _BY_DTYPE = {

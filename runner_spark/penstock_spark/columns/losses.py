@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.error import NoSuchField, refusal
 from penstock.values.types import DURATION, FLOAT, FLOAT_GREATEST, INSTANT, LOCAL_TIME, TIMES, ValueType
-from penstock_spark.arrow.types import is_list, limits_of, otherwise_of, value_of
+from penstock_spark.columns.types import is_list, limits_of, otherwise_of, value_of
 
 MICROS_OF_UNIT = {"s": 1_000_000, "ms": 1000}
 _NAMES_SHOWN = 5

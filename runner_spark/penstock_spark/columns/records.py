@@ -20,8 +20,8 @@ from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
 from penstock.values.types import DECIMAL_DIGITS, TYPES
-from penstock_spark.arrow.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
-from penstock_spark.arrow.types import field_of_value, spelling_of_hint
+from penstock_spark.columns.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
+from penstock_spark.columns.types import field_of_value, spelling_of_hint
 
 _SIMPLE = frozenset(each.python for each in TYPES)
 """The types of values that `plain` leaves as they are, whatever is in them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import types as T
 
 from penstock.values.types import DECIMAL_DIGITS, FLOAT, FLOAT_DIGIT_BITS, INTEGER
-from penstock_spark.arrow.types import UNKNOWN, in_spark, value_in_spark
+from penstock_spark.columns.types import UNKNOWN, in_spark, value_in_spark
 
 Common = Callable[[T.DataType, T.DataType], T.DataType]
 """From two types of a column to the one that both have in common, or `UNKNOWN`."""
@@ -82,7 +82,8 @@ def merged(one: T.StructType, other: T.StructType, common: Common = common_type)
 def misfit_in(own: T.StructType, wanted: T.StructType) -> T.StructField | None:
     """The first column whose values a column of the same name does not hold; None if there is none.
 
-    >>> misfit_in(T.StructType().add("a", "integer").add("b", "long"), T.StructType().add("a", "long").add("b", "integer"))
+    >>> wanted = T.StructType().add("a", "long").add("b", "integer")
+    >>> misfit_in(T.StructType().add("a", "integer").add("b", "long"), wanted)
     StructField('b', LongType(), True)
     """
     return next(

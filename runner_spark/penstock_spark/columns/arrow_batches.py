@@ -13,11 +13,10 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.arrow.records import as_arrow_takes_them, column_of, plain_type
-from penstock_spark.arrow.types import as_read
-from penstock_spark.arrow.values import cast_column, values_of
-from penstock_spark.batches.misfits import OfLibrary, misfit, without_none
-from penstock_spark.batches.rows import RowBatches, row_maker, row_type
+from penstock_spark.columns.elements import OfLibrary, RowBatches, misfit, row_maker, row_type, without_none
+from penstock_spark.columns.records import as_arrow_takes_them, column_of, plain_type
+from penstock_spark.columns.types import as_read
+from penstock_spark.columns.values import cast_column, values_of
 
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
 _Make = Callable[[Any], Any] | None

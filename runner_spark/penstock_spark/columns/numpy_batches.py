@@ -10,7 +10,7 @@ import numpy as np
 from penstock.functions.batches import BatchConverter, N
 from penstock.typehints import typehints
 from penstock.values.types import BINARY, BOOLEAN, FLOAT, INTEGER, TEXT, UNSIGNED_INTEGER
-from penstock_spark.batches.misfits import are_kept, length_of, misfit
+from penstock_spark.columns.elements import are_kept, length_of, misfit
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
 _VALUES = {
