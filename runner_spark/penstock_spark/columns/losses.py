@@ -122,21 +122,23 @@ def loss_of(values: Sequence[Any], part: pa.Field, field: pa.Field) -> Loss | No
     'a value of the field points does not fit the type int64'
     """
     kind = part.type
+    value = value_of(kind)
+    if value is not None:
+        return _loss_of_single_values(values, value, part, field)
     if is_list(kind):
         # Arrow takes a text for the list of its characters.
         if any(issubclass(each, str | bytes) for each in set(map(type, values))):
             return misfit(field)
         return loss_of(list(chain.from_iterable(_lists_in(values))), kind.value_field, field)
     if isinstance(kind, pa.MapType):
-        pairs = [pair for value in values if value is not None for pair in _pairs_of(value)]
+        pairs = [pair for each in values if each is not None for pair in _pairs_of(each)]
         keys, items = [key for key, _ in pairs], [item for _, item in pairs]
         return loss_of(keys, kind.key_field, field) or loss_of(items, kind.item_field, field)
     if isinstance(kind, pa.StructType):
-        return _loss_of_records([value for value in values if isinstance(value, dict)], kind, field)
+        return _loss_of_records([each for each in values if isinstance(each, dict)], kind, field)
     if isinstance(kind, pa.DictionaryType):
         return loss_of(values, part.with_type(kind.value_type), field)
-    value = value_of(kind)
-    return None if value is None else _loss_of_single_values(values, value, part, field)
+    return None
 
 
 def _lists_in(values: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +28,8 @@ class Spelling:
     """A type of values as Arrow and Spark spell it."""
 
     value: ValueType
-    arrives: Callable[[pa.DataType], bool]
+    # The types that may arrive, with any unit, scale or length.
+    arrives: tuple[pa.DataType, ...]
     leaves: pa.DataType  # The type of columns that are written.
     # The type to which such columns are brought before Python reads them; None for their own.
     read_as: pa.DataType | None = None
@@ -40,76 +41,75 @@ class Spelling:
     also_in_spark: tuple[type[T.DataType], ...] = ()
 
 
-def _is_small_whole(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind)) and kind != pa.uint64()
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    is_usual = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return bool(is_usual or pa.types.is_string_view(kind))
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    is_plain = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    return bool(is_plain or pa.types.is_fixed_size_binary(kind))
-
-
-def _is_instant(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind)) and kind.tz is not None
-
-
-def _is_local_time(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind)) and kind.tz is None
-
-
-_INSTANTS = pa.timestamp("us", "UTC")
-_TIME_OF_SPARK = (T.TimeType,) if hasattr(T, "TimeType") else ()  # Spark has it since 4.1.
+# Older versions lack some types.
+_SMALL_DECIMALS = (pa.decimal32(1), pa.decimal64(1)) if hasattr(pa, "decimal32") else ()
+_TIME_OF_SPARK = (T.TimeType,) if hasattr(T, "TimeType") else ()
 
 SPELLINGS = (
-    Spelling(values.BOOLEAN, pa.types.is_boolean, pa.bool_(), spark=(T.BooleanType(),)),
+    Spelling(values.BOOLEAN, (pa.bool_(),), pa.bool_(), spark=(T.BooleanType(),)),
     Spelling(
         values.INTEGER,
-        _is_small_whole,
+        (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
         pa.int64(),
         spark=(T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType()),
     ),
     # Spark and most files and databases have no such integers.
+    Spelling(values.UNSIGNED_INTEGER, (pa.uint64(),), pa.uint64(), otherwise=pa.decimal128(20, 0)),
     Spelling(
-        values.UNSIGNED_INTEGER, lambda kind: kind == pa.uint64(), pa.uint64(), otherwise=pa.decimal128(20, 0)
+        values.FLOAT,
+        (pa.float16(), pa.float32(), pa.float64()),
+        pa.float64(),
+        spark=(T.FloatType(), T.DoubleType()),
     ),
-    Spelling(values.FLOAT, pa.types.is_floating, pa.float64(), spark=(T.FloatType(), T.DoubleType())),
     Spelling(
         values.DECIMAL,
-        pa.types.is_decimal,
+        (pa.decimal128(1), pa.decimal256(1), *_SMALL_DECIMALS),
         pa.decimal128(values.DECIMAL_DIGITS, values.DECIMAL_SCALE),
         also_in_spark=(T.DecimalType,),
     ),
     Spelling(
         values.TEXT,
-        _is_text,
+        (pa.string(), pa.large_string(), pa.string_view()),
         pa.string(),
         spark=(T.StringType(),),
         also_in_spark=(T.CharType, T.VarcharType),
     ),
-    Spelling(values.BINARY, _is_bytes, pa.binary(), spark=(T.BinaryType(),)),
-    Spelling(values.DATE, pa.types.is_date, pa.date32(), spark=(T.DateType(),)),
-    Spelling(values.TIME, pa.types.is_time, pa.time64("us"), pa.time64("us"), also_in_spark=_TIME_OF_SPARK),
-    Spelling(values.INSTANT, _is_instant, _INSTANTS, _INSTANTS, spark=(T.TimestampType(),)),
+    Spelling(
+        values.BINARY,
+        (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)),
+        pa.binary(),
+        spark=(T.BinaryType(),),
+    ),
+    Spelling(values.DATE, (pa.date32(), pa.date64()), pa.date32(), spark=(T.DateType(),)),
+    Spelling(
+        values.TIME,
+        (pa.time32("s"), pa.time64("us")),
+        pa.time64("us"),
+        pa.time64("us"),
+        also_in_spark=_TIME_OF_SPARK,
+    ),
+    Spelling(
+        values.INSTANT,
+        (),  # Arrow has one type of times with a zone or without.
+        pa.timestamp("us", "UTC"),
+        pa.timestamp("us", "UTC"),
+        spark=(T.TimestampType(),),
+    ),
     Spelling(
         values.LOCAL_TIME,
-        _is_local_time,
+        (pa.timestamp("us"),),
         pa.timestamp("us"),
         pa.timestamp("us"),
         spark=(T.TimestampNTZType(),),
     ),
     Spelling(
         values.DURATION,
-        pa.types.is_duration,
+        (pa.duration("us"),),
         pa.duration("us"),
         pa.duration("us"),
         spark=(T.DayTimeIntervalType(),),
     ),
-    Spelling(values.NOTHING, pa.types.is_null, pa.null(), spark=(T.NullType(),)),
+    Spelling(values.NOTHING, (pa.null(),), pa.null(), spark=(T.NullType(),)),
 )
 
 _BY_VALUE = {each.value: each for each in SPELLINGS}
@@ -119,8 +119,8 @@ _BY_HINT: dict[Any, Spelling] = {each.value.hint: each for each in SPELLINGS} | 
 _IN_SPARK: dict[type[T.DataType], ValueType] = {
     kind: each.value for each in SPELLINGS for kind in (*map(type, each.spark), *each.also_in_spark)
 }
-_TYPES_KEPT = 10_000
-"""The number of types of Arrow whose spelling is kept."""
+_BY_ID: dict[int, Spelling] = {kind.id: each for each in SPELLINGS for kind in each.arrives}
+_TIMES_ID = pa.timestamp("us").id
 
 
 def spelling_of_hint(hint: Any) -> Spelling | None:
@@ -132,14 +132,15 @@ def spelling_of_hint(hint: Any) -> Spelling | None:
     return _BY_HINT.get(hint)
 
 
-@lru_cache(_TYPES_KEPT)
 def spelling_of(kind: pa.DataType) -> Spelling | None:
     """Returns the spelling that has a type of Arrow; None for types of several values, and if the table has none.
 
     >>> spelling_of(pa.uint8()).value.name, spelling_of(pa.list_(pa.uint8()))
     ('integer', None)
     """
-    return next((each for each in SPELLINGS if each.arrives(kind)), None)
+    if kind.id == _TIMES_ID and kind.tz is not None:
+        return _BY_VALUE[values.INSTANT]
+    return _BY_ID.get(kind.id)
 
 
 def value_of(kind: pa.DataType) -> ValueType | None:
@@ -283,9 +284,19 @@ def with_singles(
     return kind if made == kind else made
 
 
+_LIST_IDS = frozenset(
+    form(pa.null()).id
+    for form in (pa.list_, pa.large_list, partial(pa.list_, list_size=1), pa.list_view, pa.large_list_view)
+)
+
+
 def is_list(kind: pa.DataType) -> bool:
-    is_usual = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(is_usual or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+    """True if the values of a type are lists of any form.
+
+    >>> is_list(pa.list_(pa.int8(), 2)), is_list(pa.map_(pa.int8(), pa.int8()))
+    (True, False)
+    """
+    return kind.id in _LIST_IDS
 
 
 class ArrowOnly(T.DataType):
@@ -342,7 +353,7 @@ def _width_of(kind: pa.DataType) -> int:
     """The place of the narrowest type of Spark that holds the values of a type, among those of its spelling."""
     if pa.types.is_integer(kind):
         # Without a sign, they need one bit more than Spark's integers of as many bits have.
-        return (kind.bit_width * (1 if pa.types.is_signed_integer(kind) else 2)).bit_length() - 4
+        return int(kind.bit_width * (1 if pa.types.is_signed_integer(kind) else 2)).bit_length() - 4
     return int(pa.types.is_floating(kind) and kind.bit_width == 64)
 
 

@@ -19,7 +19,7 @@ from penstock.functions.expressions import (
 )
 from penstock.functions.field_functions import WindowBound
 from penstock.values import types as values
-from penstock_spark.columns.types import in_spark
+from penstock_spark.columns.types import in_spark, value_in_spark
 
 Fields = tuple[tuple[str, T.DataType], ...]
 
@@ -59,7 +59,7 @@ def kind_of(column: T.DataType) -> str | None:
 
 def is_flat(column: T.DataType) -> bool:
     """Whether a column holds single values, which are the same in a dict and in a Row."""
-    return kind_of(column) is not None or isinstance(column, T.DecimalType | T.TimestampNTZType)
+    return kind_of(column) is not None or value_in_spark(column) in (values.DECIMAL, values.LOCAL_TIME)
 
 
 def column_type(expression: Expression, fields: Fields) -> T.DataType:
