@@ -93,7 +93,7 @@ def _made(make: _Make, value: Any) -> Any:
 
 def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
     """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
-    found = as_arrow_takes_them(values, name)
+    found = as_arrow_takes_them(values, field, name)
     try:
         return column_of(found, field, "")
     except TypeError:

@@ -19,9 +19,19 @@ from penstock.typehints import typehints
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock.values.types import DECIMAL_DIGITS, TYPES
+from penstock.values.types import (
+    BINARY,
+    BOOLEAN,
+    DECIMAL,
+    DECIMAL_DIGITS,
+    FLOAT,
+    INTEGER,
+    TEXT,
+    TYPES,
+    UNSIGNED_INTEGER,
+)
 from penstock_spark.columns.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
-from penstock_spark.columns.types import field_of_value, spelling_of_hint
+from penstock_spark.columns.types import field_of_value, spelling_of_hint, value_of
 
 _SIMPLE = frozenset(each.python for each in TYPES)
 """The types of values that `plain` leaves as they are, whatever is in them."""
@@ -217,12 +227,17 @@ def _column_of_tuples(columns: dict[str, Sequence[Any]], count: int, field: pa.F
         if not field.nullable:
             raise missing_field(field.name).refused(where)
         found = [None] * count
-    return column_of(as_arrow_takes_them(found, field.name), field, where)
+    if not _SIMPLE.issuperset(map(type, found)):
+        found = [plain(value, field.name) for value in found]
+    return column_of(found, field, where)
 
 
-def as_arrow_takes_them(values: Sequence[Any], name: str = "") -> Sequence[Any]:
-    """Values of a field in the form that Arrow accepts: see `plain`. Nearly always, they have it already."""
-    if _SIMPLE.issuperset(map(type, values)):
+_OF_ONE_FORM = (BOOLEAN, INTEGER, UNSIGNED_INTEGER, FLOAT, DECIMAL, TEXT, BINARY)
+
+
+def as_arrow_takes_them(values: Sequence[Any], field: pa.Field, name: str) -> Sequence[Any]:
+    """Values of a field in the form that Arrow accepts: see `plain`, which calls the field `name`."""
+    if value_of(field.type) in _OF_ONE_FORM or _SIMPLE.issuperset(map(type, values)):
         return values
     return [plain(value, name) for value in values]
 

@@ -115,7 +115,7 @@ class FrameRows(Encoder):
                 hint="declare the elements' type with with_output_types",
             )
         arrays = [
-            column_of(as_arrow_takes_them(part, field.name), field, self.where)
+            column_of(as_arrow_takes_them(part, field, field.name), field, self.where)
             for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
