@@ -10,7 +10,7 @@ from penstock.values.types import DECIMAL_DIGITS, FLOAT, FLOAT_DIGIT_BITS, INTEG
 from penstock_spark.columns.types import UNKNOWN, in_spark, value_in_spark
 
 Common = Callable[[T.DataType, T.DataType], T.DataType]
-"""From two types of a column to the one that both have in common, or `UNKNOWN`."""
+"""Returns, for two types of a column, the type that both have in common, or `UNKNOWN`."""
 
 
 def common_type(one: T.DataType, other: T.DataType) -> T.DataType:
@@ -64,7 +64,7 @@ def same_type(one: T.DataType, other: T.DataType) -> T.DataType:
 
 
 def merged(one: T.StructType, other: T.StructType, common: Common = common_type) -> T.StructType:
-    """The columns of both, those of the same name with what their types have in common.
+    """Returns the columns of both; a column that both have gets the type that its two types have in common.
 
     >>> merged(T.StructType().add("a", "integer"), T.StructType().add("a", "long").add("b", "date")).simpleString()
     'struct<a:bigint,b:date>'

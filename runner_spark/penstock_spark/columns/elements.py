@@ -1,4 +1,4 @@
-"""What batches of all libraries share: rows as elements, and errors for elements that do not match their type hints."""
+"""Rows as elements of batches of all libraries, and the errors for elements that do not match their type hints."""
 
 from __future__ import annotations
 

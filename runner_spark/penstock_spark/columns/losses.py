@@ -115,7 +115,7 @@ def wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None
 
 
 def loss_of(values: Sequence[Any], part: pa.Field, field: pa.Field) -> Loss | None:
-    """What Arrow would not keep of the values of a field, or of a part of what is inside of them.
+    """Returns what Arrow would not keep of the values of a field, or of a part of them; None if it keeps all.
 
     >>> points = pa.field("points", pa.int64())
     >>> loss_of([1.5], points, points).what

@@ -35,7 +35,7 @@ class Spelling:
     read_as: pa.DataType | None = None
     # The type of columns that are written where `leaves` is lacking; it holds more than values of this type.
     otherwise: pa.DataType | None = None
-    # Spark's types with such values, from the narrowest on; none if Spark has none that Arrow reads.
+    # Spark's types with such values, from the narrowest on; empty if Arrow reads no such type.
     spark: tuple[T.DataType, ...] = ()
     # Other types of Spark that arrive.
     also_in_spark: tuple[type[T.DataType], ...] = ()
@@ -350,7 +350,7 @@ def spark_type_of(kind: pa.DataType) -> T.DataType:
 
 
 def _width_of(kind: pa.DataType) -> int:
-    """The place of the narrowest type of Spark that holds the values of a type, among those of its spelling."""
+    """Returns which of its spelling's types in Spark is the narrowest one that holds the values of a type."""
     if pa.types.is_integer(kind):
         # Without a sign, they need one bit more than Spark's integers of as many bits have.
         return int(kind.bit_width * (1 if pa.types.is_signed_integer(kind) else 2)).bit_length() - 4

@@ -229,7 +229,7 @@ def micros_of(columns: pa.RecordBatch, name: str) -> list[int] | None:
     [1500000, -500000]
     >>> micros_of(pa.record_batch({"at": [1.5, None]}), "at")
     """
-    # Names of Python's own attributes mean these.
+    # A name such as __class__ means Python's attribute.
     if name not in columns.schema.names or name.startswith("__"):
         return None
     column = columns.column(name)

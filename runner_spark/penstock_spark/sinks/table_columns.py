@@ -64,7 +64,7 @@ def columns_of(
         hint = "pass schema=pyarrow.schema([...])"
         raise refusal(ValueError, "a table needs a column", where=where, hint=hint)
     else:
-        # What only we know of a field is not for the table.
+        # A table gets no notes about values.
         columns = for_new_table(without_values_of(wanted))
     for name in (*sink.key, *partition_columns, *(() if sink.value is None else (sink.value,))):
         if name not in columns.names:
