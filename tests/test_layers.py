@@ -39,12 +39,11 @@ LAYERS = (
 RUNNER_LAYERS = (
     ("process",),
     ("session",),
+    ("columns",),
     ("aggregates",),
     ("plan",),
     ("reports",),
     ("shipping",),
-    ("arrow",),
-    ("batches",),
     ("files",),
     ("worker",),
     ("sources",),
@@ -209,7 +208,7 @@ LATE_IMPORTS = {
     "penstock": {"penstock.absent", "penstock.io.match_files"},
     "penstock_spark": {
         "penstock_spark",
-        "penstock_spark.batches",
+        "penstock_spark.columns.batches",
         "penstock_spark.formats.database.address",
         "penstock_spark.formats.database.changes",
         "penstock_spark.formats.database.reader",

@@ -36,7 +36,7 @@ EXCEPTIONS = {
     # The one place where the model reaches its runner, when a pipeline runs without naming one.
     "sdk/penstock/runners/runner.py": {"penstock_spark"},
     # Imported when a type hint is NumPy's, and not before.
-    "runner_spark/penstock_spark/batches/numpy_batches.py": {"numpy"},
+    "runner_spark/penstock_spark/columns/numpy_batches.py": {"numpy"},
     # SQL is optional, and brings its parser.
     "sdk/penstock/sql/": {"sqlglot"},
     # The tree in the terminal is optional, too.

@@ -20,7 +20,7 @@ from pyspark.sql.types import DataType, StructType
 from penstock.error import refusal
 from penstock.functions.expressions import Arithmetic, Expression, Literal
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.arrow.losses import forbidden_none
+from penstock_spark.columns.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark, in_place, stamp_of

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.functions.expressions import Arithmetic, Expression, Field, Literal
+from penstock.values.types import INTEGER
 
-_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+_LEAST, _GREATEST = INTEGER.least, INTEGER.greatest
 
 
 @dataclass(frozen=True)

@@ -18,35 +18,27 @@ from penstock.functions.expressions import (
     Not,
 )
 from penstock.functions.field_functions import WindowBound
+from penstock.values import types as values
+from penstock_spark.columns.types import in_spark, value_in_spark
 
 Fields = tuple[tuple[str, T.DataType], ...]
 
-_KINDS: dict[type[T.DataType], str] = {
-    T.ByteType: "int",
-    T.ShortType: "int",
-    T.IntegerType: "int",
-    T.LongType: "int",
-    T.FloatType: "float",
-    T.DoubleType: "float",
-    T.BooleanType: "bool",
-    T.BinaryType: "bytes",
-    T.DateType: "date",
-    T.TimestampType: "instant",
+_NAMES = {
+    values.INTEGER: "int",
+    values.FLOAT: "float",
+    values.BOOLEAN: "bool",
+    values.TEXT: "str",
+    values.BINARY: "bytes",
+    values.DATE: "date",
+    values.INSTANT: "instant",
 }
-_TYPES: dict[str, T.DataType] = {
-    "int": T.LongType(),
-    "float": T.DoubleType(),
-    "bool": T.BooleanType(),
-    "str": T.StringType(),
-    "bytes": T.BinaryType(),
-    "date": T.DateType(),
-    "instant": T.TimestampType(),
-}
+_KINDS = {type(column): name for value, name in _NAMES.items() for column in in_spark(value)}
+_TYPES = {name: in_spark(value)[-1] for value, name in _NAMES.items()}
 WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
 """The names of a window's bounds among the fields; no field of the user's has such a name."""
 
 _ORDERED = ("int", "float", "str", "bytes", "date", "instant")
-_EXACT_IN_FLOAT = 1 << 53
+_EXACT_IN_FLOAT = 1 << values.FLOAT_DIGIT_BITS[64]
 
 
 class NotInColumns(Exception):
@@ -67,7 +59,7 @@ def kind_of(column: T.DataType) -> str | None:
 
 def is_flat(column: T.DataType) -> bool:
     """Whether a column holds single values, which are the same in a dict and in a Row."""
-    return kind_of(column) is not None or isinstance(column, T.DecimalType | T.TimestampNTZType)
+    return kind_of(column) is not None or value_in_spark(column) in (values.DECIMAL, values.LOCAL_TIME)
 
 
 def column_type(expression: Expression, fields: Fields) -> T.DataType:
@@ -119,7 +111,7 @@ def _field_kind(name: str, fields: Fields) -> str:
 def _literal_kind(value: object) -> str:
     if isinstance(value, bool):
         return "bool"
-    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+    if isinstance(value, int) and values.INTEGER.least <= value <= values.INTEGER.greatest:
         return "int"
     if isinstance(value, float):
         return "float"

@@ -13,7 +13,7 @@ from penstock.io.stream_times import MicrosOf
 from penstock.io.streams import StreamSource, innermost_policy
 from penstock.io.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
-from penstock_spark.arrow.micros import micros_of
+from penstock_spark.columns.values import micros_of
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era

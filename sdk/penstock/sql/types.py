@@ -12,7 +12,7 @@ from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint,
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.unions import UnionConstraint, without_none
 from penstock.utils.timestamp import Timestamp
-from penstock.values.types import TYPES
+from penstock.values.types import DECIMAL_DIGITS, TYPES
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ ANY = SqlType("ANY")
 OF_BIGINT = SqlType("DECIMAL", True, None, 20, 0)
 """The type of decimals that holds each BIGINT."""
 
-DIGITS_MAX = 38
+DIGITS_MAX = DECIMAL_DIGITS
 """The greatest number of digits of a DECIMAL."""
 _FRACTION_KEPT = 6
 """The digits behind the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""

@@ -13,7 +13,7 @@ from penstock.functions.batches import BatchConverter
 
 def with_numpy() -> ModuleType:
     """The module of NumPy's batches; raises ImportError if NumPy is not installed."""
-    from penstock_spark.batches import numpy_batches
+    from penstock_spark.columns import numpy_batches
 
     return numpy_batches
 
@@ -36,7 +36,7 @@ def numpy_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, A
 def pandas_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
     if not _is_of("pandas", batch_type):
         raise TypeError("batch type must be pd.Series or pd.DataFrame")
-    from penstock_spark.batches import pandas_batches
+    from penstock_spark.columns import pandas_batches
 
     return pandas_batches.converter(element_type, batch_type)
 
@@ -45,6 +45,6 @@ def pandas_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, 
 def arrow_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
     if not _is_of("pyarrow", batch_type):
         raise TypeError("batch type must be pa.Table, pa.RecordBatch or pa.Array")
-    from penstock_spark.batches import arrow_batches
+    from penstock_spark.columns import arrow_batches
 
     return arrow_batches.converter(element_type, batch_type)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +10,18 @@ import pandas as pd
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
-from penstock_spark.arrow.losses import FLOAT_LARGEST, overflows
-from penstock_spark.batches.misfits import OfLibrary, are_kept, misfit, without_none
-from penstock_spark.batches.rows import RowBatches, row_type
+from penstock.values.types import BOOLEAN, FLOAT, FLOAT_GREATEST, INTEGER, TEXT
+from penstock_spark.columns.elements import OfLibrary, RowBatches, are_kept, misfit, row_type, without_none
+from penstock_spark.columns.losses import overflows
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
+_BY_DTYPE = {
+    **dict.fromkeys(_WIDTHS, INTEGER),
+    **dict.fromkeys(("float32", "float64"), FLOAT),
+    **dict.fromkeys(("bool", "boolean"), BOOLEAN),
+    "string": TEXT,
+}
+"""The types of values, by the names of dtypes in small letters; a column of the dtype "object" changes no value."""
 
 
 def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
@@ -51,11 +57,12 @@ def dtype_of(hint: Any) -> Any:
 
 def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]:
     """Values as a column; raises TypeError, which names the field, if the column would change a value."""
-    dtype, (inner, nullable) = dtype_of(hint), without_none(hint)
+    dtype, nullable = dtype_of(hint), without_none(hint)[1]
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
-    if dtype != "object" and not all(_is_exact(kind, inner) for kind in kinds):
+    value = _BY_DTYPE.get(dtype.lower())
+    if value is not None and not all(map(value.takes, kinds)):
         raise misfit(hint, field)
-    if dtype == "float32" and overflows(values, FLOAT_LARGEST):
+    if dtype == "float32" and overflows(values, FLOAT_GREATEST[32]):
         raise misfit(hint, field)
     try:
         made = pd.Series(list(values), dtype=dtype)
@@ -64,16 +71,6 @@ def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]
     if made.dtype.kind == "f" and not are_kept(values, made.to_numpy()):
         raise misfit(hint, field)
     return made
-
-
-def _is_exact(kind: type, declared: type) -> bool:
-    """Whether pandas keeps values of a type unchanged: it reads texts as numbers, and None as a number."""
-    name = declared.__name__
-    if name.startswith(("bool", "str")):
-        return kind.__name__.startswith(name.rstrip("_"))
-    if kind is bool:
-        return False
-    return hasattr(kind, "__index__") if name.startswith("int") else issubclass(kind, numbers.Real)
 
 
 def _values(series: pd.Series[Any], hint: Any) -> list[Any]:

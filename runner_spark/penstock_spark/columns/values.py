@@ -1,8 +1,9 @@
-"""Converts Arrow columns to Python values: dicts or Rows with the values of `penstock.values`."""
+"""Converts Arrow columns to Python values: dicts or Rows with the values of `penstock.values`, and times as numbers."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,11 +13,25 @@ from pyspark.sql import types as T
 
 from penstock.base.row import Row
 from penstock.error import refusal
-from penstock_spark.arrow.record_makers import dicts_of, rows_of
-from penstock_spark.arrow.types import as_read, doubled_names, is_list
+from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from penstock.values.types import (
+    DATE,
+    DECIMAL,
+    DURATION,
+    FLOAT,
+    INSTANT,
+    INTEGER,
+    LOCAL_TIME,
+    TIME,
+    UNSIGNED_INTEGER,
+    ValueType,
+)
+from penstock_spark.columns.record_makers import dicts_of, rows_of
+from penstock_spark.columns.types import as_read, doubled_names, is_list, value_of
 
 Convert = Callable[[Any], Any]
 _UTC = datetime.UTC
+_MICROS_PER_SECOND = 1_000_000
 
 
 def table_as_read(batch: pa.RecordBatch | pa.Table) -> pa.Table:
@@ -92,22 +107,23 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     [datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None]
     """
     kind = column.type
+    value = value_of(kind)
     # Rows must not share what a user may change.
     if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return [value for chunk in chunks for value in _looked_up(chunk, field)]
+        return [each for chunk in chunks for each in _looked_up(chunk, field)]
     # NumPy makes Python's times and decimals in a fraction of the time.
-    if pa.types.is_time64(kind) or pa.types.is_decimal(kind):
+    if value in (TIME, DECIMAL):
         others: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return others
-    if limits := _limits_of(kind):
-        return _times_of(column, field, *limits)
+    if value in _COUNTS and kind != pa.date64():
+        return _times_of(column, field, value)
     try:
         values = list(column.to_pylist())
     except (ValueError, OverflowError):
         raise _beyond(field) from None
     convert = _zone_converter(kind)
-    return values if convert is None else [convert(value) for value in values]
+    return values if convert is None else list(map(convert, values))
 
 
 def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
@@ -116,28 +132,32 @@ def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
-_DATETIMES = (-62_135_596_800_000_000, 253_402_300_799_999_999)
-_DATES = (-719_162, 2_932_896)
-# NumPy takes the least number for no time at all.
-_DURATIONS = (-(2**63) + 1, 2**63 - 1)
+_MICRO = datetime.timedelta(microseconds=1)
 
 
-def _limits_of(kind: pa.DataType) -> tuple[int, int] | None:
-    """The least and the greatest number of a time that Python has; None for a type of other values."""
-    if pa.types.is_timestamp(kind):
-        return _DATETIMES
-    if pa.types.is_date32(kind):
-        return _DATES
-    return _DURATIONS if pa.types.is_duration(kind) else None
+def _count(value: Any) -> int:
+    """The number that a column has for a time: microseconds, or the days of a date."""
+    if isinstance(value, datetime.timedelta):
+        return value // _MICRO
+    if isinstance(value, datetime.datetime):
+        return (value.replace(tzinfo=_UTC) - _EPOCH) // _MICRO
+    return int(value.toordinal()) - _EPOCH.toordinal()
 
 
-def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, least: int, greatest: int) -> list[Any]:
-    numbers = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+_COUNTS = {
+    value: (_count(value.least), _count(value.greatest)) for value in (INSTANT, LOCAL_TIME, DATE, DURATION)
+}
+"""The least and the greatest number of the times that Python has."""
+
+
+def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, value: ValueType) -> list[Any]:
+    numbers = column.cast(pa.int32() if value is DATE else pa.int64())
     found = pc.min_max(numbers).as_py()
+    least, greatest = _COUNTS[value]
     # There is neither in a column without values.
     if found["min"] is not None and not (least <= found["min"] and found["max"] <= greatest):
         raise _beyond(field)
-    if not (pa.types.is_timestamp(column.type) and column.type.tz):
+    if value is not INSTANT:
         times: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return times
     since = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype("timedelta64[us]")
@@ -151,10 +171,8 @@ def _times_of(column: pa.ChunkedArray | pa.Array, field: pa.Field, least: int, g
 
 def _zone_converter(kind: pa.DataType) -> Convert | None:
     """Makes instants inside of values as all others are: as keys, ``datetime.UTC`` and other objects for UTC differ."""
-    if pa.types.is_timestamp(kind):
-        return (
-            None if kind.tz is None else lambda value: None if value is None else value.replace(tzinfo=_UTC)
-        )
+    if value_of(kind) is INSTANT:
+        return lambda value: None if value is None else value.replace(tzinfo=_UTC)
     if pa.types.is_struct(kind):
         parts = [(field.name, of) for field in kind if (of := _zone_converter(field.type)) is not None]
         if not parts:
@@ -199,3 +217,50 @@ def to_rows(batch: pa.RecordBatch | pa.Table) -> list[Row]:
         values = values_of(column, field)
         columns.append(values if convert is None else [convert(value) for value in values])
     return rows_of(table.column_names, columns, table.num_rows)
+
+
+def micros_of(columns: pa.RecordBatch, name: str) -> list[int] | None:
+    """Returns the times in a column of instants, local times or seconds; None if the elements have to be asked.
+
+    They say which value is not a time: a null, NaN, a time beyond the ends of time, or a value of another type. And
+    only they know attributes that are not columns. Python must have all values of the columns, as elements show.
+
+    >>> micros_of(pa.record_batch({"at": [1.5, -0.5]}), "at")
+    [1500000, -500000]
+    >>> micros_of(pa.record_batch({"at": [1.5, None]}), "at")
+    """
+    # A name such as __class__ means Python's attribute.
+    if name not in columns.schema.names or name.startswith("__"):
+        return None
+    column = columns.column(name)
+    if column.null_count or not len(column):
+        return None
+    micros = _micros(column, columns.schema.field(name))
+    return None if micros is None else micros.to_pylist()
+
+
+def _micros(column: pa.Array, field: pa.Field) -> pa.Array | None:
+    kind = column.type
+    value = value_of(kind)
+    if value in (INSTANT, LOCAL_TIME):
+        return cast_column(column, field.with_type(as_read(kind))).cast(pa.int64())
+    if value in (INTEGER, UNSIGNED_INTEGER):
+        least, greatest = _bounds(column)
+        fits = _are_times(least * _MICROS_PER_SECOND, greatest * _MICROS_PER_SECOND)
+        return pc.multiply(column.cast(pa.int64()), _MICROS_PER_SECOND) if fits else None
+    if value is FLOAT and kind != pa.float16():
+        micros = pc.multiply(column, float(_MICROS_PER_SECOND))
+        # The bounds of numbers leave NaN out.
+        fits = pc.all(pc.is_finite(micros)).as_py() and _are_times(*map(math.trunc, _bounds(micros)))
+        return pc.trunc(micros).cast(pa.int64()) if fits else None
+    return None
+
+
+def _bounds(column: pa.Array) -> tuple[int, int]:
+    found = pc.min_max(column).as_py()
+    return found["min"], found["max"]
+
+
+def _are_times(least_micros: int, greatest_micros: int) -> bool:
+    """True if all times between these are between the ends of time."""
+    return MIN_TIMESTAMP.micros <= least_micros and greatest_micros < MAX_TIMESTAMP.micros

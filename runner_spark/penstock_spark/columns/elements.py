@@ -1,17 +1,17 @@
-"""Errors for elements and batches that do not match their type hints."""
+"""Rows as elements of batches of all libraries, and the errors for elements that do not match their type hints."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
+from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nullable, show_type
-from penstock.values.types import TYPES
-
-_WHOLE_UP_TO = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}
-"""Up to here, floats of so many bytes have every whole number."""
+from penstock.values.types import FLOAT_DIGIT_BITS, TYPES
 
 
 def misfit(element_type: Any, field: str = "") -> TypeError:
@@ -52,8 +52,10 @@ def are_kept(numbers: Any, floats: Any) -> bool:
     >>> are_kept([1 << 53, 0.1], np.array([2.0**53, 0.1])), are_kept([(1 << 53) + 1], np.array([2.0**53]))
     (True, False)
     """
-    least = _WHOLE_UP_TO.get(floats.dtype.itemsize, math.inf)
-    places = (abs(floats) >= least).nonzero()[0].tolist()
+    digits = FLOAT_DIGIT_BITS.get(8 * floats.dtype.itemsize)
+    if digits is None:
+        return True
+    places = (abs(floats) >= 2.0**digits).nonzero()[0].tolist()
     return all(_is_kept(numbers[place], float(floats[place])) for place in places)
 
 
@@ -75,3 +77,36 @@ class OfLibrary(BatchConverter[Any, Any]):
 
     def get_length(self, batch: Any) -> int:
         return length_of(batch, self._batch_type)
+
+
+def row_type(hint: Any) -> RowTypeConstraint | None:
+    """The row hint of a NamedTuple, a dataclass or a row hint; None for any other hint."""
+    return hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
+
+
+def row_maker(row: RowTypeConstraint) -> Callable[..., Any]:
+    """A function of keyword arguments that makes the user's class, or a plain ``Row`` if the user has no class.
+
+    >>> row_maker(RowTypeConstraint.from_fields([("a", int)]))(a=1)
+    Row(a=1)
+    """
+    return Row if isinstance(row, GeneratedClassRowTypeConstraint) else row.user_type
+
+
+class RowBatches(OfLibrary):
+    """Batches with a column for each field of a row; an element that lacks a field does not match its type hint."""
+
+    def _columns(self, elements: Sequence[Any]) -> list[list[Any]]:
+        try:
+            return [[getattr(element, name) for element in elements] for name, _ in self._element_type.fields]
+        except AttributeError:
+            raise misfit(self._element_type) from None
+
+    def _rows(self, known: Collection[str], values_of: Callable[[str, Any], list[Any]]) -> list[Any]:
+        """The elements of a batch with these columns, from the values of each column and the field's hint."""
+        fields, make = self._element_type.fields, row_maker(self._element_type)
+        names = [name for name, _ in fields]
+        if not set(names) <= set(known):
+            raise misfit(self._element_type)
+        columns = [values_of(name, hint) for name, hint in fields]
+        return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]

@@ -12,11 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import NoSuchField, refusal
-from penstock_spark.arrow.types import limits_of
+from penstock.values.types import DURATION, FLOAT, FLOAT_GREATEST, INSTANT, LOCAL_TIME, TIMES, ValueType
+from penstock_spark.columns.types import is_list, limits_of, otherwise_of, value_of
 
-FLOAT_LARGEST = 3.4028234663852886e38
-_LARGEST = {pa.float16(): 65504.0, pa.float32(): FLOAT_LARGEST}
-_LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 MICROS_OF_UNIT = {"s": 1_000_000, "ms": 1000}
 _NAMES_SHOWN = 5
 
@@ -35,7 +33,9 @@ class Loss:
 
 def misfit(field: pa.Field) -> Loss:
     """A value that is not of the column's type."""
-    return misfit_of(f"a value of the field {field.name}", str(field.type), limits_of(field.type))
+    spelling = otherwise_of(field)
+    limits = limits_of(field.type) if spelling is None else spelling.value.limits
+    return misfit_of(f"a value of the field {field.name}", str(field.type), limits)
 
 
 def misfit_of(what: str, kind: str, limits: str) -> Loss:
@@ -114,26 +114,31 @@ def wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None
     return Loss(TypeError, what, hint)
 
 
-def loss_of(values: Sequence[Any], kind: pa.DataType, field: pa.Field) -> Loss | None:
-    """What Arrow would not keep of the values of a field, or of what is inside of them, which has the type `kind`.
+def loss_of(values: Sequence[Any], part: pa.Field, field: pa.Field) -> Loss | None:
+    """Returns what Arrow would not keep of the values of a field, or of a part of them; None if it keeps all.
 
-    >>> loss_of([1.5], pa.int64(), pa.field("points", pa.int64())).what
+    >>> points = pa.field("points", pa.int64())
+    >>> loss_of([1.5], points, points).what
     'a value of the field points does not fit the type int64'
     """
-    if isinstance(kind, _LISTS):
+    kind = part.type
+    value = value_of(kind)
+    if value is not None:
+        return _loss_of_single_values(values, value, part, field)
+    if is_list(kind):
         # Arrow takes a text for the list of its characters.
         if any(issubclass(each, str | bytes) for each in set(map(type, values))):
             return misfit(field)
-        return loss_of(list(chain.from_iterable(_lists_in(values))), kind.value_type, field)
+        return loss_of(list(chain.from_iterable(_lists_in(values))), kind.value_field, field)
     if isinstance(kind, pa.MapType):
-        pairs = [pair for value in values if value is not None for pair in _pairs_of(value)]
+        pairs = [pair for each in values if each is not None for pair in _pairs_of(each)]
         keys, items = [key for key, _ in pairs], [item for _, item in pairs]
-        return loss_of(keys, kind.key_type, field) or loss_of(items, kind.item_type, field)
+        return loss_of(keys, kind.key_field, field) or loss_of(items, kind.item_field, field)
     if isinstance(kind, pa.StructType):
-        return _loss_of_records([value for value in values if isinstance(value, dict)], kind, field)
+        return _loss_of_records([each for each in values if isinstance(each, dict)], kind, field)
     if isinstance(kind, pa.DictionaryType):
-        return loss_of(values, kind.value_type, field)
-    return _loss_of_single_values(values, kind, field)
+        return loss_of(values, part.with_type(kind.value_type), field)
+    return None
 
 
 def _lists_in(values: Sequence[Any]) -> list[Any]:
@@ -149,55 +154,51 @@ def _pairs_of(value: Any) -> Iterable[Any]:
 def _loss_of_records(records: Sequence[dict[str, Any]], kind: pa.StructType, field: pa.Field) -> Loss | None:
     parts = [kind.field(place) for place in range(kind.num_fields)]
     lost = unknown_fields(records, frozenset(part.name for part in parts), f"the field {field.name}")
-    inner = (loss_of([each.get(part.name) for each in records], part.type, field) for part in parts)
+    inner = (loss_of([each.get(part.name) for each in records], part, field) for part in parts)
     return lost or next(filter(None, inner), None)
 
 
-def _loss_of_single_values(values: Sequence[Any], kind: pa.DataType, field: pa.Field) -> Loss | None:
+def _loss_of_single_values(
+    values: Sequence[Any], value: ValueType, part: pa.Field, field: pa.Field
+) -> Loss | None:
     classes = set(map(type, values)) - {type(None)}
-    if not all(_is_kept(each, kind) for each in classes):
+    if not all(map(value.takes, classes)):
         return misfit(field)
-    largest = _LARGEST.get(kind)
-    if largest is not None and overflows(values, largest):
-        return misfit(field)
-    if pa.types.is_temporal(kind) and not pa.types.is_date(kind):
-        return _loss_of_times(values, classes, kind, field)
-    return None
+    if value is FLOAT and part.type.bit_width < 64:
+        return misfit(field) if overflows(values, FLOAT_GREATEST[part.type.bit_width]) else None
+    if value in TIMES:
+        return _loss_of_times(values, classes, value, part.type, field)
+    spelling = otherwise_of(part)
+    return None if spelling is None or _are_within(values, classes, spelling.value) else misfit(field)
+
+
+def _are_within(values: Sequence[Any], classes: set[type], value: ValueType) -> bool:
+    """True if values are of a type, of which the column has more."""
+    some = [each for each in values if each is not None]
+    return all(map(value.takes, classes)) and (
+        not some or (value.least <= min(some) and max(some) <= value.greatest)
+    )
 
 
 def overflows(values: Iterable[Any], largest: float) -> bool:
-    """Whether a number becomes infinite in a type whose greatest number is `largest`."""
+    """True if a number becomes infinite in a type whose greatest number is `largest`."""
     return any(isinstance(value, int | float) and largest < abs(value) != math.inf for value in values)
 
 
-def _is_kept(value: type, kind: pa.DataType) -> bool:
-    """Whether Arrow keeps values of a Python type: it cuts 1.5 to the int 1, and reads bytes as text."""
-    if pa.types.is_integer(kind):
-        return hasattr(value, "__index__") and value is not bool
-    if pa.types.is_floating(kind):
-        return value is not bool
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return issubclass(value, str)
-    if pa.types.is_date(kind):
-        return not issubclass(value, datetime.datetime)
-    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    return not (is_bytes or pa.types.is_fixed_size_binary(kind)) or not issubclass(value, str)
-
-
 def _loss_of_times(
-    values: Sequence[Any], classes: set[type], kind: pa.DataType, field: pa.Field
+    values: Sequence[Any], classes: set[type], value: ValueType, kind: pa.DataType, field: pa.Field
 ) -> Loss | None:
     lost = None
-    if not pa.types.is_duration(kind):
-        time = datetime.datetime if pa.types.is_timestamp(kind) else datetime.time
-        times = [value for value in values if isinstance(value, time)]
-        lost = wrong_zone(times, getattr(kind, "tz", None) is not None, field.name)
-    unit = MICROS_OF_UNIT.get(getattr(kind, "unit", "us"))
-    if unit is not None and any(_micros_of(value) % unit for value in values):
+    if value is not DURATION:
+        time = datetime.datetime if value in (INSTANT, LOCAL_TIME) else datetime.time
+        times = [each for each in values if isinstance(each, time)]
+        lost = wrong_zone(times, value is INSTANT, field.name)
+    unit = MICROS_OF_UNIT.get(kind.unit)
+    if unit is not None and any(_micros_of(each) % unit for each in values):
         return lost or misfit(field)
     # Those of pandas have nanoseconds, too.
     if kind.unit != "ns" and any(hasattr(each, "nanosecond") for each in classes):
-        return lost or (misfit(field) if any(getattr(value, "nanosecond", 0) for value in values) else None)
+        return lost or (misfit(field) if any(getattr(each, "nanosecond", 0) for each in values) else None)
     return lost
 
 

@@ -19,13 +19,21 @@ from penstock.typehints import typehints
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.column_types import PairsConstraint, ValueTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock.values.types import DECIMAL_DIGITS
-from penstock_spark.arrow.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
-from penstock_spark.arrow.types import leaves_as
-
-_SIMPLE = frozenset(
-    {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
+from penstock.values.types import (
+    BINARY,
+    BOOLEAN,
+    DECIMAL,
+    DECIMAL_DIGITS,
+    FLOAT,
+    INTEGER,
+    TEXT,
+    TYPES,
+    UNSIGNED_INTEGER,
 )
+from penstock_spark.columns.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
+from penstock_spark.columns.types import field_of_value, spelling_of_hint, value_of
+
+_SIMPLE = frozenset(each.python for each in TYPES)
 """The types of values that `plain` leaves as they are, whatever is in them."""
 
 
@@ -68,6 +76,9 @@ def field_of(name: str, hint: Any, where: str) -> pa.Field:
     'pyarrow.Field<points: int64>'
     """
     inner, nullable = _optional(hint)
+    spelling = spelling_of_hint(inner) if isinstance(inner, collections.abc.Hashable) else None
+    if spelling is not None:
+        return field_of_value(name, spelling, nullable)
     return pa.field(name, _type(name, inner, where), nullable)
 
 
@@ -92,12 +103,13 @@ def plain_type(hint: Any) -> pa.DataType | None:
         return pa.decimal128(*hint.parameters)
     members = getattr(hint, "union_types", ())
     if set(members) == {int, float}:
-        return leaves_as(float)
+        return pa.float64()
     if members and all(isinstance(each, ValueTypeConstraint) and each.parameters for each in members):
         scale = max(each.parameters[1] for each in members)
         digits = max(precision - behind for precision, behind in (each.parameters for each in members))
         return pa.decimal128(min(digits + scale, DECIMAL_DIGITS), scale)
-    return leaves_as(hint) if isinstance(hint, collections.abc.Hashable) else None
+    spelling = spelling_of_hint(hint) if isinstance(hint, collections.abc.Hashable) else None
+    return None if spelling is None else spelling.leaves
 
 
 def _type(name: str, hint: Any, where: str) -> pa.DataType:
@@ -220,6 +232,16 @@ def _column_of_tuples(columns: dict[str, Sequence[Any]], count: int, field: pa.F
     return column_of(found, field, where)
 
 
+_OF_ONE_FORM = (BOOLEAN, INTEGER, UNSIGNED_INTEGER, FLOAT, DECIMAL, TEXT, BINARY)
+
+
+def as_arrow_takes_them(values: Sequence[Any], field: pa.Field, name: str) -> Sequence[Any]:
+    """Values of a field in the form that Arrow accepts: see `plain`, which calls the field `name`."""
+    if value_of(field.type) in _OF_ONE_FORM or _SIMPLE.issuperset(map(type, values)):
+        return values
+    return [plain(value, name) for value in values]
+
+
 def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     name = field.name
     try:
@@ -244,7 +266,7 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     """
     nulls_fit = field.nullable or not any(value is None for value in values)
     try:
-        lost = loss_of(values, field.type, field)
+        lost = loss_of(values, field, field)
         if lost is None and nulls_fit:
             if _has_map(field.type):
                 values = [_with_pairs(value, field.type) for value in values]

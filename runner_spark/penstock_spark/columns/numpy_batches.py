@@ -9,9 +9,20 @@ import numpy as np
 
 from penstock.functions.batches import BatchConverter, N
 from penstock.typehints import typehints
-from penstock_spark.batches.misfits import are_kept, length_of, misfit
+from penstock.values.types import BINARY, BOOLEAN, FLOAT, INTEGER, TEXT, UNSIGNED_INTEGER
+from penstock_spark.columns.elements import are_kept, length_of, misfit
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
+_VALUES = {
+    "b": BOOLEAN,
+    "i": INTEGER,
+    "u": UNSIGNED_INTEGER,
+    "f": FLOAT,
+    "U": TEXT,
+    "S": BINARY,
+}
+"""The types of values, by the kinds of arrays that have them."""
+
 _WIDER = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc", "U": "U", "S": "S"}
 """For each kind of array, the kinds of elements that it holds without a change of meaning."""
 
@@ -142,7 +153,12 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         # NumPy turns a number among texts into a text, and cuts NUL characters off the end of a text.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
             raise misfit(self._element_type)
-        if self.dtype.kind in "iufc" and bool in set(map(type, elements)):
+        value = _VALUES.get(self.dtype.kind)
+        if (
+            value is not None
+            and not self.element_shape
+            and not all(map(value.takes, set(map(type, elements))))
+        ):
             raise misfit(self._element_type)
         place = self.partition_dimension
         if made.shape[:place] + made.shape[place + 1 :] != self.element_shape:

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from penstock.functions.batches import BatchConverter
 from penstock.typehints import typehints
-from penstock.typehints.column_types import UNSIGNED, ValueTypeConstraint
+from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.arrow.records import column_of, plain, plain_type
-from penstock_spark.arrow.values import values_of
-from penstock_spark.batches.misfits import OfLibrary, misfit, without_none
-from penstock_spark.batches.rows import RowBatches, row_maker, row_type
+from penstock_spark.columns.elements import OfLibrary, RowBatches, misfit, row_maker, row_type, without_none
+from penstock_spark.columns.records import as_arrow_takes_them, column_of, plain_type
+from penstock_spark.columns.types import as_read
+from penstock_spark.columns.values import cast_column, values_of
 
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
 _Make = Callable[[Any], Any] | None
@@ -45,8 +45,6 @@ def field_of(name: str, hint: Any) -> pa.Field:
 
 
 def _type_of(hint: Any) -> pa.DataType:
-    if hint == UNSIGNED:
-        return pa.uint64()
     if isinstance(hint, ValueTypeConstraint):
         return plain_type(hint)
     if isinstance(hint, type):
@@ -95,17 +93,17 @@ def _made(make: _Make, value: Any) -> Any:
 
 def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
     """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
-    if field.type.num_fields or pa.types.is_timestamp(field.type):
-        values = [plain(value, name) for value in values]
+    found = as_arrow_takes_them(values, field, name)
     try:
-        return column_of(values, field, "")
+        return column_of(found, field, "")
     except TypeError:
         raise misfit(hint, name) from None
 
 
 def _to_python(column: Any, hint: Any) -> list[Any]:
     make = _maker(hint)
-    values = values_of(column, pa.field("element", column.type))
+    field = pa.field("element", as_read(column.type))
+    values = values_of(cast_column(column, field), field)
     return values if make is None else list(map(make, values))
 
 
