@@ -42,7 +42,7 @@ class ValueType:
     Attributes:
         name: What it is called in tables and messages.
         hint: The type hint of its values.
-        sql: The name of its type in SQL (``penstock.sql.types``); ``ANY`` if SQL has none.
+        sql: The name of its type in SQL (``penstock.scalars.types``); ``ANY`` if SQL has none.
         limits: What a value of it may be, as a clause for hints.
         edges: The values that are likely to go wrong. A border that has the type carries all of them.
         beyond: Values that look like those of this type and are none. A border refuses them by name, or returns them
