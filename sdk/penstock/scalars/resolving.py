@@ -59,7 +59,7 @@ def cast(scalar: Scalar, target: SqlType) -> Scalar:
     Raises:
         SqlTypeError: There is no such cast.
 
-    >>> from penstock.scalars.types import STRING
+    >>> from penstock.scalars.types import BIGINT, DOUBLE, STRING
     >>> print(cast(Literal(1, BIGINT), DOUBLE), cast(Literal("x", STRING), BIGINT))
     1.0 CAST('x' AS BIGINT)
     """
@@ -91,7 +91,7 @@ def try_cast(scalar: Scalar, target: SqlType) -> Scalar:
     Raises:
         SqlTypeError: There is no such cast.
 
-    >>> from penstock.scalars.types import STRING
+    >>> from penstock.scalars.types import BIGINT, STRING
     >>> print(try_cast(Literal("x", STRING), BIGINT))
     TRY_CAST('x' AS BIGINT)
     """
@@ -132,7 +132,8 @@ def decimals_of_whole(operand: Scalar) -> SqlType:
 def common_type(scalars: Iterable[Scalar]) -> SqlType | None:
     """Returns the type that the values of all these expressions can have; None if there is none.
 
-    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.tree import Column, Literal
+    >>> from penstock.scalars.types import BIGINT, decimal_type
     >>> print(common_type([Literal(1, BIGINT), Column(0, "price", decimal_type(10, 2))]))
     DECIMAL(12, 2)
     """

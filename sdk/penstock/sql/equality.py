@@ -72,7 +72,8 @@ def has_forms(kind: SqlType) -> bool:
 def as_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
     """Returns expressions as the parts of a key, in canonical form.
 
-    >>> from penstock.scalars.tree import Column, Projection
+    >>> from penstock.scalars.row_functions import Projection
+    >>> from penstock.scalars.tree import Column
     >>> from penstock.scalars.types import DECIMAL
     >>> price = Column(0, "price", DECIMAL)
     >>> Projection(as_keys([price]))((decimal.Decimal("1.50"),))

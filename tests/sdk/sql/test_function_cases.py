@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 import texts
 from function_cases import CASES, Case
 
-from penstock.scalars.functions import RECORDS
+from penstock.scalars.function import ScalarFunction, always
+from penstock.scalars.functions import FUNCTIONS, RECORDS
+from penstock.scalars.resolving import takes
 from penstock.scalars.row_functions import Projection
+from penstock.scalars.spark_writer import spark_text
 from penstock.scalars.tree import Call, Literal, Scalar, walk
 
 FIRST = texts.table()[0]
@@ -59,3 +63,27 @@ def test_each_function_has_a_case() -> None:
     }
     # EXTRACT writes the part of a time that it names, and a cast what it narrows to.
     assert absent == {"EXTRACT SECOND"} - called | {"AS BIGINT"} - called
+
+
+def test_a_function_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = ScalarFunction(
+        name="TWICE",
+        resolve=takes("STRING -> STRING"),
+        spellings=("DOUBLED",),
+        python=always(lambda text: text + text),
+        spark="concat({0}, {0})",
+    )
+    monkeypatch.setitem(dict_of(RECORDS), "TWICE", twice)
+    for name in ("TWICE", "DOUBLED"):
+        monkeypatch.setitem(dict_of(FUNCTIONS), name, twice)
+    scalar = texts.read("doubled(twice('ab'))")
+    assert value_of(scalar) == "abababab"
+    assert value_of(texts.read("TWICE(NULL)")) is None
+    assert spark_text(texts.read("TWICE('ab')"), []) == "concat('ab', 'ab')"
+    with pytest.raises(texts.Refused, match="TWICE does not take"):
+        texts.read("TWICE(1)")
+
+
+def dict_of(table: Mapping[str, ScalarFunction]) -> dict[str, ScalarFunction]:
+    assert isinstance(table, dict)
+    return table
