@@ -415,7 +415,7 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
 
 
 def can_cast(source: SqlType, target: SqlType) -> bool:
-    """Whether values of a type can become values of another.
+    """True if values of a type can become values of another.
 
     >>> can_cast(SqlType("STRING"), SqlType("DATE")), can_cast(SqlType("DATE"), SqlType("BIGINT"))
     (True, False)

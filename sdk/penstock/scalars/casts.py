@@ -94,9 +94,10 @@ def _inline_cast(call: Call, codes: Sequence[Code]) -> str | None:
 # Spark
 
 
-def _cast_text(call: Call, texts: Sequence[str], overflow: str) -> str:
+def _cast_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    [value] = operands
     _check_cast(call.arguments[0].type, call.type, call.name == "TRY_CAST")
-    return f"{call.name}({texts[0]} AS {type_text(call.type)})"
+    return f"{call.name}({value} AS {type_text(call.type)})"
 
 
 def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:

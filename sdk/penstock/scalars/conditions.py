@@ -27,7 +27,7 @@ from penstock.scalars.types import BOOLEAN, NULL
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal, where None equals None and NaN equals NaN.
+    """True if two values are equal, where None equals None and NaN equals NaN.
 
     >>> same([1, None], [1, None]), same(float("nan"), float("nan")), same(1, 2)
     (True, True, False)
@@ -229,24 +229,24 @@ _BRANCHES_MAX = 100
 
 def _write_case(forms: PythonForms, call: Call) -> str:
     *branches, default = call.arguments
-    texts = []
+    parts = []
     here = 2 * _BRANCHES_MAX
     for place in range(0, len(branches[:here]), 2):
-        texts.append(f"{forms.value(branches[place + 1]).text} if {forms.truth(branches[place])} else ")
+        parts.append(f"{forms.value(branches[place + 1]).text} if {forms.truth(branches[place])} else ")
     if branches[here:]:
-        texts.append(forms.apart(replace(call, arguments=call.arguments[here:])))
+        parts.append(forms.apart(replace(call, arguments=call.arguments[here:])))
     else:
-        texts.append(forms.value(default).text)
-    return f"({''.join(texts)})"
+        parts.append(forms.value(default).text)
+    return f"({''.join(parts)})"
 
 
 def _write_coalesce(forms: PythonForms, call: Call) -> str:
     *first, last = call.arguments
-    texts = []
-    for part in first:
-        name, bound = forms.bound(forms.value(part))
-        texts.append(f"{name} if {bound} is not None else ")
-    return f"({''.join(texts)}{forms.value(last).text})"
+    parts = []
+    for each in first:
+        name, bound = forms.bound(forms.value(each))
+        parts.append(f"{name} if {bound} is not None else ")
+    return f"({''.join(parts)}{forms.value(last).text})"
 
 
 def _write_null_safe(forms: PythonForms, call: Call) -> str:
@@ -330,8 +330,8 @@ class _TruthRefused:
 
 
 def _comparison_text(symbol: str) -> SparkForm:
-    def write(call: Call, texts: Sequence[str], overflow: str) -> str:
-        left, right = texts
+    def write(call: Call, operands: Sequence[str], overflow: str) -> str:
+        left, right = operands
         plain = f"({left} {symbol} {right})"
         if call.arguments[0].type.name != "FLOAT":
             return plain
@@ -343,14 +343,16 @@ def _comparison_text(symbol: str) -> SparkForm:
     return write
 
 
-def _case_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    pairs = zip(texts[:-1:2], texts[1::2], strict=True)
+def _case_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    pairs = zip(operands[:-1:2], operands[1::2], strict=True)
     branches = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
-    return f"CASE {branches} ELSE {texts[-1]} END"
+    *_, default = operands
+    return f"CASE {branches} ELSE {default} END"
 
 
-def _extreme_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    return f"{call.name.lower()}({', '.join(texts)})" if len(texts) > 1 else texts[0]
+def _extreme_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    first, *others = operands
+    return f"{call.name.lower()}({', '.join(operands)})" if others else first
 
 
 # Records

@@ -13,9 +13,9 @@ from penstock.scalars.types import SqlType
 
 Arguments = tuple[Scalar, ...]
 Resolve = Callable[["ScalarFunction", Arguments], Scalar]
-"""From the arguments of a call to the call, with the casts that a query leaves out."""
+"""Makes the call of arguments, with the casts that a query leaves out."""
 Choose = Callable[[SqlType, Sequence[SqlType]], Compute]
-"""From the types of a result and of arguments to what computes the result."""
+"""Chooses the function of Python by the types of a result and of arguments."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Code:
 
 
 class PythonForms(Protocol):
-    """What a function that writes its own Python text asks the writer for."""
+    """The part of the writer to Python that functions use which write their own text."""
 
     def value(self, scalar: Scalar) -> Code:
         """Returns the text of an expression."""
@@ -55,7 +55,7 @@ class PythonForms(Protocol):
 
 
 Inline = Callable[[Call, Sequence[Code]], str | None]
-"""From a call and the texts of its arguments to its Python text, with {0} and {1} for these; None if there is none."""
+"""Returns the Python text of a call, with {0} and {1} for its arguments; None if it has to be a call in Python."""
 SparkForm = str | Callable[[Call, Sequence[str], str], str]
 """A call's text in Spark's SQL, with {0} and {1} for its arguments, {all} for all of them and {rest} for all but the
 first; or what makes the text of the call, the arguments' texts, and the text that fails for a number of too many
@@ -112,7 +112,7 @@ class ScalarFunction:
 
 
 WHOLE_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
-"""The number of digits that each of Spark's whole numbers has as a decimal."""
+"""The number of digits of each type of whole numbers in Spark, as a decimal."""
 WHOLE_BITS = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
 """The number of bits of each."""
 
@@ -137,7 +137,7 @@ def by_template(templates: Mapping[str, str]) -> Inline:
     )
 
 
-# What computes a function, by the types of a call
+# The choice of the function of Python by types
 
 
 def always(compute: Compute) -> Choose:
@@ -162,7 +162,7 @@ def _starts_with_any(arguments: Sequence[SqlType]) -> bool:
 
 
 def _of_any(computes: Compute | Mapping[str, Compute]) -> Compute:
-    """What computes a function of a value whose type is known only now."""
+    """Returns the function of a value whose type is known only when it runs."""
 
     def compute(first: Any, *others: Any) -> Any:
         found = computes.get(type_of_value(first).name) if isinstance(computes, Mapping) else computes

@@ -355,9 +355,9 @@ def _rounding(computes: Mapping[str, Compute]) -> Choose:
 def _checked(function: str, symbol: str) -> SparkForm:
     """The text of a sum, a difference or a product, which says how a number of too many bits fails."""
 
-    def write(call: Call, texts: Sequence[str], overflow: str) -> str:
-        left, right = texts
-        if (dates := dates_text(call, texts)) is not None:
+    def write(call: Call, operands: Sequence[str], overflow: str) -> str:
+        left, right = operands
+        if (dates := dates_text(call, operands)) is not None:
             return dates
         if call.type.name != "INTEGER":
             return f"({left} {symbol} {right})"
@@ -367,38 +367,38 @@ def _checked(function: str, symbol: str) -> SparkForm:
     return write
 
 
-def _remainder_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    left, right = texts
+def _remainder_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    left, right = operands
     # Python's remainder has the sign of the divisor, which is positive here.
     return f"pmod({left}, {right})" if call.type.name == "INTEGER" else f"({left} % {right})"
 
 
-def _whole_quotient_text(call: Call, texts: Sequence[str], overflow: str) -> str:
+def _whole_quotient_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     if call.arguments[0].type.name == "DECIMAL":
         raise NotForSpark("Spark's DIV of decimals keeps the last 64 bits")
-    left, right = texts
+    left, right = operands
     return f"({left} div {right})"
 
 
 def _with_few_digits(template: str) -> SparkForm:
     """The text of a call that rounds decimals of many digits in Spark."""
 
-    def write(call: Call, texts: Sequence[str], overflow: str) -> str:
+    def write(call: Call, operands: Sequence[str], overflow: str) -> str:
         if (call.type.precision or 0) > _DIGITS_KEPT:
             raise NotForSpark(f"{call.name} keeps {_DIGITS_KEPT} digits of a decimal in Spark")
-        return template.format(*texts)
+        return template.format(*operands)
 
     return write
 
 
-def _floor_quotient_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    left, right = texts
+def _floor_quotient_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    left, right = operands
     # Spark rounds towards zero, so subtract one where that rounded up.
     return f"(({left} div {right}) - CASE WHEN {left} % {right} < 0 THEN 1 ELSE 0 END)"
 
 
-def _whole_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    [value] = texts
+def _whole_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    [value] = operands
     found = f"{call.name.lower()}({value})"
     if call.arguments[0].type.name != "DOUBLE":
         return found
@@ -407,11 +407,11 @@ def _whole_text(call: Call, texts: Sequence[str], overflow: str) -> str:
     return f"CASE WHEN {is_beyond} THEN CAST({value} AS BIGINT) ELSE {found} END"
 
 
-def _int_text(call: Call, texts: Sequence[str], overflow: str) -> str:
+def _int_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     value = call.arguments[0].value if isinstance(call.arguments[0], Literal) else None
     if isinstance(value, int) and -(1 << 31) < value < 1 << 31:
         return f"({value})" if value < 0 else str(value)
-    return f"CAST({texts[0]} AS INT)"
+    return f"CAST({operands[0]} AS INT)"
 
 
 # Records

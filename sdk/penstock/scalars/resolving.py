@@ -57,7 +57,7 @@ def cast(scalar: Scalar, target: SqlType) -> Scalar:
     """Returns an expression as a value of another type; NULL stays NULL.
 
     Raises:
-        SqlTypeError: There is no such cast.
+        SqlTypeError: The values cannot be cast.
 
     >>> from penstock.scalars.types import BIGINT, DOUBLE, STRING
     >>> print(cast(Literal(1, BIGINT), DOUBLE), cast(Literal("x", STRING), BIGINT))
@@ -89,7 +89,7 @@ def try_cast(scalar: Scalar, target: SqlType) -> Scalar:
     """Returns an expression as a value of another type, or NULL where the value does not fit.
 
     Raises:
-        SqlTypeError: There is no such cast.
+        SqlTypeError: The values cannot be cast.
 
     >>> from penstock.scalars.types import BIGINT, STRING
     >>> print(try_cast(Literal("x", STRING), BIGINT))

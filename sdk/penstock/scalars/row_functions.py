@@ -18,12 +18,12 @@ class Forwarding:
 
     @property
     def function(self) -> Callable[[Any], Any]:
-        """The other function."""
+        """Returns the other function."""
         raise NotImplementedError
 
 
 class Stamping:
-    """The function of a Map that gives each element a new timestamp, and changes nothing else."""
+    """The function of a Map that changes the timestamp of each element, and nothing else."""
 
     def __call__(self, element: Any) -> TimestampedValue[Any]:
         """The element at its time."""
@@ -31,12 +31,12 @@ class Stamping:
 
     @property
     def function(self) -> Callable[[Any], int]:
-        """From an element to its time in microseconds since the epoch. A loop over elements calls this alone."""
+        """Returns the function from an element to its time in microseconds since 1970; a loop calls it alone."""
         raise NotImplementedError
 
 
 class _Compiled:
-    """What is compiled when it is first called, and compiled again after it was pickled."""
+    """A function that is compiled when it is first called, and again after it was pickled."""
 
     @functools.cached_property
     def function(self) -> Callable[[tuple[Any, ...]], Any]:
@@ -139,7 +139,7 @@ class AtTime(_Compiled, Stamping):
 
 @dataclass(frozen=True)
 class Predicate(_Compiled, Forwarding):
-    """Whether an expression is true for a row, and not false or NULL (penstock's own).
+    """A condition of a row: true if an expression is true for it, and not false or NULL (penstock's own).
 
     >>> from penstock.scalars.tree import Call, Column, Literal
     >>> from penstock.scalars.types import BIGINT, BOOLEAN
@@ -151,7 +151,7 @@ class Predicate(_Compiled, Forwarding):
     scalar: Scalar
 
     def __call__(self, row: tuple[Any, ...]) -> bool:
-        """Whether the expression is true."""
+        """True if the expression is true."""
         result: bool = self.function(row)
         return result
 

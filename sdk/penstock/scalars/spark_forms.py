@@ -17,7 +17,7 @@ LETTERS = "Java and Python have letters of different versions of Unicode"
 
 
 class NotForSpark(ValueError):
-    """Spark does not give exactly what Python gives for an expression (penstock's own).
+    """Spark does not compute exactly the values of Python for an expression (penstock's own).
 
     Attributes:
         reason: Why, as a clause.

@@ -206,19 +206,19 @@ def _instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 # Spark
 
 
-def _like_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    escape = texts[2] if len(texts) > 2 else literal_text("\\", STRING)
-    return f"({texts[0]} LIKE {texts[1]} ESCAPE {escape})"
+def _like_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    escape = operands[2] if len(operands) > 2 else literal_text("\\", STRING)
+    return f"({operands[0]} LIKE {operands[1]} ESCAPE {escape})"
 
 
-def _trim_text(call: Call, texts: Sequence[str], overflow: str) -> str:
-    if len(texts) == 1:
-        return f"{call.name.lower()}({texts[0]})"
+def _trim_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    if len(operands) == 1:
+        return f"{call.name.lower()}({operands[0]})"
     side = {"TRIM": "BOTH", "LTRIM": "LEADING", "RTRIM": "TRAILING"}[call.name]
-    return f"trim({side} {texts[1]} FROM {texts[0]})"
+    return f"trim({side} {operands[1]} FROM {operands[0]})"
 
 
-def _regex_text(call: Call, texts: Sequence[str], overflow: str) -> str:
+def _regex_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     for part in call.arguments[1:]:
         if part.type.name == "STRING" and not isinstance(part, Literal):
             raise NotForSpark("a regular expression of the data may mean something else in Java")
@@ -231,12 +231,12 @@ def _regex_text(call: Call, texts: Sequence[str], overflow: str) -> str:
             f"Java finds the regular expression {pattern} inside of characters that it stores as two"
         )
     if call.name == "RLIKE":
-        return f"({texts[0]} RLIKE {texts[1]})"
-    return f"{call.name.lower()}({', '.join(texts)})"
+        return f"({operands[0]} RLIKE {operands[1]})"
+    return f"{call.name.lower()}({', '.join(operands)})"
 
 
 def _may_match_nothing(pattern: str) -> bool:
-    """True if a regular expression may match the empty text somewhere; at the ends of lines and texts, too."""
+    """True if a regular expression may match the empty text somewhere, such as at the end of a line."""
     return "(?=" in pattern or "(?!" in pattern or regexes.compiled(pattern).search("") is not None
 
 

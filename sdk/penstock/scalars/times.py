@@ -46,7 +46,7 @@ def _utc(moment: datetime.datetime) -> datetime.datetime:
 
 
 def _checked(compute: Compute) -> Compute:
-    """The same, with an error of our own if a time is outside of what Python holds."""
+    """Adds an error of our own for times that Python cannot hold."""
 
     @functools.wraps(compute)
     def checked(*values: Any) -> Any:
@@ -143,14 +143,14 @@ def _has_whole_days(scalar: Scalar) -> bool:
     )
 
 
-def dates_text(call: Call, texts: Sequence[str]) -> str | None:
+def dates_text(call: Call, operands: Sequence[str]) -> str | None:
     """Returns the text in Spark's SQL of a sum or a difference of dates; None if the call is of other values."""
     left, right = call.arguments
     if call.type.name == "DATE" and isinstance(right, Literal):
         days = right.value.days
-        return f"date_add({texts[0]}, {days if call.name == '+' else -days})"
+        return f"date_add({operands[0]}, {days if call.name == '+' else -days})"
     if left.type.name == right.type.name == "DATE":
-        return f"CAST(({texts[0]} {call.name} {texts[1]}) AS INTERVAL DAY TO SECOND)"
+        return f"CAST(({operands[0]} {call.name} {operands[1]}) AS INTERVAL DAY TO SECOND)"
     return None
 
 
@@ -204,7 +204,7 @@ def _days_of_month(year: int, month: int) -> int:
 
 @_checked
 def _add_months(day: datetime.date, months: int) -> datetime.date:
-    """The same day of another month, or its last one."""
+    """Returns the day with the same number in another month, or the last day of that month."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
         raise OverflowError
@@ -293,14 +293,14 @@ def _to(target: SqlType) -> Resolve:
 # Spark
 
 
-def _date_bin_text(call: Call, texts: Sequence[str], overflow: str) -> str:
+def _date_bin_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     width, time = call.arguments
     if not isinstance(width, Literal) or width.value is None or time.type.name != "TIMESTAMP":
         raise NotForSpark("DATE_BIN is not a function of Spark")
     micros = width.value // datetime.timedelta(microseconds=1)
     if micros <= 0:
         raise NotForSpark("the interval of DATE_BIN is not above 0")
-    since = f"unix_micros({texts[1]})"
+    since = f"unix_micros({operands[1]})"
     return f"timestamp_micros({since} - pmod({since}, {micros}L))"
 
 
@@ -313,7 +313,7 @@ _OF_CLOCK = ("TIMESTAMP -> BIGINT", "TIMESTAMP_NTZ -> BIGINT")
 def _part(
     name: str, read: _Read, *others: str, of: tuple[str, ...] = _OF_DAY, spark: str = ""
 ) -> tuple[ScalarFunction, tuple[str, ...]]:
-    """The record of a part of a time; `others` are the names that EXTRACT knows it by, too."""
+    """The record of a part of a time; EXTRACT also knows it by `others`."""
     return ScalarFunction(
         name=name,
         resolve=takes(*of, decimals=lambda arguments: decimal_type(8, 6)),

@@ -57,12 +57,12 @@ class SqlType:
 
     @property
     def is_number(self) -> bool:
-        """Whether the values are numbers."""
+        """True if the values are numbers."""
         return self.name in _NUMBERS
 
     @property
     def is_time(self) -> bool:
-        """Whether the values are dates or moments."""
+        """True if the values are dates or moments."""
         return self.name in _TIMES
 
 

@@ -75,7 +75,7 @@ class GroupingBinder:
             self.statement.refuse(group, "GROUP BY ALL is not supported", "name the keys")
 
     def _item(self, node: Any, tree: Any, scope: Scope, aliases: Mapping[str, Any]) -> Any:
-        """What an item of GROUP BY stands for: the number or the alias of a selected expression, or an expression."""
+        """Returns the expression that an item of GROUP BY names, by a number or an alias, or is."""
         if isinstance(node, exp.Alias):
             node = node.this
         if isinstance(node, exp.Literal) and not node.is_string:

@@ -172,7 +172,7 @@ def period(start: Scalar, end: Scalar) -> Scalar:
 
 
 def is_window(scalar: Scalar) -> bool:
-    """Whether a value is a window that is made there."""
+    """True if a value is a window that is made there."""
     return isinstance(scalar, UserCall) and scalar.fn is _period
 
 

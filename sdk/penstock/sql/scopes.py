@@ -71,7 +71,7 @@ class Scope:
         return refuse(f"there is no column {full!r}", suggest(name, (each.name for each in self.visible)))
 
     def has(self, qualifier: str | None, name: str) -> bool:
-        """Whether a name stands for a column here."""
+        """True if a name stands for a column here."""
         return any(
             _same(each.name, name) and (qualifier is None or _same(each.qualifier, qualifier))
             for each in self.visible

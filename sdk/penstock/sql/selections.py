@@ -25,7 +25,7 @@ ShownColumns = list[tuple[str, int | str]]
 
 @dataclass(frozen=True)
 class Numbering:
-    """How rows are numbered: the keys of partitions, and the order in each."""
+    """A way to number rows: the keys of partitions, and the order in each."""
 
     keys: tuple[Scalar, ...]
     orders: tuple[Order, ...]
@@ -51,7 +51,7 @@ class SelectionBinder:
     scope: Scope | Grouping
 
     def items(self, tree: Any, takes_system: bool) -> list[Item]:
-        """Returns the selected columns; without `takes_system`, those of the system are refused."""
+        """Returns the selected columns; without `takes_system`, columns of the system are refused."""
         items: list[Item] = []
         for node in tree.expressions:
             inner = node.unalias()
@@ -181,7 +181,7 @@ def order_of(node: Any, scalar: Scalar) -> Order:
 
 
 def aliases_of(tree: Any) -> Mapping[str, Any]:
-    """Returns the selected expressions by the names that AS gives them, in small letters."""
+    """Returns the selected expressions by their names behind AS, in small letters."""
     return {each.alias.lower(): each.this for each in tree.expressions if isinstance(each, exp.Alias)}
 
 

@@ -39,7 +39,7 @@ class UserFunction:
 
 @dataclass(frozen=True)
 class Tables:
-    """What queries may read.
+    """The inputs, views and functions that queries may name.
 
     Attributes:
         inputs: The columns of each input, by its name.

@@ -34,7 +34,7 @@ SPELLINGS = {
     "or SESSION(bid_time, INTERVAL '5' MINUTES) in GROUP BY",
     "VALIDITY_WINDOW": "write VALIDITY_WINDOW(rate_time) in GROUP BY",
 }
-"""How each function is written."""
+"""The spelling of each function."""
 WINDOWS = frozenset(SPELLINGS)
 """The names of the functions."""
 BOUNDS = ("WINDOW_START", "WINDOW_END")
@@ -134,7 +134,7 @@ def windowed(
 
 
 def with_window(scope: Scope, make: Callable[[Columns], Relation], kind: SqlType) -> Scope:
-    """Returns a scope with the two columns of windows, under the names of the paper, too."""
+    """Returns a scope with the two columns of windows, which also have the names of the paper."""
     width = len(scope.relation.columns)
     added = tuple(ColumnDef(name, kind.or_null(False)) for name in ("window_start", "window_end"))
     relation = make((*scope.relation.columns, *added))

@@ -1,4 +1,4 @@
-"""The functions of SQL: each has its value in the cases of functions, and gives NULL for NULL as its record says."""
+"""The functions of SQL: each has its value in the cases of functions, and is NULL for NULL as its record says."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def strict_calls() -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(("text", "place"), strict_calls())
-def test_a_call_gives_null_for_null(text: str, place: int) -> None:
+def test_a_call_is_null_for_null(text: str, place: int) -> None:
     scalar = texts.read(text)
     assert isinstance(scalar, Call)
     arguments = list(scalar.arguments)
