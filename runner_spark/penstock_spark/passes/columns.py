@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from penstock.functions.dofn import FilterDoFn, MapDoFn
-from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.graph import (
     AssignWindows,
     Graph,
@@ -20,6 +18,8 @@ from penstock.graph import (
     Write,
     describe,
 )
+from penstock.scalars.expressions import Expression
+from penstock.scalars.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.transforms.ready_combiners import TupleCombineFn
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows, TimestampCombiner
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
@@ -229,7 +229,7 @@ def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tu
         raise NotInColumns("two fields have the same name")
     own = tuple((name, each) for name, each in fields if isinstance(each, Expression))
     for _, each in own:
-        column = dict(table.fields).get(each.name) if isinstance(each, Field) else None
+        column = None if each.field_name is None else dict(table.fields).get(each.field_name)
         # Nested values of a source of dicts stay dicts, and nested values of a source of Rows are Rows.
         if column is None or not is_flat(column):
             kind(each, table.readable)

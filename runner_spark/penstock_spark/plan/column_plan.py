@@ -7,7 +7,6 @@ from typing import Any
 
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
-from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
 from penstock.io.columnar import CsvSource
 from penstock.io.delta import DeltaSource
@@ -16,6 +15,8 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
+from penstock.scalars.expressions import Expression
+from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
@@ -195,9 +196,9 @@ def arguments_of(stream: StreamSource) -> dict[str, Any]:
     return {each.name: getattr(stream, each.name) for each in fields(StreamSource)}
 
 
-def event_time_field(stream: StreamSource) -> Field | None:
+def event_time_field(stream: StreamSource) -> Expression | None:
     """The field with the event time of an element; None if the time is that of arrival, or a function's."""
-    return Field(stream.event_time) if isinstance(stream.event_time, str) else None
+    return Expression(Field(stream.event_time)) if isinstance(stream.event_time, str) else None
 
 
 def _steps(operation: Operation) -> tuple[Step, ...]:
@@ -237,8 +238,8 @@ def _typed(fields: Named, table: Table) -> Fields:
 
 def type_of(expression: Expression, table: Table) -> DataType:
     """The Spark type of an expression: a column that is passed on keeps its own type."""
-    if isinstance(expression, Field):
-        return dict(table.fields)[expression.name]
+    if expression.field_name is not None:
+        return dict(table.fields)[expression.field_name]
     return column_type(expression, table.readable)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
-from penstock.functions.field_functions import Stamping
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature, bind, signature_of_checked
 from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.scalars.row_functions import Stamping
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.arguments import Arguments, needs_row

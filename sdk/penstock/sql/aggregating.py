@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import CombineExpressions
-from penstock.sql import digits
-from penstock.sql.casting import DECIMALS, whole, with_digits
+from penstock.scalars import decimals
+from penstock.scalars.casting import DECIMALS, whole, with_digits
+from penstock.scalars.conditions import order
+from penstock.scalars.types import BIGINT, SqlType
 from penstock.sql.equality import CanonicalRow, Copies, canonical
-from penstock.sql.meanings import order
 from penstock.sql.relations import AggregateCall
-from penstock.sql.types import BIGINT, SqlType
 
 
 class _Total:
@@ -31,8 +31,8 @@ class _Total:
 
     def __init__(self, result: Callable[[int, Any], Any], of_decimals: bool = False) -> None:
         self._result = result
-        self._add = digits.added if of_decimals else operator.add
-        self._subtract = digits.subtracted if of_decimals else operator.sub
+        self._add = decimals.added if of_decimals else operator.add
+        self._subtract = decimals.subtracted if of_decimals else operator.sub
 
     def empty(self) -> list[Any]:
         return [0, 0]
@@ -153,7 +153,7 @@ def _decimal_mean(kind: SqlType, count: int, total: Any) -> Any:
         return None
     if kind.precision is None or kind.scale is None:
         return DECIMALS.divide(total, count)
-    return with_digits(digits.quotient(total, count, kind.scale), kind)
+    return with_digits(decimals.quotient(total, count, kind.scale), kind)
 
 
 def _count(count: int, total: Any) -> int:
@@ -259,8 +259,8 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | Non
     The value is a tuple with one for each aggregate, or the only one; the result is a tuple.
 
     >>> from penstock.functions.expression_combinefn import ExpressionCombineFn
-    >>> from penstock.sql.scalars import Column
-    >>> from penstock.sql.types import BIGINT
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
     >>> points = Column(0, "points", BIGINT)
     >>> calls = (AggregateCall("sum", points, BIGINT), AggregateCall("avg", points, BIGINT))
     >>> ExpressionCombineFn(expressions_of(calls)).apply([(3, 3), (None, None), (5, 5)])
@@ -349,7 +349,7 @@ def _cells_of(call: AggregateCall) -> tuple[str, ...]:
 def _list_total(result: Callable[[int, Any], Any], values: list[Any]) -> Any:
     """The sum or the mean of values that stay one by one."""
     add: Callable[[Any, Any], Any] = (
-        digits.added if values and isinstance(values[0], Decimal) else operator.add
+        decimals.added if values and isinstance(values[0], Decimal) else operator.add
     )
     return result(len(values), reduce(add, values, 0))
 
@@ -364,8 +364,8 @@ class SqlAggregates(CombineFn):
         calls: The aggregates.
         retracts: Whether values may be taken back.
 
-    >>> from penstock.sql.scalars import Column
-    >>> from penstock.sql.types import BIGINT
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
     >>> largest = AggregateCall("max", Column(0, "points", BIGINT), BIGINT)
     >>> fn = SqlAggregates((largest, AggregateCall("count", None, BIGINT)), retracts=True)
     >>> held = fn.add_inputs(fn.create_accumulator(), [(3, 1), (7, 1), (5, 1)])

@@ -16,10 +16,12 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
+from penstock.scalars.row_functions import Pairing
+from penstock.scalars.tree import Scalar
 from penstock.sql import steps
 from penstock.sql.equality import Copies
+from penstock.sql.lineage import emission_keys
 from penstock.sql.lowering import form_of, key_hint
-from penstock.sql.origins import emission_keys
 from penstock.sql.relations import (
     Aggregate,
     Emitted,
@@ -29,7 +31,6 @@ from penstock.sql.relations import (
     Windowed,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Pairing, Scalar
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.retractions import may_retract
 from penstock.transforms.row_joins import ROW_CODER

@@ -88,7 +88,7 @@ class ValueType:
     Attributes:
         name: What it is called in tables and messages.
         hint: The type hint of its values.
-        sql: The name of its type in SQL (``penstock.sql.types``); ``ANY`` if SQL has none.
+        sql: The name of its type in SQL (``penstock.scalars.types``); ``ANY`` if SQL has none.
         limits: What a value of it may be, as a clause for hints.
         takes: True if the objects of a class may stand for its values, NumPy's and pandas' included. A library may
             still refuse some; what it would change is refused here.

@@ -13,8 +13,8 @@ import pytest
 
 from penstock.base.row import Row
 from penstock.coders.deterministic import encode_key
+from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
 from penstock.sql.equality import Copies, canonical, canonical_row
-from penstock.sql.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 BERLIN = datetime.timezone(datetime.timedelta(hours=1), "Berlin")

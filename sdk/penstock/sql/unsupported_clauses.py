@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from penstock.scalars.functions import IN_PYTHON
 from penstock.sql.dialect import position_of
 from penstock.sql.errors import sql_error
-from penstock.sql.functions import IN_PYTHON
 
 _SET_OPERATION = frozenset(
     ["this", "expression", "distinct", "with_", "order", "limit", "offset", "emit", "as_of"]
@@ -69,7 +69,7 @@ _HINTS = {
 }
 
 
-def refuse_unread(tree: Any, query: str) -> None:
+def refuse_unsupported_clauses(tree: Any, query: str) -> None:
     """Refuses what would be lost.
 
     Args:
@@ -81,7 +81,7 @@ def refuse_unread(tree: Any, query: str) -> None:
 
     >>> from penstock.sql.dialect import parsed
     >>> query = "SELECT a FROM t TABLESAMPLE (1 ROWS)"
-    >>> refuse_unread(parsed(query), query)
+    >>> refuse_unsupported_clauses(parsed(query), query)
     Traceback (most recent call last):
     ...
     penstock.sql.errors.SqlError: TABLESAMPLE is not supported

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from penstock.sql import functions
+from penstock.scalars import functions
+from penstock.scalars.tree import Column, Scalar, UserCall, columns_of, replaced
+from penstock.scalars.types import SqlType
 from penstock.sql.relations import (
     Aggregate,
+    ColumnDef,
     Emitted,
     Filter,
     Join,
-    Named,
     Period,
     Project,
     Relation,
@@ -21,8 +23,6 @@ from penstock.sql.relations import (
     Windowed,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Column, Scalar, UserCall, columns_of, replaced
-from penstock.sql.types import SqlType
 
 
 def _start(window: Any) -> Any:
@@ -73,7 +73,7 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
         case Project():
             inner, keys = with_keys_of_changes(relation.input)
             width = len(relation.scalars)
-            hidden = tuple(Named(f"key{at}", key.type) for at, key in enumerate(keys))
+            hidden = tuple(ColumnDef(f"key{at}", key.type) for at, key in enumerate(keys))
             columns = columns_as_scalars(hidden, width)
             return Project(inner, (*relation.scalars, *keys), (*relation.columns, *hidden)), columns
         case Filter() | Emitted():
@@ -172,7 +172,7 @@ def period(start: Scalar, end: Scalar) -> Scalar:
 
 
 def is_window(scalar: Scalar) -> bool:
-    """Whether a value is a window that is made there."""
+    """True if a value is a window that is made there."""
     return isinstance(scalar, UserCall) and scalar.fn is _period
 
 

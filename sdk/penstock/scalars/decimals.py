@@ -8,8 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from penstock.sql.casting import Meaning, divide_by_zero, with_digits
-from penstock.sql.types import DIGITS_MAX, SqlType, decimal_type, digits_kept
+from penstock.scalars.casting import Compute, divide_by_zero, with_digits
+from penstock.scalars.types import DIGITS_MAX, SqlType, decimal_type, digits_kept
 
 _EXACT = decimal.Context(
     prec=4 * DIGITS_MAX, rounding=decimal.ROUND_HALF_UP, traps=[decimal.InvalidOperation]
@@ -114,7 +114,7 @@ OPERATORS = frozenset([*_OPERATIONS, "/"])
 """The operators of decimals whose results are decimals."""
 
 
-def arithmetic(name: str, result: SqlType) -> Meaning:
+def arithmetic(name: str, result: SqlType) -> Compute:
     """The meaning of an operator on decimals whose digits are known."""
     if name == "/":
         scale = result.scale or 0

@@ -6,14 +6,17 @@ import collections
 import datetime
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow, TimestampedValue, within_time
+from penstock.base.bounded_window import GlobalWindow, within_time
 from penstock.base.row import Row
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.expressions import Expression, Literal
+from penstock.scalars.expressions import Expression
+from penstock.scalars.row_functions import Stamping
+from penstock.scalars.tree import Literal, Scalar, WindowBound, walk, with_leaves
+from penstock.scalars.types import PYTHON
 from penstock.utils.timestamp import Timestamp
 
 NamedFunction = tuple[str, Callable[[Any], Any]]
@@ -84,28 +87,6 @@ class ResultOf:
         return named_tuple("Result", self.names)(*pair[0], *pair[1])
 
 
-class Forwarding:
-    """A function of an element that only calls another one; a loop over many elements calls that one alone."""
-
-    @property
-    def function(self) -> Callable[[Any], Any]:
-        """The other function."""
-        raise NotImplementedError
-
-
-class Stamping:
-    """The function of a Map that gives each element a new timestamp, and changes nothing else."""
-
-    def __call__(self, element: Any) -> TimestampedValue[Any]:
-        """The element at its time."""
-        return TimestampedValue(element, Timestamp.from_micros(self.function(element)))
-
-    @property
-    def function(self) -> Callable[[Any], int]:
-        """From an element to its time in microseconds since the epoch. A loop over elements calls this alone."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, eq=False)
 class StampedBy(Stamping):
     """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
@@ -145,23 +126,6 @@ def _make_named_tuple(type_name: str, field_names: tuple[str, ...], values: Iter
 _MOST_WINDOWS = 1_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class WindowBound(Expression):
-    """The start or the end of an element's window; `bound` is ``"start"`` or ``"end"``."""
-
-    bound: str
-
-    def __call__(self, element: Any) -> Any:
-        what = f"{self} is known in Select only"
-        raise refusal(TypeError, what, hint="put it into a row, with Select(start=window_start())")
-
-    def type_of(self, input_type: Any) -> Any:
-        return datetime.datetime
-
-    def __repr__(self) -> str:
-        return f"window_{self.bound}()"
-
-
 def window_start() -> Expression:
     """The start of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
 
@@ -169,19 +133,19 @@ def window_start() -> Expression:
     >>> Select("team", start=window_start()).label
     'ToRows(team, start)'
     """
-    return WindowBound("start")
+    return Expression(WindowBound("start"))
 
 
 def window_end() -> Expression:
     """The end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own)."""
-    return WindowBound("end")
+    return Expression(WindowBound("end"))
 
 
 def reads_window(function: object) -> bool:
-    """Whether a function is an expression that contains a bound of the window."""
-    if isinstance(function, WindowBound):
-        return True
-    return isinstance(function, Expression) and any(map(reads_window, function.parts))
+    """True if a function is an expression that contains a bound of the window."""
+    return isinstance(function, Expression) and any(
+        isinstance(part, WindowBound) for part in walk(function.scalar)
+    )
 
 
 class RowInWindow:
@@ -207,13 +171,13 @@ class RowInWindow:
 
 def _in_window(function: Any, window: Any) -> Any:
     """A function in which values replace the bounds of the window."""
-    if isinstance(function, WindowBound):
-        return Literal(_moment(window, function.bound))
-    if not (isinstance(function, Expression) and is_dataclass(function)):
+    if not reads_window(function):
         return function
-    own = {each.name: getattr(function, each.name) for each in fields(function)}
-    parts = {name: _in_window(each, window) for name, each in own.items() if isinstance(each, Expression)}
-    return replace(function, **parts)
+
+    def in_window(leaf: Scalar) -> Scalar:
+        return Literal(_moment(window, leaf.bound), PYTHON) if isinstance(leaf, WindowBound) else leaf
+
+    return Expression(with_leaves(function.scalar, in_window))
 
 
 def _moment(window: Any, bound: str) -> datetime.datetime:

@@ -1,4 +1,8 @@
-"""The types of SQL, and the type hints and Python values that belong to them."""
+"""The types of scalars, and the type hints and Python values that belong to them.
+
+What happens to a number that is too large is a property of its type: BIGINT has 64 bits, and more is an error;
+INTEGER, of functions of fields, has as many as it needs in Python.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +57,12 @@ class SqlType:
 
     @property
     def is_number(self) -> bool:
-        """Whether the values are numbers."""
+        """True if the values are numbers."""
         return self.name in _NUMBERS
 
     @property
     def is_time(self) -> bool:
-        """Whether the values are dates or moments."""
+        """True if the values are dates or moments."""
         return self.name in _TIMES
 
 
@@ -74,6 +78,12 @@ TIMESTAMP = SqlType("TIMESTAMP")
 TIMESTAMP_NTZ = SqlType("TIMESTAMP_NTZ")
 INTERVAL = SqlType("INTERVAL")
 ANY = SqlType("ANY")
+PYTHON = SqlType("PYTHON")
+"""The type of values that Python's own operators compute with, as in functions of fields."""
+INTEGER = SqlType("INTEGER")
+"""Python's whole numbers, which have as many bits as they need; Spark refuses one of more than 64."""
+FLOAT = SqlType("FLOAT")
+"""Python's floats: NaN compares with nothing, where the NaN of DOUBLE equals itself and is above all numbers."""
 OF_BIGINT = SqlType("DECIMAL", True, None, 20, 0)
 """The type of decimals that holds each BIGINT."""
 

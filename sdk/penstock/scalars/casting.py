@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 from penstock.base.time_zones import time_zone_named
 from penstock.error import three_parts
-from penstock.sql.types import DIGITS_MAX, SqlType
+from penstock.scalars.types import DIGITS_MAX, SqlType
 
-Meaning = Callable[..., Any]
+Compute = Callable[..., Any]
+"""A function that computes a value in Python."""
 
 DECIMALS = decimal.Context(
     prec=38,
@@ -354,7 +355,7 @@ def _at_midnight(day: datetime.date) -> datetime.datetime:
     return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
 
 
-_CASTS: dict[tuple[str, str], Meaning] = {
+_CASTS: dict[tuple[str, str], Compute] = {
     ("BOOLEAN", "BIGINT"): int,
     ("BOOLEAN", "DOUBLE"): float,
     ("BOOLEAN", "DECIMAL"): lambda value: Decimal(int(value)),
@@ -414,7 +415,7 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
 
 
 def can_cast(source: SqlType, target: SqlType) -> bool:
-    """Whether values of a type can become values of another.
+    """True if values of a type can become values of another.
 
     >>> can_cast(SqlType("STRING"), SqlType("DATE")), can_cast(SqlType("DATE"), SqlType("BIGINT"))
     (True, False)
@@ -425,7 +426,7 @@ def can_cast(source: SqlType, target: SqlType) -> bool:
     return known or (source.name, target.name) in _CASTS
 
 
-def cast_meaning(source: SqlType, target: SqlType, exact: bool = False) -> Meaning:
+def cast_function(source: SqlType, target: SqlType, exact: bool = False) -> Compute:
     """The function that makes values of a type from values of another.
 
     Args:
@@ -436,7 +437,7 @@ def cast_meaning(source: SqlType, target: SqlType, exact: bool = False) -> Meani
     if source.name == "ANY" and target.name != "ANY":
         return _expecting(target) if exact else _casting_any(target)
     if source.name == "ARRAY" and target.name == "ARRAY" and source.element and target.element:
-        of_element = cast_meaning(source.element, target.element)
+        of_element = cast_function(source.element, target.element)
         return lambda array: [None if element is None else of_element(element) for element in array]
     found = _CASTS.get((source.name, target.name), _as_it_is)
     if target.name == "DECIMAL" and target.precision is not None:
@@ -444,10 +445,10 @@ def cast_meaning(source: SqlType, target: SqlType, exact: bool = False) -> Meani
     return found
 
 
-_EXACT_DECIMALS: dict[str, Meaning] = {"STRING": _exact_decimal_of_text, "DOUBLE": _exact_decimal_of_float}
+_EXACT_DECIMALS: dict[str, Compute] = {"STRING": _exact_decimal_of_text, "DOUBLE": _exact_decimal_of_float}
 
 
-def _to_digits(cast: Meaning, target: SqlType) -> Meaning:
+def _to_digits(cast: Compute, target: SqlType) -> Compute:
     """A cast to decimals whose digits are known."""
 
     def compute(value: Any) -> Decimal | None:
@@ -457,7 +458,7 @@ def _to_digits(cast: Meaning, target: SqlType) -> Meaning:
     return compute
 
 
-def try_meaning(cast: Meaning) -> Meaning:
+def try_function(cast: Compute) -> Compute:
     """The same cast, with None where the cast is refused."""
 
     def attempt(value: Any) -> Any:
@@ -487,7 +488,7 @@ def type_of_value(value: Any) -> SqlType:
     return SqlType("ANY", False)
 
 
-def _expecting(target: SqlType) -> Meaning:
+def _expecting(target: SqlType) -> Compute:
     def check(value: Any) -> Any:
         found = type_of_value(value).name
         if found == target.name:
@@ -504,7 +505,7 @@ def _expecting(target: SqlType) -> Meaning:
     return check
 
 
-def _casting_any(target: SqlType) -> Meaning:
+def _casting_any(target: SqlType) -> Compute:
     def cast(value: Any) -> Any:
         source = type_of_value(value)
         if not can_cast(source, target) or source.name == "ANY":
@@ -514,6 +515,6 @@ def _casting_any(target: SqlType) -> Meaning:
                     hint="declare the type of the column",
                 )
             )
-        return cast_meaning(source, target)(value)
+        return cast_function(source, target)(value)
 
     return cast
