@@ -17,7 +17,7 @@ from keyed_penstock import Expire
 from penstock import field
 from penstock.functions.field_functions import window_start
 from penstock.io.watermarks import BoundedDisorder
-from penstock.transforms.row_joins import JoinRows
+from penstock.relations.joins import JoinRows
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,

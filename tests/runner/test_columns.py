@@ -17,7 +17,7 @@ from penstock.base.row import Row
 from penstock.functions.expressions import Literal
 from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.compiler import Target, optimise

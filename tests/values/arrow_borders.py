@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StringType
 
 import penstock as beam
 from penstock.io.parquetio import ParquetSink
-from penstock.io.text_sink import Shards
+from penstock.io.shards import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.values.types import TYPES
 from penstock_spark.arrow import types as arrow_types

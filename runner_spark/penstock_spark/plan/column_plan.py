@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
-from penstock.io.columnar import CsvSource
+from penstock.io.csvio import CsvSource
 from penstock.io.delta import DeltaSource
 from penstock.io.orcio import OrcSource
 from penstock.io.parquetio import ParquetSource

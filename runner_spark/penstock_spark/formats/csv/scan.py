@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.base.row import Row
 from penstock.error import refusal
-from penstock.io.columnar import CsvSource
+from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints
 from penstock_spark.arrow.record_makers import rows_of
 from penstock_spark.files.finding import Files, Namer, find_files
