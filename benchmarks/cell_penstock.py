@@ -16,8 +16,8 @@ from keyed_inputs import JOIN_SECONDS
 from keyed_penstock import Expire
 from penstock import field
 from penstock.io.watermarks import BoundedDisorder
+from penstock.relations.joins import JoinRows
 from penstock.scalars.field_functions import window_start
-from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,

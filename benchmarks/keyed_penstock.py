@@ -12,7 +12,7 @@ import penstock as beam
 from keyed_inputs import EXPIRY_SECONDS, JOIN_SECONDS, SIDES
 from penstock.coders import VarIntCoder
 from penstock.io.watermarks import BoundedDisorder
-from penstock.transforms.row_joins import JoinRows
+from penstock.relations.joins import JoinRows
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from stream_inputs import DISORDER_SECONDS, parsed

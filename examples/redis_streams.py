@@ -27,8 +27,8 @@ from penstock.io import PartitionedSource, ReadFromSource, TimedElements, Unread
 from penstock.io.database import WriteToDatabase
 from penstock.io.watermarks import IdleTimeout, OrderedPartitions
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.relations.upserts import Upserts
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
-from penstock.transforms.upserts import Upserts
 from penstock.transforms.window import FixedWindows
 
 PAGE_ENTRIES = 5_000

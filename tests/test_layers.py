@@ -30,7 +30,9 @@ LAYERS = (
     ("machines",),
     ("construction",),
     ("runners",),
-    ("transforms", "io"),
+    ("transforms",),
+    ("relations",),
+    ("io",),
     ("sql", "ml"),
     ("testing", "figures", "notebooks"),
     ("live",),
@@ -69,7 +71,13 @@ FACADES = frozenset(
         *("__main__", "io", "io.iobase", "pipeline", "pvalue", "transforms"),
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
         *("transforms.resources", "transforms.sideinputs", "transforms.sql", "transforms.timeutil"),
-        *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),
+        *(
+            "transforms.periodicsequence",
+            "transforms.trigger",
+            "transforms.userstate",
+            "transforms.util",
+            "transforms.window",
+        ),
         *("ml.inference", "ml.inference.base"),
         *("typehints.batch", "utils.histogram"),
     )
@@ -206,7 +214,7 @@ def test_no_modules_import_each_other(package: str) -> None:
 
 
 LATE_IMPORTS = {
-    "penstock": {"penstock.absent", "penstock.io.match_files"},
+    "penstock": {"penstock.absent"},
     "penstock_spark": {
         "penstock_spark",
         "penstock_spark.columns.batches",
@@ -222,7 +230,7 @@ LATE_IMPORTS = {
     },
 }
 """Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for
-it, and a clock that looks for files reads a source of the package that is being imported. In the runner: workers import
+it. In the runner: workers import
 the package and the modules that Spark unpickles in each task, and need little of them; a library of batches is loaded
 when a hint names it, one of databases when a run reads or writes one, and a batch run loads nothing of streams."""
 

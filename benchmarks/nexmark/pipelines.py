@@ -26,7 +26,7 @@ from nexmark.settings import (
 )
 from nexmark.winning import WinningBid, WinningBids, at_millis, rank
 from penstock.io.watermarks import BoundedDisorder
-from penstock.transforms.row_joins import JoinRows
+from penstock.relations.joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, Repeatedly
 from penstock.transforms.window import (
     FixedWindows,

@@ -11,7 +11,7 @@ from penstock.construction.pvalue import PBegin, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.io.each_batch import WriteToMemory
 from penstock.machines.records import Dropped, DropReason, Element, Pane, Played
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import ParDo

@@ -8,14 +8,14 @@ from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.functions.combinefn import CombineFn
+from penstock.relations.joins import JoinRows
+from penstock.relations.validity import ValidFrom, ValidityJoin
 from penstock.transforms import trigger, window
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.ready_combiners import MeanCombineFn
-from penstock.transforms.row_joins import JoinRows
-from penstock.transforms.validity import ValidFrom, ValidityJoin
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.window_fn import NonMergingWindowFn, WindowFn
 from penstock_conformance.own_programs import Attribution, Shown, Sides, left_row, with_product, with_time
 

@@ -15,11 +15,11 @@ from penstock.functions.userstate import (
     TimerSpec,
     on_timer,
 )
+from penstock.relations.validity import Valid
 from penstock.transforms.pardo import Filter, MapTuple
-from penstock.transforms.validity import Valid
 from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import time_text
 

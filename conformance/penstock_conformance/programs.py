@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from penstock.construction.ptransform import PTransform
 from penstock.machines.grouping import GroupingMachine
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
+from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, OnTimeBehavior
-from penstock.windows.window_fn import TimestampCombiner
 from penstock.windows.windowing import Windowing
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.moments import micros_of

@@ -32,7 +32,7 @@ class ProgramMachine:
 
     >>> from penstock.machines.playing import play
     >>> from penstock.machines.records import Arrive
-    >>> from penstock.transforms.validity import ValidFrom
+    >>> from penstock.relations.validity import ValidFrom
     >>> from penstock.transforms.window import GlobalWindows
     >>> machine = ProgramMachine(ValidFrom(), Windowing(GlobalWindows()))
     >>> [one.emitted.kind.name for one in play(machine, [Arrive("a", 0), Arrive("b", 5_000_000)])]

@@ -10,13 +10,13 @@ from penstock.error import UnsupportedByRunner, three_parts
 from penstock.functions.signature import signature_of
 from penstock.functions.splitting import splits_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
-from penstock.io.columnar import ColumnSink
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
+from penstock.io.text_rows import TextRowsSink
 from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
-from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.windows.triggers import DefaultTrigger, can_fire_early
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
@@ -149,7 +149,7 @@ def _takes_retractions(step: Step) -> bool:
     """Whether retractions may come to a step; where they come in every mode, its construction has asked already."""
     match step.primitive:
         case StatefulParDo(dofn):
-            return bool(getattr(dofn.timer_owner(), "takes_retractions", False))
+            return bool(dofn.takes_retractions)
         case CombinePerKey(fn):
             return bool(fn.takes_retractions)
     return True
@@ -244,7 +244,7 @@ def _colliding(graph: Graph) -> Iterator[tuple[Step, str, str]]:
         shards = getattr(sink, "shards", None)
         if shards is not None:
             names: Any = shards.file_path_prefix, shards.template, shards.file_name_suffix
-        elif isinstance(sink, ColumnSink) and sink.file_naming is None:
+        elif isinstance(sink, TextRowsSink) and sink.file_naming is None:
             names = sink.path, sink.partition_by
         else:
             continue

@@ -33,6 +33,17 @@ class Source:
 class Sink:
     """A sink of a `Write`: a frozen dataclass in `penstock.io`, written by the runner."""
 
+    key: tuple[str, ...] = ()
+    """The columns of a row's key, if the elements are changes of rows, and not rows."""
+    schema: Any = None
+    """The user's columns; None takes them from the elements' type, or from the table."""
+    triggering_frequency: float | None = None
+    """The length in seconds of the windows by which an unbounded collection is written; None leaves its windows."""
+
+    def names_windows(self) -> bool:
+        """True if the names of its files have the window in them."""
+        return False
+
     def describe(self) -> str:
         """One line for `explain`."""
         return type(self).__name__

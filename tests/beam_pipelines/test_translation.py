@@ -31,14 +31,16 @@ from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FilterDoFn, FlatMapDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.signature import bind, signature_of
 from penstock.graph import show
-from penstock.io.text_sink import Shards, TextSink
+from penstock.io.shards import Shards
+from penstock.io.text_sink import TextFileSink
 from penstock.io.text_source import TextSource
 from penstock.machines.cells import cell_of
 from penstock.options.spark import SparkOptions
 from penstock.utils.timestamp import Timestamp
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.output_times import TimestampCombiner
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.triggers import AfterCount, AfterSynchronizedProcessingTime, AfterWatermark, Repeatedly
-from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows, TimestampCombiner
+from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows
 from penstock_spark.beam import BeamRunner, version
 from penstock_spark.beam.coders import register_beams_coders
 from penstock_spark.beam.combining import combine_fn_of
@@ -418,7 +420,7 @@ def test_plain_local_text_files_are_read_and_written_by_penstocks_own_ends(tmp_p
     assert list(steps) == ["ReadFromText/Read", "WriteToText/Write"]
     assert steps["ReadFromText/Read"].source == TextSource(f"{tmp_path}/*.txt", skip_header_lines=1)
     shards = Shards(f"{tmp_path}/out", ".csv", 2, "-SSSSS-of-NNNNN")
-    assert steps["WriteToText/Write"].sink == TextSink(shards, header="line")
+    assert steps["WriteToText/Write"].sink == TextFileSink(shards, header="line")
 
 
 def test_a_stream_writes_text_as_beam_does(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from penstock.machines.playing import Player, play
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, Pane
-from penstock.transforms import row_joins, validity
+from penstock.relations import joins, validity
+from penstock.relations.joins import JoinRows
 from penstock.transforms.core import DoFn, GroupByKey, Map, ParDo
-from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import (
     CombiningValueStateSpec,
@@ -130,17 +130,17 @@ def failed() -> set[str]:
 def test_a_join_that_undoes_nothing_fails_wherever_something_is_to_be_undone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = row_joins.changes
+    real = joins.emit_pairs
 
-    def without_undone(key: Any, undone: Any, new: Any, window: Any) -> Any:
-        return real(key, [], new, window)
+    def without_retracted(key: Any, change: Any, window: Any) -> Any:
+        return real(key, ((), change[1]), window)
 
-    for module in (row_joins, validity):
-        monkeypatch.setattr(module, "changes", without_undone)
-    joins = [scenario for scenario in load() if scenario.place.startswith("joins/")]
+    for module in (joins, validity):
+        monkeypatch.setattr(module, "emit_pairs", without_retracted)
+    scenarios = [scenario for scenario in load() if scenario.place.startswith("joins/")]
     undoing = {
         one.title
-        for one in joins
+        for one in scenarios
         if any("retract" in expected.text for step in one.steps("streaming") for expected in step.expected)
     }
     assert len(undoing) > 9
@@ -148,11 +148,11 @@ def test_a_join_that_undoes_nothing_fails_wherever_something_is_to_be_undone(
 
 
 def test_a_join_that_undoes_last_fails_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = row_joins.changes
+    real = joins.emit_pairs
 
     def other_way_round(*arguments: Any) -> Any:
         return reversed([*real(*arguments)])
 
-    monkeypatch.setattr(row_joins, "changes", other_way_round)
+    monkeypatch.setattr(joins, "emit_pairs", other_way_round)
     assert "A full outer join" in failed()
     assert "An inner join" not in failed()

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import penstock as beam
 from penstock.io.database import WriteToDatabase
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.relations.upserts import Upserts
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from penstock.transforms.upserts import Upserts
 
 
 class Score(NamedTuple):

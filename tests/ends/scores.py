@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.upserts import Upserts
+from penstock.relations.upserts import Upserts
 
 FILES = 5
 HIGHEST = pa.schema([pa.field("team", pa.string(), False), ("highest", pa.int64())])

@@ -34,11 +34,11 @@ import penstock as beam
 from penstock.error import RunnerError
 from penstock.io.database import DatabaseSink, WriteToDatabase
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.relations.changelog import Changelog
+from penstock.relations.upserts import Upsert, Upserts
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.changelog import Changelog
 from penstock.transforms.combiners import Count
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.typehints.column_types import decimal_of
 from penstock_spark.formats.database import postgres, through_driver

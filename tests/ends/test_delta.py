@@ -26,8 +26,8 @@ from scores import FILES, Score, expected_of, pipeline_of, put, scores_of
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta, TablePlace, WriteToDelta
+from penstock.relations.upserts import Upsert, Upserts
 from penstock.testing.util import assert_that, equal_to
-from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import IntervalWindow
 from penstock_spark.formats.delta.table import told
 

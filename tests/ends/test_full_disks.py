@@ -22,7 +22,7 @@ from numbered_files import Files, add, wait_for
 import penstock as beam
 from penstock.io import ReadFromSource, WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.upserts import Upsert
+from penstock.relations.upserts import Upsert
 from penstock_spark.sinks.plan import MicroBatch
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

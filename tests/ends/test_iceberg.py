@@ -19,8 +19,8 @@ import pytest
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io.iceberg import ReadFromIceberg, WriteToIceberg
+from penstock.relations.upserts import Upsert, Upserts
 from penstock.testing.util import assert_that, equal_to
-from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import IntervalWindow
 
 pytest.importorskip("pyiceberg", reason="needs the package pyiceberg")

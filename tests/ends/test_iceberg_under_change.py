@@ -17,7 +17,7 @@ import pytest
 
 from penstock.error import UnsupportedByRunner
 from penstock.io.iceberg import ReadFromIceberg, WriteToIceberg
-from penstock.transforms.upserts import Upsert
+from penstock.relations.upserts import Upsert
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 
 pytest.importorskip("pyiceberg", reason="needs the package pyiceberg")

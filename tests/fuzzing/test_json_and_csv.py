@@ -11,7 +11,8 @@ from typing import Any
 from chance import Chance
 from refused import each_seed, result_or_refusal, seeds
 
-from penstock.io.columnar import CsvSource, JsonSource
+from penstock.io.csvio import CsvSource
+from penstock.io.jsonio import JsonSource
 from penstock_spark.formats import json as json_format
 from penstock_spark.formats.csv.sample import type_of_csv
 

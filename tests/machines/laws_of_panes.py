@@ -14,7 +14,6 @@ from law_book import law
 from outcomes import ENGINES, RETRACTING, contains, dropped, panes, windows_of
 
 from penstock.machines.playing import Player
-from penstock.machines.program import output_times_of
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -26,6 +25,7 @@ from penstock.machines.records import (
 )
 from penstock.transforms.trigger import OnTimeBehavior
 from penstock.utils.windowed_value import PaneInfoTiming
+from penstock.windows.output_times import output_times_of
 
 EARLY, ON_TIME, LATE = PaneInfoTiming.EARLY, PaneInfoTiming.ON_TIME, PaneInfoTiming.LATE
 
@@ -90,7 +90,7 @@ def held_case(random: Random) -> Case:
     """One where the output timestamp of an element alone is known: it does not grow with others, nor with a session."""
     while True:
         case = random_case(random, windows=(FIXED, SESSIONS))
-        together = output_times_of(case.windowing).together
+        together = output_times_of(case.windowing.timestamp_combiner, case.windowing.windowfn).together
         if together is min or (together is None and not case.windowing.windowfn.is_merging()):
             return case
 
@@ -104,13 +104,13 @@ def what_waits_is_held_for(case: Case) -> None:
     watermark is at most the event time of all active messages that are not late.)
     """
     waiting: dict[Any, list[tuple[Any, int]]] = defaultdict(list)
-    rule = output_times_of(case.windowing)
+    rule = output_times_of(case.windowing.timestamp_combiner, case.windowing.windowfn)
     before_micros = MIN_MICROS
     for player, event, watermark_micros, outcome in steps_of(case):
         if isinstance(event, Arrive):
             losses = {loss.element.windows[0] for _, loss in dropped(outcome)}
             for window in set(windows_of(case, event)) - losses:
-                micros = rule.of_element(window, event.timestamp_micros)
+                micros = rule.of_element(event.timestamp_micros, window)
                 is_late = micros < before_micros
                 waiting[event.key].append((window, MAX_MICROS if is_late else micros))
         for key, pane in panes(outcome):

@@ -12,12 +12,12 @@ from penstock.machines import composite_triggers, firing, grouping, merging, pla
 from penstock.machines.contents import Accumulator, Bag, Values
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
-from penstock.machines.program import OutputTimes
 from penstock.machines.records import Dropped, DropReason
 from penstock.machines.simple_triggers import Total
 from penstock.machines.states import Agenda, KeyState
 from penstock.machines.trigger_machine import unfinished
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
+from penstock.windows.output_times import OutputTimes
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -317,7 +317,7 @@ def late_elements_set_the_timestamp(patch: pytest.MonkeyPatch) -> None:
 
     def take_all(self: GroupingMachine, state: Any, element: Any, *rest: Any) -> None:
         rule = self.program.output_times
-        micros = rule.of_element(state.window, element.timestamp_micros)
+        micros = rule.of_element(element.timestamp_micros, state.window)
         take(self, state, element, *rest)
         state.output_micros = rule.together_with(state.output_micros, micros)
 

@@ -9,9 +9,9 @@ import pytest
 
 from penstock.machines import arrivals, composite_triggers, program
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.program import OutputTimes
 from penstock.machines.records import Arrival, Dropped
 from penstock.machines.simple_triggers import Always, Total
+from penstock.windows.output_times import OutputTimes
 
 # What triggers say of themselves.
 

@@ -9,7 +9,7 @@ from plain_runner import collect
 
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import Timestamp
 

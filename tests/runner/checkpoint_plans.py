@@ -9,7 +9,7 @@ from typing import Any
 
 import penstock as beam
 from penstock.graph import DriverList
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly

@@ -14,7 +14,7 @@ from random_pipelines import OPERATIONS, SOURCES, VIEWS, WINDOWS, Making, Number
 
 import penstock as beam
 from penstock import graph
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import TimestampedValue
 

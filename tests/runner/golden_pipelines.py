@@ -11,12 +11,12 @@ import penstock as beam
 from penstock import field
 from penstock.graph import DriverList
 from penstock.io import ReadFromParquet, WriteToParquet
-from penstock.io.primitive import SinkTransform
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
+from penstock.io.sink_transforms import SinkTransform
 from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsIter, AsSingleton
+from penstock.relations.changelog import Changelog
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.changelog import Changelog
 from penstock.transforms.core import RestrictionProvider
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, AfterWatermark, Repeatedly
 

@@ -11,7 +11,7 @@ from pyspark.sql import types
 import penstock as beam
 from penstock.graph import DriverList
 from penstock.io import ReadFromParquet
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.io.watermarks import BoundedDisorder, IngressTime
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 import penstock as beam
 from penstock.graph import DriverList, Graph
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.options.spark import SparkOptions
 from penstock_spark.compiler import Target, batch_plan, optimise
 from penstock_spark.lowering import context, driver_rows, jobs, query, stage

@@ -15,13 +15,13 @@ from penstock.functions.userstate import on_timer
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.metrics import Metrics
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, TaggedOutput
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.core import RestrictionProvider
 from penstock.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
 from penstock.transforms.userstate import BagStateSpec, TimerSpec
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows, TimestampedValue
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 _COUNT = 7
 MODULUS = 101

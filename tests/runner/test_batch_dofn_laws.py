@@ -23,7 +23,7 @@ import penstock as beam
 from penstock.coders import FastPrimitivesCoder
 from penstock.error import UnsupportedByRunner
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import (

@@ -16,7 +16,7 @@ from penstock import field
 from penstock.base.row import Row
 from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Literal
 from penstock.scalars.types import PYTHON

@@ -133,6 +133,19 @@ def brute_sessions(windows: set[IntervalWindow], touching: bool) -> dict[Interva
         into = {source: v.union(w) if old in (v, w) else old for source, old in into.items()}
 
 
+def output_micros(combiner: Any, windowfn: WindowFn, final: Any, rows: list[tuple[Any, int, Any]]) -> int:
+    """The event time of a group's output, by the meaning of the four constants."""
+    match combiner:
+        case TimestampCombiner.OUTPUT_AT_EOW:
+            return final.max_timestamp().micros
+        case TimestampCombiner.OUTPUT_AT_LATEST:
+            return max(micros for _, micros, _ in rows)
+        case TimestampCombiner.OUTPUT_AT_EARLIEST:
+            return min(micros for _, micros, _ in rows)
+    at = [(window, Timestamp.from_micros(micros)) for _, micros, window in rows]
+    return min(windowfn.get_transformed_output_time(*each).micros for each in at)
+
+
 def grouped(
     elements: list[Element], windowfn: WindowFn, combiner: Any
 ) -> list[tuple[Any, list[Any], int, Any]]:
@@ -141,7 +154,6 @@ def grouped(
     for key, value, micros in elements:
         for window in windowfn.assign(WindowFn.AssignContext(Timestamp.from_micros(micros), (key, value))):
             timed.setdefault(exact(key), []).append((value, micros, window))
-    impl = TimestampCombiner.get_impl(combiner, windowfn)
     result = []
     for key, rows in timed.items():
         windows = {window for _, _, window in rows}
@@ -154,11 +166,8 @@ def grouped(
             into = context.into
         for final in set(into.values()):
             mine = [(value, micros, window) for value, micros, window in rows if into[window] == final]
-            times = [
-                impl.assign_output_time(window, Timestamp.from_micros(micros)) for _, micros, window in mine
-            ]
-            time = impl.merge(final, times)
-            result.append((key, sorted(value for value, _, _ in mine), time.micros, final))
+            at_micros = output_micros(combiner, windowfn, final, mine)
+            result.append((key, sorted(value for value, _, _ in mine), at_micros, final))
     return sorted(result, key=repr)
 
 

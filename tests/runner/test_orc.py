@@ -18,7 +18,7 @@ from pyarrow import orc
 
 from penstock.error import UnsupportedByRunner
 from penstock.io.orcio import OrcSink, OrcSource, WriteToOrc
-from penstock.io.text_sink import Shards
+from penstock.io.shards import Shards
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.formats.orc.scan import records_of_file, type_of_orc
 from penstock_spark.formats.orc.writer import orc_files

@@ -12,7 +12,8 @@ from pyspark import TaskContext
 
 import penstock as beam
 from penstock import graph
-from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.sink_transforms import SinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.pvalue import AsIter
 from penstock.transforms.userstate import CombiningValueStateSpec
 from penstock.transforms.window import FixedWindows, IntervalWindow

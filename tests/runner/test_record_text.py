@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from penstock.base.row import Row
-from penstock.io.columnar import CsvSink, JsonSink
-from penstock.io.text_sink import Shards, TextSink
+from penstock.io.csvio import CsvSink
+from penstock.io.jsonio import JsonSink
+from penstock.io.shards import Shards
+from penstock.io.text_sink import TextFileSink
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.json import json_files
 from penstock_spark.formats.json_text import JsonText
@@ -132,7 +134,7 @@ def test_json_has_all_digits_of_floats_and_the_forms_of_pandas_for_other_values(
         (csv_files(CsvSink("out"), WHERE), {"text": "a secret\ud83d"}),
         (csv_files(CsvSink("out", options=(("encoding", "latin-1"),)), WHERE), {"text": "a secret€"}),
         (json_files(JsonSink("out", options=(("force_ascii", False),)), WHERE), {"text": "a secret\ud83d"}),
-        (text_files(TextSink(Shards("out")), WHERE), "a secret\ud83d"),
+        (text_files(TextFileSink(Shards("out")), WHERE), "a secret\ud83d"),
     ],
 )
 def test_a_text_that_the_encoding_does_not_have_stays_out_of_the_error(

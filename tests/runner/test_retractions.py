@@ -11,13 +11,13 @@ from plain_runner import Settings, collect, run_plain
 import penstock as beam
 from penstock.base.tagged_output import TaggedOutput
 from penstock.coders import VarIntCoder
+from penstock.construction.retractions import may_retract
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.grouping import SpreadAnew
-from penstock.transforms.retractions import may_retract
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,

@@ -11,8 +11,8 @@ from changes import timed
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
+from penstock.relations.joins import JoinRows
 from penstock.transforms.combiners import Count
-from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
 

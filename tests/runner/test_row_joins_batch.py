@@ -11,12 +11,12 @@ from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.coders import FastPrimitivesCoder
+from penstock.construction.retractions import may_retract
 from penstock.error import UnsupportedByRunner
-from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import JoinRows
+from penstock.relations.joins import JoinRows
+from penstock.relations.validity import ValidFrom, ValidityJoin
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import ReadModifyWriteStateSpec
-from penstock.transforms.validity import ValidFrom, ValidityJoin
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception

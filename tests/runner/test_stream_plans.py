@@ -11,8 +11,8 @@ from penstock.error import UnsupportedByRunner
 from penstock.graph import Read, Source
 from penstock.io import WriteToMemory
 from penstock.io.kafka import ReadFromKafka
-from penstock.io.primitive import SourceTransform
 from penstock.io.ranges import NumberedSource
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.watermarks import (
     BoundedDisorder,
     EstimationBand,

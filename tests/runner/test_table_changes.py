@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.io.iceberg import WriteToIceberg
-from penstock.transforms.upserts import Upsert
+from penstock.relations.upserts import Upsert
 from penstock_spark.sinks.table_changes import DELETED, LastChanges
 
 NOON = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)

@@ -8,10 +8,10 @@ import pytest
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
+from penstock.construction.retractions import may_retract
 from penstock.error import UnsupportedByRunner
-from penstock.transforms.retractions import may_retract
+from penstock.relations.upserts import Upsert, Upserts
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from penstock.transforms.upserts import Upsert, Upserts
 from penstock.transforms.window import (
     FixedWindows,
     GlobalWindow,

@@ -10,11 +10,12 @@ from random_pipelines import WINDOWS, AtTheEnd, CountUp, Seen, keyed, later, ris
 
 import penstock as beam
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
+from penstock.relations.changelog import Changelog
+from penstock.relations.joins import JoinRows
+from penstock.relations.upserts import Upserts
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.changelog import Changelog
 from penstock.transforms.deduplicate import Deduplicate
 from penstock.transforms.periodicsequence import PeriodicImpulse
-from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterAny,
@@ -24,7 +25,6 @@ from penstock.transforms.trigger import (
     DefaultTrigger,
     Repeatedly,
 )
-from penstock.transforms.upserts import Upserts
 
 TRIGGERS = (
     DefaultTrigger(),

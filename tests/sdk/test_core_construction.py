@@ -14,7 +14,7 @@ from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError, UnsupportedByRunner
 from penstock.functions.combinefn import DefaultingCombineFn, curry_combine_fn
 from penstock.io.bounded import Read, SourceBase
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.metrics.cells import DistributionData
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.metrics.metric import Metrics

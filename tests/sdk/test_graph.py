@@ -7,6 +7,7 @@ import pytest
 import penstock as beam
 from penstock import graph, pvalue
 from penstock.error import TransformError
+from penstock.io.source_transforms import SourceTransform
 
 
 def shown(pipeline):
@@ -129,7 +130,7 @@ def test_edges_carry_windowing_and_boundedness():
         is_bounded = False
 
     pipeline = beam.Pipeline()
-    endless = pipeline | beam.io.primitive.SourceTransform(Endless())
+    endless = pipeline | SourceTransform(Endless())
     windows = beam.window.FixedWindows(10)
     grouped = endless | beam.WindowInto(windows) | beam.Map(lambda x: (x, x)) | beam.GroupByKey()
     compiled = pipeline.to_graph()

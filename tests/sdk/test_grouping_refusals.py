@@ -10,10 +10,10 @@ import pytest
 import penstock as beam
 from penstock import graph
 from penstock.coders import VarIntCoder
+from penstock.construction.retractions import may_retract
 from penstock.functions.combinefn import DefaultingCombineFn, curry_combine_fn
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
-from penstock.transforms.retractions import may_retract
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.trigger import (
     AccumulationMode,

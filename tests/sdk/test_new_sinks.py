@@ -13,7 +13,7 @@ from penstock import graph
 from penstock.io import ForEachBatch, WriteToConsole, WriteToMemory
 from penstock.io.console import ConsoleSink
 from penstock.io.each_batch import EachBatchSink
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import ValueKind

@@ -21,7 +21,7 @@ from penstock.io import (
 )
 from penstock.io.bounded import BoundedSource
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy

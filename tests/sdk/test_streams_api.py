@@ -21,7 +21,7 @@ from penstock.io import (
     ReadFromText,
     ReadFromTextWithFilename,
 )
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import REJECTED, StreamSource
 from penstock.io.text_source import TextSource
 from penstock.io.watermarks import (

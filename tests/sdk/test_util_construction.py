@@ -8,7 +8,7 @@ import pytest
 from penstock import graph
 from penstock.error import UnsupportedByRunner
 from penstock.graph import StatefulParDo
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.pipeline import Pipeline
 from penstock.transforms import combiners, stats, util

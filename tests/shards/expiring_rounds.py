@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from toy_query import ToyQuery
 
 import penstock as beam
+from penstock.construction.retractions import may_retract
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder, Percentiles
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.retractions import may_retract
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock.typehints import KV
 from penstock_spark.stream.header import Header

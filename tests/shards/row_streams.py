@@ -11,8 +11,8 @@ from toy_query import ToyQuery
 import penstock as beam
 from penstock.coders import VarIntCoder
 from penstock.io import WriteToMemory
+from penstock.relations.changes import emit_pairs
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.row_joins import changes
 from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
@@ -65,7 +65,8 @@ class Balance(beam.DoFn):
         before = total.read() or 0
         after = before - value if pane.kind.is_retraction else before + value
         total.write(after)
-        return changes(key, *([(each, at.micros)] if each else [] for each in (before, after)), window)
+        retracted, inserted = ([(each, at.micros)] if each else [] for each in (before, after))
+        return emit_pairs(key, (retracted, inserted), window)
 
 
 def sides(pipeline: Any, events: Iterable[Any], windowfn: Any = GlobalWindows()) -> tuple[Any, Any]:

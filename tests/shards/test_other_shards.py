@@ -19,7 +19,7 @@ import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsList, AsSingleton
-from penstock.transforms.changelog import Changelog
+from penstock.relations.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions
 from penstock_spark.stream import merged_headers, moved_pages

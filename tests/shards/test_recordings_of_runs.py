@@ -12,8 +12,8 @@ from penstock.figures import Recording, recording_of_test_stream
 from penstock.figures.of_runs import Figure, recording_of_grouping
 from penstock.io import WriteToMemory
 from penstock.machines.records import MAX_MICROS
+from penstock.relations.changelog import Changelog
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue, WindowFn
 from penstock.windows.windowing import Windowing

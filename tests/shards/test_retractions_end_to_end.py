@@ -16,9 +16,9 @@ import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.machines import firing
 from penstock.machines.contents import Accumulator, Bag
+from penstock.relations.joins import JoinRows
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import Count, MeanCombineFn
-from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.utils.windowed_value import ValueKind

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from row_streams import DELETE, Come, batches_of, net_of, seconds, sides
 
 import penstock as beam
-from penstock.transforms import row_joins
-from penstock.transforms.row_joins import JoinRows
+from penstock.relations import joins
+from penstock.relations.joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import FixedWindows
 from penstock.utils.windowed_value import ValueKind
@@ -255,7 +255,7 @@ def check_net(
 
 @CUTS
 @MODES
-@pytest.mark.parametrize("kind", row_joins._KINDS)
+@pytest.mark.parametrize("kind", joins._KINDS)
 def test_what_is_not_undone_is_the_table_in_any_cuts(kind, mode, events_per_batch):
     check_net(kind, [*MANY_TO_MANY, *UPDATED], events_per_batch, mode)
 
@@ -279,11 +279,11 @@ def scripts(draw: Any) -> list[Any]:
 
 def law(events: list[Any], kind: str, events_per_batch: int) -> None:
     check_net(kind, events, events_per_batch, "streaming")
-    if any(row_joins._KINDS[kind].unmatched):
+    if any(joins._KINDS[kind].unmatched):
         check_net(kind, events, events_per_batch, "streaming", unjoined="at_end")
 
 
-CASES = (scripts(), st.sampled_from(list(row_joins._KINDS)), st.sampled_from([1, 3, 100]))
+CASES = (scripts(), st.sampled_from(list(joins._KINDS)), st.sampled_from([1, 3, 100]))
 
 
 @pytest.mark.parametrize("cases", [60, pytest.param(150, marks=pytest.mark.soak)])
@@ -301,16 +301,16 @@ class NotAlone:
 
 MUTANTS = {
     "a row that is alone is not noticed": (
-        row_joins,
+        joins,
         "_effect",
         lambda real: lambda kind, side, timed, own, other: real(kind, side, timed, NotAlone, other),
     ),
     "copies are one row": (
-        row_joins,
+        joins,
         "_rows_in",
         lambda real: lambda counts: iter({timed[0]: timed for timed in real(counts)}.values()),
     ),
-    "what is taken back stays": (row_joins, "_take", lambda real: lambda counts, timed, form: timed),
+    "what is taken back stays": (joins, "_take", lambda real: lambda counts, timed, form: timed),
 }
 
 

@@ -16,10 +16,10 @@ from toy_query import ToyQuery
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
+from penstock.relations import upserts
+from penstock.relations.upserts import Upsert, Upserts, last_of_each, newest
 from penstock.testing.test_stream import TestStream
-from penstock.transforms import upserts
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
-from penstock.transforms.upserts import Upsert, Upserts, last_of_each, newest
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
@@ -213,7 +213,7 @@ def test_panes_of_a_window_go_by_their_numbers_and_other_values_by_event_time(by
 
 
 def test_of_one_event_time_the_later_pane_counts():
-    table = newest("k", (5, 2), [(False, (5, 1), "earlier"), (False, (5, 3), "later")])
+    table = newest("k", (5, 2), [(1, (5, 1), "earlier"), (1, (5, 3), "later")])
     assert table == ((5, 3), Upsert("k", "later"))
 
 
@@ -269,7 +269,7 @@ def test_a_database_is_what_a_batch_gives_after_every_micro_batch(tmp_path):
 MUTANTS = {
     "deletes nothing": lambda settle: lambda key, known, told: (settle(key, known, told)[0], None),
     "takes all for new": lambda settle: (
-        lambda key, known, told: settle(key, known, [(False, *one[1:]) for one in told])
+        lambda key, known, told: settle(key, known, [(1, *one[1:]) for one in told])
     ),
     "takes the first": lambda settle: lambda key, known, told: settle(key, known, list(told)[:1]),
 }

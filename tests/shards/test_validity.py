@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from row_streams import DELETE, Come, batches_of, net_of, seconds, sides
 
 import penstock as beam
-from penstock.transforms import validity
-from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
+from penstock.relations import validity
+from penstock.relations.validity import Valid, ValidFrom, ValidityJoin
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 RATES = {
@@ -204,7 +204,10 @@ MUTANTS = {
         "_around",
         lambda real: lambda values, at: (at, real(values, at)[1]),
     ),
-    "nothing is taken back": ("difference", lambda real: lambda before, after: ([], real(before, after)[1])),
+    "nothing is taken back": (
+        "difference",
+        lambda real: lambda before, after: ((), real(before, after)[1]),
+    ),
     "copies are one row": (
         "difference",
         lambda real: (

@@ -17,7 +17,7 @@ from penstock.pvalue import AsDict, TaggedOutput
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.userstate import BagStateSpec, TimerSpec, on_timer
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock_spark.stream.column_pages import is_of_columns, page_of
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import keys_of

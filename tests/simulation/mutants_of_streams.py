@@ -11,7 +11,7 @@ from mutants_of_native_streams import OF_NATIVE_STREAMS
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
 from penstock.io.ranges import NumberedSource
-from penstock.transforms import row_joins, validity
+from penstock.relations import joins, validity
 from penstock_spark.checkpoints import eras, folder, lease, plans, rewriting
 from penstock_spark.files.place import Place
 from penstock_spark.formats.database import errors, postgres
@@ -964,15 +964,15 @@ OF_REWRITING = (
 OF_JOINS = (
     Mutant(
         "a row without a match is not taken back when a match comes",
-        row_joins,
+        joins,
         "_effect",
-        "return joined, _unmatched(kind, 1 - side, _rows_in(other))",
-        "return joined, ()",
+        "return _unmatched(kind, 1 - side, _rows_in(other)), joined",
+        "return (), joined",
         make=a_join,
     ),
     Mutant(
         "a row that is taken back stays in a join",
-        row_joins,
+        joins,
         "_take",
         "counts.remove(timed)",
         "pass",
@@ -981,7 +981,7 @@ OF_JOINS = (
     ),
     Mutant(
         "a join gives the pair of a new row with its first match only",
-        row_joins,
+        joins,
         "_effect",
         "for one in _rows_in(other)] if kind.matched",
         "for one in [*_rows_in(other)][:1]] if kind.matched",
@@ -989,7 +989,7 @@ OF_JOINS = (
     ),
     Mutant(
         "a join counts equal rows once",
-        row_joins,
+        joins,
         "_put",
         "counts.put(timed, counts.get(timed) + 1)",
         "pass",
@@ -998,7 +998,7 @@ OF_JOINS = (
     ),
     Mutant(
         "a row that has another match is without a match",
-        row_joins.JoinFn,
+        joins.JoinFn,
         "_effect_of_matching",
         "if not any(self._match(side, each, one) for each in _rows_in(own))",
         "",
@@ -1006,7 +1006,7 @@ OF_JOINS = (
     ),
     Mutant(
         "a pair has the event time of the row that came last",
-        row_joins,
+        joins,
         "_pair",
         "max(micros, other_micros)",
         "micros",
@@ -1016,8 +1016,8 @@ OF_JOINS = (
         "rows also keep the value that was valid when they came",
         validity,
         "difference",
-        "return _without(before, after),",
-        "return [],",
+        "    if len(before) ==",
+        "    before = [row for row in before if row in after]\n    if len(before) ==",
         make=a_join_by_validity,
     ),
     Mutant(

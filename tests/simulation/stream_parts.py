@@ -26,13 +26,13 @@ from penstock.machines.records import (
     Pane,
     Played,
 )
-from penstock.transforms.changelog import Changelog
-from penstock.transforms.row_joins import JoinRows
+from penstock.relations.changelog import Changelog
+from penstock.relations.joins import JoinRows
+from penstock.relations.validity import ValidityJoin
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, DefaultTrigger
 from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
-from penstock.transforms.validity import ValidityJoin
 from penstock.transforms.window import FixedWindows
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 SIZE = 10
 WINDOWS = FixedWindows(SIZE)

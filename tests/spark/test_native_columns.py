@@ -17,7 +17,7 @@ import penstock as beam
 from penstock import field
 from penstock.graph import DriverList
 from penstock.io import ReadFromParquet, WriteToParquet, from_dataframe, to_dataframe
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.transforms.window import FixedWindows
 from penstock_spark.formats.parquet.footers import certain_schema

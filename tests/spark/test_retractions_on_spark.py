@@ -8,8 +8,8 @@ import pytest
 
 import penstock as beam
 from penstock.io import WriteToMemory
+from penstock.relations.changelog import Changelog
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.changelog import Changelog
 from penstock.transforms.combiners import Count
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue

@@ -8,10 +8,10 @@ import pytest
 
 import penstock as beam
 from penstock.io import WriteToMemory
+from penstock.relations.changelog import Changelog
+from penstock.relations.joins import JoinRows
+from penstock.relations.validity import ValidityJoin
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.changelog import Changelog
-from penstock.transforms.row_joins import JoinRows
-from penstock.transforms.validity import ValidityJoin
 from penstock.transforms.window import TimestampedValue
 
 MODES = pytest.mark.parametrize("mode", ["streaming", "micro_batch", "batch"])

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import InlineValues
 from penstock.io import ReadFromCsv, ReadFromJson, ReadFromParquet, ReadFromSpark, ReadFromText
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream

@@ -11,9 +11,9 @@ import pytest
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.relations.upserts import Upsert, last_of_each
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from penstock.transforms.upserts import Upsert, last_of_each
 from penstock.transforms.window import IntervalWindow, Sessions, TimestampedValue
 
 sys.path.append(str(Path(__file__).parents[2] / "examples"))

@@ -13,12 +13,12 @@ from listings import Arrival, Listing, at, inputs_of, stream_of
 from playing import played
 
 import penstock as beam
+from penstock.construction.retractions import may_retract
 from penstock.scalars.types import from_hint
 from penstock.sql.binding import bind
 from penstock.sql.relations import Aggregate, ColumnDef, Filter, Project, Relation, Scan
 from penstock.sql.relations import inputs_of as below
 from penstock.sql.statement import Tables
-from penstock.transforms.retractions import may_retract
 from penstock.transforms.sql import SqlError, SqlTransform
 
 BY_NAME = {listing.name: listing for listing in LISTINGS}

@@ -18,6 +18,8 @@ from random_queries import random_query
 from relations import KINDS
 
 import penstock as beam
+from penstock.relations import bags, validity
+from penstock.relations.joins import JoinRows
 from penstock.scalars.types import from_hint
 from penstock.sql import (
     aggregating,
@@ -35,8 +37,6 @@ from penstock.sql.binding import bind
 from penstock.sql.errors import SqlError
 from penstock.sql.relations import Aggregate, ColumnDef, Filter, Top, Valid
 from penstock.sql.statement import Tables
-from penstock.transforms import validity
-from penstock.transforms.row_joins import JoinRows
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 
@@ -246,7 +246,7 @@ def _window_ends_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_old_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(steps, "_differences", lambda before, after: ([], after))
+    patch.setattr(steps, "difference", lambda before, after: ([], after))
 
 
 def _no_filter(patch: pytest.MonkeyPatch) -> None:
@@ -258,7 +258,7 @@ def _no_filter(patch: pytest.MonkeyPatch) -> None:
 
 
 def _distinct_as_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(equality.Copies, "distinct", lambda self, held: list(self.elements(held)))
+    patch.setattr(bags.Copies, "distinct", lambda self, held: list(self.elements(held)))
 
 
 def _no_empty_group(patch: pytest.MonkeyPatch) -> None:

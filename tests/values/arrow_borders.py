@@ -14,7 +14,7 @@ from pyspark.sql.types import ByteType, DataType, IntegerType, LongType, ShortTy
 
 import penstock as beam
 from penstock.io.parquetio import ParquetSink
-from penstock.io.text_sink import Shards
+from penstock.io.shards import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.values.types import TYPES
 from penstock_spark.columns.records import to_batch

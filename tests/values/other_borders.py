@@ -21,8 +21,8 @@ import penstock as beam
 from penstock.base.row import Row
 from penstock.io.avroio import AvroSink
 from penstock.io.orcio import OrcSink
+from penstock.io.shards import Shards
 from penstock.io.sparkio import from_dataframe
-from penstock.io.text_sink import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import TYPES

@@ -16,7 +16,8 @@ from arrow_borders import composite
 from matrix import WHERE, Border, Column, Step, Trip, as_dict, padded, spelled, write_records
 
 import penstock as beam
-from penstock.io.columnar import CsvSink, JsonSink
+from penstock.io.csvio import CsvSink
+from penstock.io.jsonio import JsonSink
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.formats import json_text
 from penstock_spark.formats.csv import records

@@ -139,6 +139,9 @@ class HostedDoFn(DoFn):
     def __init__(self, dofn: Any) -> None:
         super().__init__()
         self.dofn = dofn
+        # Beam has no such attributes, but a class that runs on penstock may declare them.
+        self.takes_retractions = getattr(dofn, "takes_retractions", False)
+        self.gives_retractions = getattr(dofn, "gives_retractions", False)
         # What depends on Beam's annotations is worked out once, and travels to the workers.
         self._signature = self._described()
 

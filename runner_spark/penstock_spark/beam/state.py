@@ -16,7 +16,7 @@ from penstock.functions.userstate import (
     StateSpec,
     TimerSpec,
 )
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock_spark.beam.coders import hosting
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.values import beams_time_of, time_of

@@ -14,7 +14,8 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.textio import _TextSink, _TextSource, _TextSourceWithFilename
 from apache_beam.options.value_provider import StaticValueProvider
 
-from penstock.io.text_sink import Shards, TextSink
+from penstock.io.shards import Shards
+from penstock.io.text_sink import TextFileSink
 from penstock.io.text_source import TextSource
 
 
@@ -66,14 +67,14 @@ def _reads_plain_lines(source: Any) -> bool:
     )
 
 
-def text_sink_of(sink: Any) -> TextSink | None:
+def text_sink_of(sink: Any) -> TextFileSink | None:
     """The sink that writes the same files from a bounded collection; None if there is none for sure."""
     if type(sink) is not _TextSink or type(sink.coder) is not ToBytesCoder:
         return None
     prefix, suffix = sink.file_path_prefix, sink.file_name_suffix
     if not (prefix.is_accessible() and suffix.is_accessible()) or "://" in prefix.get():
         return None
-    return TextSink(
+    return TextFileSink(
         Shards(prefix.get(), suffix.get(), sink.num_shards, sink.shard_name_template),
         append_trailing_newlines=sink._append_trailing_newlines,
         compression_type=sink.compression_type,

@@ -13,12 +13,12 @@ from penstock.base.bounded_window import BoundedWindow
 from penstock.error import UnsupportedByRunner
 from penstock.utils.timestamp import Timestamp
 from penstock.windows import triggers
+from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import (
     FixedWindows,
     GlobalWindows,
     Sessions,
     SlidingWindows,
-    TimestampCombiner,
     WindowFn,
 )
 from penstock.windows.windowing import Windowing

@@ -25,8 +25,9 @@ from penstock.machines.program import program_of
 from penstock.typehints.constraints import Any as AnyHint
 from penstock.typehints.constraints import normalize
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
-from penstock.windows.window_fn import TimestampCombiner, WindowFn
+from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
 from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.checkpoints.classes import classes_in

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
-from penstock.io.object_stores import check_url, placed, store_of
+from penstock.io.object_stores import check_store_url, placed, store_of
 from penstock.io.paths import check_is_file, check_is_no_folder, known_path
 from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
@@ -199,7 +199,7 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
 
 def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
     """The sizes of the files that a pattern matches; OSError if the store is away or refuses."""
-    check_url(pattern, where)
+    check_store_url(pattern, where)
     if leaves_files_out(spark):
         raise UnsupportedByRunner(
             f"spark.sql.files.ignoreMissingFiles and ignoreCorruptFiles do not work for {pattern}",

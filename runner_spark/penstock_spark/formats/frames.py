@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import refusal
 from penstock.io.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
+from penstock.typehints.typehints import TupleConstraint
 from penstock_spark.columns.records import as_arrow_takes_them, column_of, field_of, schema_of
 from penstock_spark.formats.format import Format
 from penstock_spark.session.session import moved
@@ -73,9 +74,9 @@ def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
     """
     if field_names(element_type) is not None:
         return schema_of(element_type, where), None
-    parts = getattr(element_type, "tuple_types", None)
-    if parts is None:
+    if not isinstance(element_type, TupleConstraint):
         return pa.schema([field_of("value", element_type, where)]), _as_one
+    parts = element_type.tuple_types
     names = (
         ("key", "value") if len(parts) == 2 else tuple(f"_{number}" for number in range(1, len(parts) + 1))
     )
@@ -84,7 +85,7 @@ def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
 
 
 def _split_for(element_type: Any) -> Split | None:
-    if getattr(element_type, "tuple_types", None) is not None:
+    if isinstance(element_type, TupleConstraint):
         return _by_position
     return None
 

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from penstock.base.row import Row, row_class
 from penstock.error import refusal
-from penstock.io.columnar import JsonSink, JsonSource
 from penstock.io.compression import CompressionTypes
+from penstock.io.jsonio import JsonSink, JsonSource
 from penstock.io.streams import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from penstock.io.columnar import JsonSink
+from penstock.io.jsonio import JsonSink
 from penstock.utils.timestamp import Duration
 from penstock_spark.columns.losses import Loss, wrong_zone
 

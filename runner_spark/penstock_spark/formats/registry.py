@@ -10,14 +10,16 @@ from pyspark.sql.types import StructType
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList, Graph, ParDo, Read, Sink, Source, Step, Write
 from penstock.io.avroio import AvroSink, AvroSource
-from penstock.io.columnar import CsvSink, CsvSource, JsonSink, JsonSource
 from penstock.io.console import ConsoleSink
+from penstock.io.csvio import CsvSink, CsvSource
 from penstock.io.database import DatabaseSink, DatabaseSource
 from penstock.io.delta import DeltaChangesSource, DeltaSink, DeltaSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.file_formats import FileSource
 from penstock.io.file_readers import ReadFiles
 from penstock.io.iceberg import IcebergSink, IcebergSource
+from penstock.io.jsonio import JsonSink, JsonSource
 from penstock.io.kafka import KafkaSink, KafkaSource
 from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
@@ -27,7 +29,7 @@ from penstock.io.query_source import QuerySource
 from penstock.io.ranges import RangesOfSource
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streams import StreamSource
-from penstock.io.text_sink import TextSink
+from penstock.io.text_sink import TextFileSink
 from penstock.io.text_source import TextSource
 from penstock.io.tfrecordio import TFRecordSink, TFRecordSource
 from penstock_spark.files.stores import refuse_streams
@@ -77,7 +79,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     QuerySource: QUERIES,
     RangesOfSource: RANGES,
     KafkaSource: KAFKA,
-    TextSink: TEXT,
+    TextFileSink: TEXT,
     CsvSink: CSV,
     JsonSink: JSON,
     ParquetSink: PARQUET,
@@ -144,7 +146,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
             where=where,
             hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark's with ReadFromSpark",
         )
-    path = known_path(getattr(stream.source, "file_pattern", ""))
+    path = known_path(stream.source.file_pattern) if isinstance(stream.source, FileSource) else None
     refuse_streams(spark, path or "", "a stream cannot read", where)
     return format.open_stream(stream.source, stream, spark, where)
 

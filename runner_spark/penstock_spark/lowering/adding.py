@@ -8,8 +8,8 @@ from typing import Any
 
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.graph import AssignWindows, ParDo
-from penstock.machines.program import output_times_of
 from penstock.transforms.ready_combiners import PairWithNothing
+from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.aggregates.kernels import Kernel, early_kernel_of, kernel_of
 from penstock_spark.stream.program import LevelWriter, MessageWriterSpec
@@ -46,7 +46,7 @@ def combining_early(spec: MessageWriterSpec) -> MessageWriterSpec:
         kernel is not None
         and kernel.adding is not None
         and not isinstance(spec.windowing.windowfn, Sessions)
-        and output_times_of(spec.windowing).together is None
+        and spec.windowing.timestamp_combiner == TimestampCombiner.OUTPUT_AT_EOW
     )
     return replace(spec, combines_early=True, kernel=kernel, takes_pairs=takes_pairs)
 

@@ -9,7 +9,7 @@ from collections.abc import Set
 from typing import Any
 
 from penstock.graph import CombinePerKey, Graph, Grouping, StatefulParDo, Step
-from penstock.windows.window_fn import TimestampCombiner
+from penstock.windows.output_times import TimestampCombiner
 from penstock_spark.aggregates.kernels import kernel_of
 from penstock_spark.passes.fuse import Unit, is_inline
 from penstock_spark.plan.batch_plan import Strategy

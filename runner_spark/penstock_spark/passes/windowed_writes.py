@@ -33,11 +33,10 @@ def windowed_writes(graph: Graph) -> Graph:
 def writes_by_window(graph: Graph, step: Step) -> bool:
     """Whether a write writes files by window: it asks for them, or a later step reads its results."""
     assert isinstance(step.primitive, Write)
-    sink: Any = step.primitive.sink
+    sink = step.primitive.sink
     if any(True for output in step.outputs for _ in graph.consumers(output.edge)):
         return True
-    shards = getattr(sink, "shards", None)
-    asks = bool(getattr(sink, "triggering_frequency", None)) or (shards is not None and shards.names_windows)
+    asks = sink.triggering_frequency is not None or sink.names_windows()
     return asks and not graph.edge(step.inputs[0]).is_bounded
 
 

@@ -9,7 +9,7 @@ from penstock.functions.signature import signature_of
 from penstock.graph import Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import Streamable, StreamSource
 from penstock.machines.triggers import may_wait_for_clock
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo
 from penstock_spark.plan.windowing import windowing_of

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.graph import Source, Step
-from penstock.io.columnar import CsvSource
+from penstock.io.csvio import CsvSource
 from penstock.io.delta import DeltaSource
 from penstock.io.orcio import OrcSource
 from penstock.io.parquetio import ParquetSource

@@ -40,9 +40,7 @@ def _may_retract(graph: Graph, step: Step, output: Output, takes_some: bool, is_
             retracts = mode == AccumulationMode.ACCUMULATING_AND_RETRACTING or passes_on
             return retracts and (is_streaming or may_fire_early(graph, step))
         case ParDo(dofn):
-            # For a wrapper, this is the wrapped DoFn.
-            gives_some = getattr(dofn.timer_owner(), "gives_retractions", False)
-            return gives_some or (takes_some and not getattr(dofn, "gives_insertions_only", False))
+            return dofn.gives_retractions or (takes_some and not dofn.gives_insertions_only)
         case Write():
             return False
     return takes_some

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.graph import Graph, Read, Write
+from penstock.io.file_formats import FileSource, ShardedSink
 from penstock.io.filesystems import FileSystems
 from penstock.io.paths import known_path
+from penstock.io.sparkio import SparkSink
+from penstock.io.text_rows import TextRowsSink
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
 
 _FILES_MAX = 10
@@ -48,19 +51,23 @@ def innermost(source: Any) -> Any:
 
 
 def _read(source: Any) -> Iterator[str]:
-    path = getattr(innermost(source), "file_pattern", None)
-    pattern = None if path is None else known_path(path)
+    inner = innermost(source)
+    pattern = known_path(inner.file_pattern) if isinstance(inner, FileSource) else None
     if pattern is not None:
         yield pattern
 
 
 def _written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
     if given is None:
-        shards = getattr(sink, "shards", None)
-        path = getattr(sink, "path", None) if shards is None else shards.file_path_prefix
-        prefix = None if path is None else known_path(path)
+        match sink:
+            case ShardedSink(shards=shards):
+                prefix, suffix = known_path(shards.file_path_prefix), shards.file_name_suffix
+            case TextRowsSink(path=path) | SparkSink(path=path):
+                prefix, suffix = path if path is None else known_path(path), ""
+            case _:
+                return
         if isinstance(prefix, str):
-            yield f"{prefix}*{'' if shards is None else shards.file_name_suffix}"
+            yield f"{prefix}*{suffix}"
         return
     names = [name for name in given if isinstance(name, str)]
     if len(names) <= _FILES_MAX:

@@ -18,7 +18,9 @@ from pyspark.logger import PySparkLogger
 
 from penstock.error import BeamError, RunnerError
 from penstock.graph import Graph, Read
+from penstock.io.file_formats import FileSource
 from penstock.io.paths import known_path
+from penstock.io.sparkio import SparkSource
 from penstock_spark.reports.at_work import Died, find_died
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import innermost
@@ -194,7 +196,8 @@ def _where(message: Message, file: str | None, known: Surroundings) -> str | Non
 def _reader(file: str, graph: Graph | None) -> str | None:
     for step in graph.steps if graph else ():
         source = innermost(step.primitive.source) if isinstance(step.primitive, Read) else None
-        pattern = known_path(getattr(source, "file_pattern", None) or getattr(source, "path", None) or "")
+        path = source.file_pattern if isinstance(source, FileSource) else None
+        pattern = known_path(source.path if isinstance(source, SparkSource) else path or "")
         if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
             return step.where
     return None

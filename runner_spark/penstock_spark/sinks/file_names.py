@@ -9,11 +9,11 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.error import UnsupportedByRunner
-from penstock.io.columnar import ColumnSink
 from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystems import FileSystems
 from penstock.io.partition_folders import in_folders
-from penstock.io.text_sink import Shards
+from penstock.io.shards import Shards
+from penstock.io.text_rows import TextRowsSink
 from penstock.io.write_files import FileResult
 from penstock_spark.files.file_system import folder_of
 from penstock_spark.files.finding import pattern_of
@@ -132,7 +132,7 @@ class FunctionNames:
 Names = TemplateNames | FunctionNames
 
 
-def names_of(sink: ColumnSink, where: str) -> FunctionNames:
+def names_of(sink: TextRowsSink, where: str) -> FunctionNames:
     """The names of a sink of CSV or JSON files; ValueError if its path has no value yet."""
     path = pattern_of(sink.path, where)
     if sink.file_naming:

@@ -32,7 +32,7 @@ from pyspark.sql.types import StructType
 from penstock.base.identifiers import identifier
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
-from penstock.io.object_stores import check_url, store_of
+from penstock.io.object_stores import check_store_url, store_of
 from penstock.io.partition_folders import escaped, in_folders
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
@@ -108,7 +108,7 @@ class FileSink:
 
 
 def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> SinkPlan:
-    if getattr(sink, "triggering_frequency", None):
+    if sink.triggering_frequency:
         raise UnsupportedByRunner(
             "triggering_frequency is for unbounded collections", where=where, hint="leave it out"
         )
@@ -118,7 +118,7 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
     spark = existing_session() if store_of(files.names.place) else None
     if is_beyond_spark(spark, files.names.place):
         if spark is not None:
-            check_url(files.names.place, where)
+            check_store_url(files.names.place, where)
         return writing.by_tasks_on_store()
     plan = writing.by_tasks() if files.names.is_local else writing.by_spark(files.by_spark())
     columns = files.columns()

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.io.columnar import ColumnSink
 from penstock.io.compression import CompressionTypes
 from penstock.io.naming_errors import encoded
 from penstock.io.paths import known_path
+from penstock.io.text_rows import TextRowsSink
 from penstock_spark.columns.losses import unknown_fields
 from penstock_spark.columns.records import field_of, fields_of, plain
 from penstock_spark.files.compressed import open_for_writing
@@ -97,7 +97,7 @@ class TextOfFile:
         return list(self.columns)
 
 
-def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
+def record_files(sink: TextRowsSink, text: RecordText, empty_shards: int, where: str) -> FileSink:
     partitions = None
     if sink.partition_by:
         left = tuple(name for name in text.columns or () if name not in sink.partition_by)
@@ -127,7 +127,7 @@ def record_files(sink: ColumnSink, text: RecordText, empty_shards: int, where: s
     )
 
 
-def _columns_of_folders(sink: ColumnSink, where: str) -> pa.Schema:
+def _columns_of_folders(sink: TextRowsSink, where: str) -> pa.Schema:
     """The columns of ``partition_by`` with the types of the elements; ValueError for a type that is not known."""
     hints = dict(fields_of(sink.element_type))
     fields = []

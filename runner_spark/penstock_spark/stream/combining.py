@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from penstock.coders.deterministic import encode_keys, kind_told_apart
-from penstock.machines.program import OutputTimes, output_times_of, program_of
+from penstock.machines.program import program_of
 from penstock.metrics.execution import MetricsContainer
+from penstock.windows.output_times import OutputTimes, output_times_of
 from penstock.windows.window_fn import Sessions, runs
 from penstock_spark.aggregates.kernels import Adding, adding_of
 from penstock_spark.aggregates.loops import kind_of_keys, loop_of
@@ -71,7 +72,7 @@ class CombiningWriter(Combining, Node):
         self.combine = spec.combine
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)
-        self._output_times = output_times_of(spec.windowing)
+        self._output_times = output_times_of(spec.windowing.timestamp_combiner, spec.windowing.windowfn)
         self._adding = None if spec.kernel is None else spec.kernel.adding
         # Shards take what these kernels hold; of the other ones, they take accumulators.
         self._is_known_to_shards = adding_of(spec.combine) is not None

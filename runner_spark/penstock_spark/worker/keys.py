@@ -8,7 +8,8 @@ from typing import Any
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.deterministic import as_coders_give_them, decode_key
-from penstock.windows.window_fn import Sessions, TimestampCombiner
+from penstock.windows.output_times import output_times_of
+from penstock.windows.window_fn import Sessions
 from penstock_spark.worker.batch import dumps
 
 SELF_CONTAINED_TAGS = frozenset(b"siqIfb10N")
@@ -100,36 +101,18 @@ def rank_of(windowing: Any) -> Callable[[int, Any], int] | None:
     The output timestamp is the lowest rank for the earliest, and the lowest rank negated for the latest
     input.
     """
-    match windowing.timestamp_combiner:
-        case TimestampCombiner.OUTPUT_AT_EARLIEST:
-            return lambda micros, window: micros
-        case TimestampCombiner.OUTPUT_AT_LATEST:
-            return lambda micros, window: -micros
-        case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
-            return _transformed_rank(windowing.windowfn)
-        case _:
-            return None
-
-
-def _transformed_rank(windowfn: Any) -> Callable[[int, Any], int]:
-    from penstock.utils.timestamp import Timestamp
-
-    def rank(micros: int, window: Any) -> int:
-        moved: int = windowfn.get_transformed_output_time(window, Timestamp.from_micros(micros)).micros
-        return moved
-
-    return rank
+    times = output_times_of(windowing.timestamp_combiner, windowing.windowfn)
+    if times.together is max:
+        return lambda micros, window: -times.of_element(micros, window)
+    return None if times.together is None else times.of_element
 
 
 def timestamp_of(windowing: Any) -> Callable[[int, Any], int]:
     """The function from the lowest rank and the window to the output timestamp in microseconds."""
-    match windowing.timestamp_combiner:
-        case TimestampCombiner.OUTPUT_AT_EARLIEST | TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
-            return lambda rank, window: rank
-        case TimestampCombiner.OUTPUT_AT_LATEST:
-            return lambda rank, window: -rank
-        case _:
-            return lambda rank, window: window.max_timestamp().micros
+    times = output_times_of(windowing.timestamp_combiner, windowing.windowfn)
+    if times.together is max:
+        return lambda rank, window: -rank
+    return times.of_element if times.together is None else lambda rank, window: rank
 
 
 def placer_of(windowing: Any) -> Callable[[WindowColumns], tuple[tuple[Any], int]]:

@@ -51,6 +51,7 @@ class DoFn(WithTypeHints, HasDisplayData):
             a retraction is a retraction (penstock's own).
         gives_retractions: Whether it gives elements whose pane has a ``kind`` that takes earlier ones back, although
             its input has none (penstock's own).
+        gives_insertions_only: Whether it gives no such elements, whatever its input has (penstock's own).
 
     >>> class Words(DoFn):
     ...     def process(self, element):
@@ -61,6 +62,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     takes_retractions: bool = False
     gives_retractions: bool = False
+    gives_insertions_only: bool = False
 
     output_kinds: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})
     """How outputs of other libraries' classes become penstock's, such as the ``TaggedOutput`` of Beam."""

@@ -10,7 +10,7 @@ from penstock.coders.base import Coder
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.utils.timestamp import Timestamp
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 
 class RuntimeState:

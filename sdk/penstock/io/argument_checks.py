@@ -1,4 +1,4 @@
-"""Checks of arguments that several reads and writes take: names of columns, moments, numbers, keys and options."""
+"""Checks of arguments that several reads and writes take: names of columns, moments, numbers, keys, options, coders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.error import refusal
+
+_BEAMS_CODERS = "apache_beam.coders.coders"
 
 
 def without_user(url: str) -> str:
@@ -88,3 +90,23 @@ def key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
         what = f"value must be the name of a column, but is {value!r}"
         raise refusal(TypeError, what, hint="write value='points', for example")
     return keys
+
+
+def check_coder(coder: Any, method: str) -> None:
+    """Refuses what is given as a coder and is none."""
+    if coder is not None and (isinstance(coder, type) or not callable(getattr(coder, method, None))):
+        what = f"coder must be a coder, but is {coder!r}"
+        raise refusal(TypeError, what, hint="pass coder=BytesCoder(), or a coder of your own")
+
+
+def plain_coder(coder: Any, default: type) -> Any:
+    """Returns None for the default coder, ours or Beam's, so that whole batches may be coded; any other unchanged.
+
+    >>> from penstock.coders import BytesCoder, StrUtf8Coder
+    >>> plain_coder(StrUtf8Coder(), StrUtf8Coder), plain_coder(BytesCoder(), StrUtf8Coder)
+    (None, BytesCoder)
+    """
+    # A subclass may do something else with the bytes, and so may a class of the user's with the same name.
+    own = type(coder)
+    is_default = own.__name__ == default.__name__ and own.__module__ in (default.__module__, _BEAMS_CODERS)
+    return None if is_default else coder

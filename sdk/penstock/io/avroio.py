@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
 from penstock.base.row import Row
-from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.graph import Sink
+from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.match_files import MatchContinuously, divided_arguments
-from penstock.io.partition_folders import (
-    check_columns_of_sink,
-    described,
-    partition_columns,
-    partitions_to_read,
-    pattern_of_table,
-)
-from penstock.io.paths import Path, check_path
-from penstock.io.primitive import FileSinkTransform, SourceTransform
-from penstock.io.record_types import field_names, type_of_records
-from penstock.io.streams import Streamable
-from penstock.io.text_sink import Shards
+from penstock.io.record_types import field_names
+from penstock.io.shards import Shards
+from penstock.io.sink_transforms import RecordFileSinkTransform
+from penstock.io.source_transforms import SourceTransform
 
 __all__ = ["ReadAllFromAvro", "ReadAllFromAvroContinuously", "ReadFromAvro", "WriteToAvro"]
 
@@ -31,40 +22,29 @@ _CODECS = ("null", "deflate", "bzip2", "snappy", "zstandard", "lz4", "xz")
 
 
 @dataclass(frozen=True)
-class AvroSource(Streamable):
+class AvroSource(RecordFileSource):
     """Records of Avro files; see `ReadFromAvro`.
 
     >>> AvroSource("/data/*.avro").describe()
     'avro /data/*.avro'
     """
 
-    file_pattern: Path
-    validate: bool = True
-    as_rows: bool = False
-    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
-    schema: Any = None  # What has the types of these columns; without it, they are text.
+    format: ClassVar[str] = "avro"
 
-    def describe(self) -> str:
-        return f"avro {self.file_pattern}"
+    as_rows: bool = False
 
 
 @dataclass(frozen=True)
-class AvroSink(Sink):
+class AvroSink(RecordFileSink):
     """Records in Avro files; see `WriteToAvro`."""
 
-    shards: Shards
-    schema: Any = None
+    format: ClassVar[str] = "avro"
+
     codec: str = "deflate"
-    element_type: Any = None
-    triggering_frequency: float | None = None
-    partition_by: tuple[str, ...] = ()
 
-    def describe(self) -> str:
-        return self.shards.describe("avro") + described(self.partition_by)
-
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the records' fields; None if the elements are not records."""
-        if not self.schema:
+    def column_names(self) -> tuple[str, ...] | None:
+        """Returns the names of the records' fields; None if the elements are not records."""
+        if self.schema is None:
             return field_names(self.element_type)
         fields = self.schema.get("fields") if isinstance(self.schema, dict) else None
         return None if fields is None else tuple(field["name"] for field in fields)
@@ -112,9 +92,8 @@ class ReadFromAvro(SourceTransform[Any]):
         partition_by: Any = (),
         schema: Any = None,
     ) -> None:
-        check_path(file_pattern, "file_pattern")
-        parts = partitions_to_read(partition_by, schema)
-        super().__init__(AvroSource(pattern_of_table(file_pattern, parts), validate, as_rows, parts, schema))
+        source = AvroSource.in_folders(file_pattern, partition_by, schema, validate=validate, as_rows=as_rows)
+        super().__init__(source)
 
     def infer_output_type(self, input_type: Any) -> Any:
         return Row if self.source.as_rows else Any
@@ -162,7 +141,7 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
         return pbegin | self._match | self._read
 
 
-class WriteToAvro(FileSinkTransform):
+class WriteToAvro(RecordFileSinkTransform):
     """Writes records to Avro files, and returns the files' names (Beam's ``WriteToAvro``).
 
     Elements are dicts, or rows of a known type; with a schema that is not a record, they are other values. Install
@@ -195,6 +174,9 @@ class WriteToAvro(FileSinkTransform):
     """
 
     sink: AvroSink
+    _without_schema = "An explicit schema is required to write non-schema'd PCollections."
+    _example_of_schema = "schema={'type': 'record', ...}"
+    _hint_of_columns = "pass the schema of a record, {'type': 'record', ...}"
 
     def __init__(
         self,
@@ -213,19 +195,14 @@ class WriteToAvro(FileSinkTransform):
         if codec not in _CODECS:
             what = f"Avro has no codec {codec!r}"
             raise refusal(ValueError, what, hint=f"use one of {', '.join(_CODECS)}")
-        shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
-        parts = partition_columns(partition_by)
-        sink = AvroSink(shards, schema, codec, triggering_frequency=triggering_frequency, partition_by=parts)
+        sink = AvroSink.in_folders(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
+            partition_by,
+            schema=schema or None,
+            codec=codec,
+            triggering_frequency=triggering_frequency,
+        )
         super().__init__(sink)
-
-    def expand(self, pcoll: Any) -> PCollection[str]:
-        if not self.sink.schema:
-            what = "An explicit schema is required to write non-schema'd PCollections."
-            element_type = type_of_records(self, pcoll, what, "schema={'type': 'record', ...}")
-            self.sink = replace(self.sink, schema=None, element_type=element_type)
-        hint = "pass the schema of a record, {'type': 'record', ...}"
-        check_columns_of_sink(self.sink.partition_by, self.sink.names(), self._where(), hint)
-        return super().expand(pcoll)
 
 
 hint_at_absent_names(globals())

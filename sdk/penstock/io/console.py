@@ -9,12 +9,12 @@ from penstock import graph
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.construction.retractions import may_retract
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.io.primitive import SinkTransform
-from penstock.transforms.changelog import Changelog
+from penstock.io.sink_transforms import SinkTransform
+from penstock.relations.changelog import Changelog
 from penstock.transforms.pardo import Map
-from penstock.transforms.retractions import may_retract
 from penstock.utils.timestamp import time_text
 
 __all__ = ["ConsoleSink", "WriteToConsole"]

@@ -1,14 +1,47 @@
-"""Reads and writes CSV files, with the arguments of pandas that matter (Beam's ``ReadFromCsv``, ``WriteToCsv``)."""
+"""Reads and writes CSV files (Beam's ``ReadFromCsv`` and ``WriteToCsv``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from penstock.error import refusal
-from penstock.io.columnar import CsvSink, CsvSource, ReadColumns, WriteColumns, check_options
-from penstock.io.partition_folders import partition_columns, partitions_to_read, pattern_of_table
-from penstock.io.paths import check_path
+from penstock.io.file_formats import RecordFileSource
+from penstock.io.partition_folders import partition_columns
+from penstock.io.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+
+
+@dataclass(frozen=True)
+class CsvSource(RecordFileSource):
+    """CSV files as rows; see `ReadFromCsv`.
+
+    `found` is the type of the rows that was found when the pipeline was built; the data must keep to it.
+    """
+
+    format: ClassVar[str] = "csv"
+    takes_validate: ClassVar[bool] = False
+
+    splittable: bool = True
+    filename_column: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()  # Arguments of ``pandas.read_csv``, as sorted pairs.
+    found: Any = None
+
+    has_fields = True
+    rejects_text = True
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        match dict(self.options).get("usecols"):
+            case list() | tuple() as names if all(isinstance(name, str) for name in names):
+                return tuple(name for name in (*names, self.filename_column) if name is not None)
+        return None
+
+
+class CsvSink(TextRowsSink):
+    """CSV files."""
+
+    format = "csv"
+
 
 _READ_OPTIONS = frozenset(
     [
@@ -37,7 +70,7 @@ def ReadFromCsv(
     partition_by: Any = (),
     schema: Any = None,
     **kwargs: Any,
-) -> ReadColumns:
+) -> ReadTextRows:
     """A transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
 
     A first pass over all data finds the types of columns: integers become int, other numbers float, ``true`` and
@@ -78,15 +111,19 @@ def ReadFromCsv(
     """
     check_options("ReadFromCsv", kwargs, _READ_OPTIONS)
     _check_signs(kwargs)
-    check_path(path, "path")
-    parts = partitions_to_read(partition_by, schema)
-    if filename_column in parts:
+    source = CsvSource.in_folders(
+        path,
+        partition_by,
+        schema,
+        argument="path",
+        splittable=splittable,
+        filename_column=filename_column,
+        options=tuple(sorted(kwargs.items())),
+    )
+    if filename_column in source.partition_by:
         what = f"the column {filename_column!r} is both filename_column and in partition_by"
         raise refusal(ValueError, what, hint="give the file's name another column")
-    options = tuple(sorted(kwargs.items()))
-    pattern = pattern_of_table(path, parts)
-    source = CsvSource(pattern, splittable, filename_column, options, partition_by=parts, schema=schema)
-    return ReadColumns(source, label="ReadFromCsv")
+    return ReadTextRows(source, label="ReadFromCsv")
 
 
 def _check_signs(options: Mapping[str, Any]) -> None:
@@ -112,7 +149,7 @@ def WriteToCsv(
     *,
     partition_by: Any = (),
     **kwargs: Any,
-) -> WriteColumns:
+) -> WriteTextRows:
     """A transform that writes rows as CSV files with a header, and returns ``FileResult`` records (Beam's
     ``WriteToCsv``).
 
@@ -137,4 +174,4 @@ def WriteToCsv(
     """
     options = tuple(sorted(kwargs.items()))
     sink = CsvSink(path, num_shards, file_naming, options, partition_by=partition_columns(partition_by))
-    return WriteColumns(sink, label="WriteToCsv")
+    return WriteTextRows(sink, label="WriteToCsv")

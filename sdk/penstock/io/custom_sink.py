@@ -42,10 +42,11 @@ class Sink:
 
     Attributes:
         skip_if_empty: Whether an empty collection writes nothing at all.
-        num_shards: The number of pieces; 0, or no such attribute, leaves it to the runner.
+        num_shards: The number of pieces; 0 or None leaves it to the runner.
     """
 
     skip_if_empty = False
+    num_shards: int | None = 0
 
     def initialize_write(self) -> Any:
         """Called once before the first write; the result goes to the other methods."""
@@ -121,7 +122,7 @@ class WriteImpl(PTransform[Any, Any]):
         if not pcoll.is_bounded:
             what = "a custom Sink takes only bounded collections"
             raise refusal(NotImplementedError, what, where=self._where(), hint="write in a DoFn")
-        shards = getattr(self.sink, "num_shards", 0) or 0
+        shards = self.sink.num_shards or 0
         once = pcoll.pipeline | "DoOnce" >> Create([None])
         begun = once | "InitializeWrite" >> Map(_initialize, self.sink)
         everywhere = pcoll | WindowInto(GlobalWindows())

@@ -12,11 +12,13 @@ from penstock.base.whole_numbers import check_whole_number
 from penstock.construction.pvalue import PCollection
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
-from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import field_names, type_of_records
+from penstock.io.sink_transforms import SinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
+from penstock.relations.upserts import Upsert
 from penstock.transforms.field_checks import check_field_names
-from penstock.transforms.upserts import Upsert
+from penstock.typehints.typehints import TupleConstraint
 from penstock.utils.windowed_value import ValueKind
 
 __all__ = ["DatabaseSink", "DatabaseSource", "ReadFromDatabase", "WriteToDatabase"]
@@ -167,7 +169,7 @@ class ReadFromDatabase(SourceTransform[Any]):
         predicates: list[str] | tuple[str, ...] = (),
         fetch_size: int = 10_000,
     ) -> None:
-        check_url(url)
+        check_database_url(url)
         if (table is None) == (query is None):
             hint = 'pass table="scores", or query="SELECT ..."'
             raise refusal(ValueError, "pass either a table or a query", hint=hint)
@@ -249,7 +251,7 @@ class WriteToDatabase(SinkTransform):
         schema: Any = None,
     ) -> None:
         columns = (key,) if isinstance(key, str) else tuple(key)
-        check_url(url)
+        check_database_url(url)
         check_table(table)
         if mode not in _MODES:
             raise refusal(
@@ -267,7 +269,8 @@ class WriteToDatabase(SinkTransform):
         super().__init__(DatabaseSink(url, table, mode, columns, create, schema))
 
     def expand(self, pcoll: Any) -> PCollection[Any]:
-        element_type = getattr(pcoll, "element_type", None)
+        self._check_pcollection(pcoll)
+        element_type = pcoll.element_type
         elements, record_type = _elements_of(element_type)
         if elements != "rows" and self.sink.mode != "upsert":
             what = "what Upserts and Changelog give cannot be inserted: it replaces and deletes rows"
@@ -337,13 +340,13 @@ def _elements_of(element_type: Any) -> tuple[str, Any]:
     """What the elements are, and the type of the rows in them."""
     if element_type is Upsert:
         return "upserts", None
-    parts = getattr(element_type, "tuple_types", None)
-    if parts is not None and len(parts) == 2 and parts[0] is ValueKind:
-        return "changes", parts[1]
+    match element_type:
+        case TupleConstraint(tuple_types=(kind, row)) if kind is ValueKind:
+            return "changes", row
     return "rows", element_type
 
 
-def check_url(url: Any) -> None:
+def check_database_url(url: Any) -> None:
     hint = 'pass a URL such as "postgresql://user@host/database", or a function that returns one'
     if not isinstance(url, str) and not callable(url):
         # Its repr may show a password.

@@ -19,8 +19,9 @@ from penstock.io.argument_checks import (
     text_pairs,
     without_user,
 )
-from penstock.io.primitive import SourceTransform, TableSinkTransform
 from penstock.io.record_types import hint_of_records
+from penstock.io.sink_transforms import TableSinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind

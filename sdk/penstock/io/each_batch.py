@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from penstock import graph
 from penstock.base.labels import label_from_callable
 from penstock.error import noun_for, refusal
-from penstock.io.primitive import SinkTransform
+from penstock.io.sink_transforms import SinkTransform
 from penstock.typehints.annotations import signature_as_written
 
 __all__ = ["EachBatchSink", "ForEachBatch", "WriteToMemory"]

@@ -11,9 +11,11 @@ from penstock.io.match_files import MatchContinuously as MatchContinuously
 from penstock.io.match_files import MatchFiles as MatchFiles
 from penstock.io.match_files import ReadableFile as ReadableFile
 from penstock.io.match_files import ReadMatches as ReadMatches
-from penstock.io.write_files import FileMetadata as FileMetadata
+from penstock.io.write_files import FileAttributes
 from penstock.io.write_files import FileResult as FileResult
 from penstock.io.write_files import FileSink as FileSink
 from penstock.io.write_files import TextSink as TextSink
 from penstock.io.write_files import WriteToFiles as WriteToFiles
 from penstock.utils.timestamp import MAX_TIMESTAMP as MAX_TIMESTAMP
+
+FileMetadata = FileAttributes

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from penstock.error import refusal, three_parts
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileSystem, MatchResult
-from penstock.io.object_stores import ObjectStore, check_url, store_of
+from penstock.io.object_stores import ObjectStore, check_store_url, store_of
 from penstock.metrics.lineage import Lineage
 
 _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
@@ -54,7 +54,7 @@ class FileSystems:
             if kind.scheme() == scheme:
                 return kind(FileSystems._pipeline_options)
         if store_of(path) is not None:
-            check_url(path)
+            check_store_url(path)
             return ObjectStore(FileSystems._pipeline_options)
         hint = f"define a subclass of penstock.io.filesystem.FileSystem whose scheme() is {scheme!r}"
         raise refusal(ValueError, f"Unable to get filesystem from specified path: {path}", hint=hint)

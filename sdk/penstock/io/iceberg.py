@@ -18,8 +18,9 @@ from penstock.io.argument_checks import (
     number_from_zero,
     text_pairs,
 )
-from penstock.io.primitive import SourceTransform, TableSinkTransform
 from penstock.io.record_types import hint_of_records
+from penstock.io.sink_transforms import TableSinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 
 __all__ = ["ReadFromIceberg", "WriteToIceberg"]

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from penstock.error import refusal
-from penstock.io.columnar import JsonSink, JsonSource, ReadColumns, WriteColumns, check_options
-from penstock.io.partition_folders import partition_columns, partitions_to_read, pattern_of_table
-from penstock.io.paths import check_path
+from penstock.io.file_formats import RecordFileSource
+from penstock.io.partition_folders import partition_columns
+from penstock.io.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+
+
+@dataclass(frozen=True)
+class JsonSource(RecordFileSource):
+    """JSON files as rows; see `ReadFromJson`, and `penstock.io.csvio.CsvSource` for `found`."""
+
+    format: ClassVar[str] = "json"
+    takes_validate: ClassVar[bool] = False
+
+    lines: bool = True
+    encoding: str = "utf-8"
+    found: Any = None
+
+    has_fields = True
+    rejects_text = True
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        if self.lines:
+            return None
+        what = "JSON files that are one list or object each cannot be read as a stream"
+        return what, "write an object a line, and leave out lines=False"
+
+
+class JsonSink(TextRowsSink):
+    """JSON files."""
+
+    format = "json"
 
 
 def ReadFromJson(
@@ -20,7 +48,7 @@ def ReadFromJson(
     partition_by: Any = (),
     schema: Any = None,
     **kwargs: Any,
-) -> ReadColumns:
+) -> ReadTextRows:
     """A transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
 
     Every row has all fields of the data, in the order of the first file; a field that an object lacks is None. Values
@@ -53,12 +81,11 @@ def ReadFromJson(
         if value != only:
             hint = "read the files with ReadFromText or fileio.ReadMatches and parse them in a Map"
             raise refusal(ValueError, f"ReadFromJson takes only {name}={only!r}, not {value!r}", hint=hint)
-    check_path(path, "path")
-    parts = partitions_to_read(partition_by, schema)
     encoding = kwargs.get("encoding") or "utf-8"
-    pattern = pattern_of_table(path, parts)
-    source = JsonSource(pattern, lines, encoding, partition_by=parts, schema=schema)
-    return ReadColumns(source, label="ReadFromJson")
+    source = JsonSource.in_folders(
+        path, partition_by, schema, argument="path", lines=lines, encoding=encoding
+    )
+    return ReadTextRows(source, label="ReadFromJson")
 
 
 def WriteToJson(
@@ -76,7 +103,7 @@ def WriteToJson(
     default_handler: Callable[[Any], Any] | None = None,
     indent: int | None = None,
     **kwargs: Any,
-) -> WriteColumns:
+) -> WriteTextRows:
     """A transform that writes rows as JSON files (Beam's ``WriteToJson``).
 
     Values keep all that they say, or are refused by name. Floats and whole numbers have all their digits; NaN and the
@@ -132,7 +159,7 @@ def WriteToJson(
     _check_values(given)
     options = tuple(sorted((name, value) for name, value in given.items() if value is not None))
     sink = JsonSink(path, num_shards, file_naming, options, partition_by=partition_columns(partition_by))
-    return WriteColumns(sink, label="WriteToJson")
+    return WriteTextRows(sink, label="WriteToJson")
 
 
 def _check_values(given: Mapping[str, Any]) -> None:

@@ -17,7 +17,8 @@ from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import number_from_zero
-from penstock.io.primitive import SinkTransform, SourceTransform
+from penstock.io.sink_transforms import SinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 from penstock.typehints import typehints
 

@@ -22,7 +22,7 @@ __all__ = [
     "STORES",
     "ObjectStore",
     "Store",
-    "check_url",
+    "check_store_url",
     "is_told",
     "placed",
     "settings_of_stores",
@@ -79,7 +79,7 @@ def store_of(path: str) -> Store | None:
     return STORES.get(scheme.lower()) if found else None
 
 
-def check_url(path: str, where: str | None = None) -> None:
+def check_store_url(path: str, where: str | None = None) -> None:
     """Refuses a URL of a store whose package is not installed, or one that has credentials in it.
 
     Raises:
@@ -238,7 +238,7 @@ def upload(local: str, path: str) -> None:
 
 def _package(path: str) -> Any:
     """The fsspec file system of a URL; settings come from the environment and fsspec's own configuration."""
-    check_url(path)
+    check_store_url(path)
     scheme = path.partition("://")[0].lower()
     return store_clients().client(scheme, _account(path), settings_of_stores())
 
@@ -322,7 +322,7 @@ class ObjectStore(FileSystem):
         mime_type: str = "application/octet-stream",
         compression_type: str = CompressionTypes.AUTO,
     ) -> BinaryIO:
-        check_url(path)
+        check_store_url(path)
         return cast(BinaryIO, _Writing(path, resolve_compression(path, compression_type)))
 
     def open(

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.graph import Sink
 from penstock.io.argument_checks import column_names
+from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.partition_folders import (
-    check_columns_of_sink,
-    described,
-    names_of_columns,
-    partition_columns,
-    partitions_to_read,
-    pattern_of_table,
-)
-from penstock.io.paths import Path, check_path
-from penstock.io.primitive import FileSinkTransform, SourceTransform
-from penstock.io.record_types import hint_of_records, type_of_records
-from penstock.io.streams import Streamable
-from penstock.io.text_sink import Shards
+from penstock.io.record_types import hint_of_records
+from penstock.io.shards import Shards
+from penstock.io.sink_transforms import RecordFileSinkTransform
+from penstock.io.source_transforms import SourceTransform
 
 __all__ = ["ReadAllFromOrc", "ReadFromOrc", "WriteToOrc"]
 
@@ -31,43 +21,28 @@ _STRIPE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class OrcSource(Streamable):
+class OrcSource(RecordFileSource):
     """Records of ORC files; see `ReadFromOrc`.
 
     >>> OrcSource("/data/*.orc").describe()
     'orc /data/*.orc'
     """
 
-    file_pattern: Path
-    validate: bool = True
-    columns: tuple[str, ...] | None = None
+    format: ClassVar[str] = "orc"
+
     as_rows: bool = False
-    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
-    schema: Any = None  # What has the types of these columns; without it, they are text.
 
     has_fields = True
 
-    def describe(self) -> str:
-        return f"orc {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
-
-    def known_fields(self) -> tuple[str, ...] | None:
-        return self.columns
-
 
 @dataclass(frozen=True)
-class OrcSink(Sink):
+class OrcSink(RecordFileSink):
     """Records in ORC files; see `WriteToOrc`."""
 
-    shards: Shards
-    schema: Any = None
+    format: ClassVar[str] = "orc"
+
     codec: str = "none"
     stripe_size: int = _STRIPE_BYTES
-    element_type: Any = None
-    triggering_frequency: float | None = None
-    partition_by: tuple[str, ...] = ()
-
-    def describe(self) -> str:
-        return self.shards.describe("orc") + described(self.partition_by)
 
 
 class ReadFromOrc(SourceTransform[Any]):
@@ -109,11 +84,11 @@ class ReadFromOrc(SourceTransform[Any]):
         partition_by: Any = (),
         schema: Any = None,
     ) -> None:
-        check_path(file_pattern, "file_pattern")
-        parts = partitions_to_read(partition_by, schema)
         wanted = None if columns is None else column_names("columns", columns)
-        pattern = pattern_of_table(file_pattern, parts)
-        super().__init__(OrcSource(pattern, validate, wanted, as_rows, parts, schema))
+        source = OrcSource.in_folders(
+            file_pattern, partition_by, schema, validate=validate, columns=wanted, as_rows=as_rows
+        )
+        super().__init__(source)
 
     def infer_output_type(self, input_type: Any) -> Any:
         return hint_of_records(self.source.as_rows)
@@ -133,7 +108,7 @@ class ReadAllFromOrc(ReadAllFiles):
         super().__init__(label, ReadFiles("ORC", with_filename, columns=wanted))
 
 
-class WriteToOrc(FileSinkTransform):
+class WriteToOrc(RecordFileSinkTransform):
     """Writes dicts, or rows of a known type, to ORC files, and returns the files' names (penstock's own).
 
     Args:
@@ -163,6 +138,7 @@ class WriteToOrc(FileSinkTransform):
     """
 
     sink: OrcSink
+    _without_schema = "WriteToOrc does not know the columns"
 
     def __init__(
         self,
@@ -181,21 +157,12 @@ class WriteToOrc(FileSinkTransform):
         if codec not in _CODECS:
             what = f"ORC has no codec {codec!r}"
             raise refusal(ValueError, what, hint=f"use one of {', '.join(_CODECS)}")
-        sink = OrcSink(
-            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
-            schema,
-            codec,
-            stripe_size,
+        sink = OrcSink.in_folders(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
+            partition_by,
+            schema=schema,
+            codec=codec,
+            stripe_size=stripe_size,
             triggering_frequency=triggering_frequency,
-            partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
-
-    def expand(self, pcoll: Any) -> PCollection[str]:
-        if self.sink.schema is None:
-            what = "WriteToOrc does not know the columns"
-            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
-            self.sink = replace(self.sink, element_type=element_type)
-        names = names_of_columns(self.sink.schema, self.sink.element_type)
-        check_columns_of_sink(self.sink.partition_by, names, self._where())
-        return super().expand(pcoll)

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
-from penstock.construction.pvalue import PCollection
-from penstock.graph import Sink
+from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.partition_folders import (
-    check_columns_of_sink,
-    described,
-    names_of_columns,
-    partition_columns,
-    partitions_to_read,
-    pattern_of_table,
-)
-from penstock.io.paths import Path, check_path
-from penstock.io.primitive import FileSinkTransform, SourceTransform
-from penstock.io.record_types import hint_of_records, type_of_records
-from penstock.io.streams import Streamable
-from penstock.io.text_sink import Shards
+from penstock.io.record_types import hint_of_records
+from penstock.io.shards import Shards
+from penstock.io.sink_transforms import RecordFileSinkTransform
+from penstock.io.source_transforms import SourceTransform
 
 __all__ = [
     "ReadAllFromParquet",
@@ -36,27 +26,21 @@ _ROW_GROUP_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class ParquetSource(Streamable):
+class ParquetSource(RecordFileSource):
     """Records of Parquet files; see `ReadFromParquet`.
 
     >>> ParquetSource("/data/*.parquet").describe()
     'parquet /data/*.parquet'
     """
 
-    file_pattern: Path
-    validate: bool = True
-    columns: tuple[str, ...] | None = None
+    format: ClassVar[str] = "parquet"
+
     elements: str = "dict"  # Or ``"row"``, or ``"table"``: a ``pyarrow.Table`` of many records.
-    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
-    schema: Any = None  # What has the types of these columns; without it, they are text.
 
     @property
     def has_fields(self) -> bool:  # type: ignore[override]
         """Whether elements are records, not tables."""
         return self.elements != "table"
-
-    def describe(self) -> str:
-        return f"parquet {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.elements != "table":
@@ -70,26 +54,20 @@ class ParquetSource(Streamable):
 
 
 @dataclass(frozen=True)
-class ParquetSink(Sink):
+class ParquetSink(RecordFileSink):
     """Records in Parquet files; see `WriteToParquet`."""
 
-    shards: Shards
-    schema: Any = None
+    format: ClassVar[str] = "parquet"
+
     codec: str = "none"
     row_group_buffer_size: int = _ROW_GROUP_BYTES
     record_batch_size: int = 1000
     use_deprecated_int96_timestamps: bool = False
     use_compliant_nested_type: bool = False
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
-    element_type: Any = None
-    triggering_frequency: float | None = None
-    partition_by: tuple[str, ...] = ()
-
-    def describe(self) -> str:
-        return self.shards.describe("parquet") + described(self.partition_by)
 
 
-class _ReadParquet(SourceTransform):
+class _ReadParquet(SourceTransform[Any]):
     source: ParquetSource
 
     def __init__(
@@ -101,10 +79,11 @@ class _ReadParquet(SourceTransform):
         partition_by: Any = (),
         schema: Any = None,
     ) -> None:
-        check_path(file_pattern, "file_pattern")
-        parts = partitions_to_read(partition_by, schema)
-        pattern = pattern_of_table(file_pattern, parts)
-        super().__init__(ParquetSource(pattern, validate, _wanted(columns), elements, parts, schema))
+        wanted = _wanted(columns)
+        source = ParquetSource.in_folders(
+            file_pattern, partition_by, schema, validate=validate, columns=wanted, elements=elements
+        )
+        super().__init__(source)
 
 
 def _wanted(columns: Any) -> tuple[str, ...] | None:
@@ -226,16 +205,7 @@ class ReadAllFromParquet(ReadAllFromParquetBatched):
         super().__init__(with_filename=with_filename, **kwargs)
 
 
-class _WriteParquet(FileSinkTransform):
-    sink: ParquetSink
-
-    def expand(self, pcoll: Any) -> PCollection[str]:
-        names = names_of_columns(self.sink.schema, self.sink.element_type)
-        check_columns_of_sink(self.sink.partition_by, names, self._where())
-        return super().expand(pcoll)
-
-
-class WriteToParquet(_WriteParquet):
+class WriteToParquet(RecordFileSinkTransform):
     """Writes dicts, or rows of a known type, to Parquet files, and returns the files' names (Beam's
     ``WriteToParquet``).
 
@@ -264,6 +234,8 @@ class WriteToParquet(_WriteParquet):
             runs: for an empty text in such a column, which readers would take for None.
     """
 
+    _without_schema = "A schema is required to write non-schema'd data."
+
     def __init__(
         self,
         file_path_prefix: Any,
@@ -281,28 +253,21 @@ class WriteToParquet(_WriteParquet):
         *,
         partition_by: Any = (),
     ) -> None:
-        sink = ParquetSink(
-            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
-            schema,
-            codec,
-            row_group_buffer_size,
-            record_batch_size,
-            use_deprecated_int96_timestamps,
-            use_compliant_nested_type,
+        sink = ParquetSink.in_folders(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
+            partition_by,
+            schema=schema,
+            codec=codec,
+            row_group_buffer_size=row_group_buffer_size,
+            record_batch_size=record_batch_size,
+            use_deprecated_int96_timestamps=use_deprecated_int96_timestamps,
+            use_compliant_nested_type=use_compliant_nested_type,
             triggering_frequency=triggering_frequency,
-            partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
 
-    def expand(self, pcoll: Any) -> PCollection[str]:
-        if self.sink.schema is None:
-            what = "A schema is required to write non-schema'd data."
-            element_type = type_of_records(self, pcoll, what, "schema=pyarrow.schema([...])")
-            self.sink = replace(self.sink, element_type=element_type)
-        return super().expand(pcoll)
 
-
-class WriteToParquetBatched(_WriteParquet):
+class WriteToParquetBatched(RecordFileSinkTransform):
     """Writes ``pyarrow.Table`` values to Parquet files, and returns the files' names (Beam's name).
 
     The arguments are those of `WriteToParquet`, without the sizes of buffers.
@@ -323,17 +288,20 @@ class WriteToParquetBatched(_WriteParquet):
         *,
         partition_by: Any = (),
     ) -> None:
-        sink = ParquetSink(
-            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check(),
-            schema,
-            codec,
+        sink = ParquetSink.in_folders(
+            Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
+            partition_by,
+            schema=schema,
+            codec=codec,
             use_deprecated_int96_timestamps=use_deprecated_int96_timestamps,
             use_compliant_nested_type=use_compliant_nested_type,
             batched=True,
             triggering_frequency=triggering_frequency,
-            partition_by=partition_columns(partition_by),
         )
         super().__init__(sink)
+
+    def _takes_records(self) -> bool:
+        return False
 
 
 hint_at_absent_names(globals())

@@ -48,23 +48,19 @@ def known_path(path: Path) -> str | None:
     return path
 
 
-def require_files(source: Any, where: str, *, is_stream: bool = False) -> None:
-    """Refuses a source of missing local files, as Beam does while the pipeline is built.
+def require_files(path: Path, where: str, hint: str, *, is_stream: bool = False) -> None:
+    """Refuses missing local files, as Beam does while the pipeline is built.
 
     A stream may begin before its first file: its folder must exist. A path with a scheme is on a file system that
-    only Spark reaches; the runner checks it before a run starts. A source without a ``file_pattern``, or whose
-    ``validate`` is false, is not checked.
+    only Spark reaches; the runner checks it before a run starts.
     """
-    validates = getattr(source, "validate", None)
-    path = getattr(source, "file_pattern", None)
-    pattern = None if path is None or validates is False else known_path(path)
+    pattern = known_path(path)
     if pattern is None or FileSystems.get_scheme(pattern) is not None:
         return
     if not is_stream and not pattern.endswith("/"):
         check_is_no_folder(pattern, where)
     missing = _missing_of_stream(pattern) if is_stream else _missing(pattern)
     if missing is not None:
-        hint = "check the path" + (", or pass validate=False" if validates else "")
         raise refusal(FileNotFoundError, missing, where=where, hint=hint)
 
 

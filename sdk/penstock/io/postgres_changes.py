@@ -10,8 +10,8 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
-from penstock.io.database import Url, check_table, check_url, shown_url
-from penstock.io.primitive import SourceTransform
+from penstock.io.database import Url, check_database_url, check_table, shown_url
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind
@@ -117,7 +117,7 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         columns: Iterable[str] | None = None,
         initial_rows: bool = True,
     ) -> None:
-        check_url(url)
+        check_database_url(url)
         check_table(table)
         for name, value in (("slot", slot), ("publication", publication)):
             if not isinstance(value, str) or not value:

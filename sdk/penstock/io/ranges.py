@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.error import noun_for, refusal
-from penstock.io.primitive import SourceTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 
 __all__ = [

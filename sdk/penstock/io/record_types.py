@@ -36,7 +36,7 @@ def hint_of_records(as_rows: bool) -> Any:
 
 def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, schema: str) -> Any:
     """The type of the records that a step writes; ValueError with these words if the elements are none."""
-    element_type = getattr(pcoll, "element_type", None)
+    element_type = pcoll.element_type
     if field_names(element_type) is None:
         hint = f"pass {schema}, or give the elements a NamedTuple type"
         raise refusal(ValueError, what, where=transform._where(), hint=hint)

@@ -8,7 +8,8 @@ from typing import Any
 from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.graph import Sink
-from penstock.io.primitive import SourceTransform, TableSinkTransform
+from penstock.io.sink_transforms import TableSinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]

@@ -4,40 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from penstock.error import refusal
+from penstock.io.argument_checks import check_coder
 from penstock.io.compression import CompressionTypes, check_compression
+from penstock.io.file_formats import FileSource
 from penstock.io.filesystems import FileSystems
 from penstock.io.naming_errors import naming
-from penstock.io.paths import Path, check_path
+from penstock.io.paths import check_path
 from penstock.io.records import check_delimiters, records
-from penstock.io.streams import Streamable
 from penstock.typehints import typehints
 
 _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class TextSource(Streamable):
+class TextSource(FileSource):
     """Lines of text files; see `penstock.io.textio.ReadFromText`.
 
     >>> TextSource("/logs/*.txt").describe()
     'text /logs/*.txt'
     """
 
-    file_pattern: Path
+    format: ClassVar[str] = "text"
+
     compression_type: str = CompressionTypes.AUTO
     strip_trailing_newlines: bool = True
     coder: Any = None
-    validate: bool = True
     skip_header_lines: int = 0
     delimiter: bytes | None = None
     escapechar: bytes | None = None
     with_filename: bool = False
-
-    def describe(self) -> str:
-        return f"text {self.file_pattern}"
 
     def check(self) -> TextSource:
         """Returns itself if Beam would take the arguments."""
@@ -72,18 +69,6 @@ class TextSource(Streamable):
 def decode_text(record: bytes) -> str:
     r"""The record as UTF-8 text, or a UnicodeDecodeError (Beam's ``StrUtf8Coder`` does the same)."""
     return record.decode("utf-8")
-
-
-def plain_coder(coder: Any) -> Any:
-    """None for Beam's default coder, so that the runner may decode whole batches; any other coder unchanged."""
-    return None if coder is None or type(coder).__name__ == "StrUtf8Coder" else coder
-
-
-def check_coder(coder: Any, method: str) -> None:
-    """Refuses what is given as a coder and is none."""
-    if coder is not None and (isinstance(coder, type) or not callable(getattr(coder, method, None))):
-        what = f"coder must be a coder, but is {coder!r}"
-        raise refusal(TypeError, what, hint="pass coder=BytesCoder(), or a coder of your own")
 
 
 def type_hint_of(coder: Any) -> Any:

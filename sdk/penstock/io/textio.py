@@ -10,7 +10,7 @@ from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.functions.dofn import DoFn
-from penstock.io import text_sink, text_source
+from penstock.io.argument_checks import plain_coder
 from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
 from penstock.io.file_readers import FindFiles
@@ -18,8 +18,10 @@ from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
 from penstock.io.match_files import MatchContinuously, divided_arguments
 from penstock.io.paths import with_folder
-from penstock.io.primitive import FileSinkTransform, SourceTransform
-from penstock.io.text_sink import Shards, TextSink
+from penstock.io.shards import Shards
+from penstock.io.sink_transforms import FileSinkTransform
+from penstock.io.source_transforms import SourceTransform
+from penstock.io.text_sink import TextFileSink
 from penstock.io.text_source import TextSource
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
@@ -85,12 +87,12 @@ class ReadFromText(SourceTransform[str]):
             with_folder(file_pattern),
             compression_type,
             strip_trailing_newlines,
-            text_source.plain_coder(coder),
-            validate,
+            plain_coder(coder, coders.StrUtf8Coder),
             skip_header_lines,
             delimiter,
             escapechar,
             self.with_filename,
+            validate=validate,
         )
         super().__init__(source.check(), **kwargs)
 
@@ -148,8 +150,7 @@ class ReadAllFromText(PTransform[Any, Any]):
             "*",  # The elements name the files.
             compression_type,
             strip_trailing_newlines,
-            text_source.plain_coder(coder),
-            False,
+            plain_coder(coder, coders.StrUtf8Coder),
             skip_header_lines,
             delimiter,
             escapechar,
@@ -196,7 +197,7 @@ class WriteToText(FileSinkTransform):
         file_name_suffix: The end of every file's path.
         append_trailing_newlines: Whether a line end follows each element, the header and the footer.
         num_shards: The number of files; 0 leaves it to Spark: one for each task with elements.
-        shard_name_template: The middle of a file's name, see `penstock.io.text_sink.Shards`.
+        shard_name_template: The middle of a file's name, see `penstock.io.shards.Shards`.
         coder: Encodes an element.
         compression_type: A name of ``CompressionTypes``; by default the suffix decides.
         header: A text at the beginning of every file.
@@ -224,17 +225,17 @@ class WriteToText(FileSinkTransform):
         skip_if_empty: bool = False,
         triggering_frequency: float | None = None,
     ) -> None:
-        sink = TextSink(
+        sink = TextFileSink(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
             append_trailing_newlines,
-            text_sink.plain_coder(coder),
+            plain_coder(coder, coders.ToBytesCoder),
             compression_type,
             header,
             footer,
             max_records_per_shard,
             max_bytes_per_shard,
             skip_if_empty,
-            triggering_frequency,
+            triggering_frequency=triggering_frequency,
         )
         super().__init__(sink.check())
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
-from penstock.graph import Sink
+from penstock.io.argument_checks import plain_coder
 from penstock.io.compression import CompressionTypes, check_compression
+from penstock.io.file_formats import FileSource, ShardedSink
 from penstock.io.file_readers import FindFiles, ReadFiles
-from penstock.io.paths import Path, check_path
-from penstock.io.primitive import FileSinkTransform, SourceTransform
-from penstock.io.streams import Streamable
-from penstock.io.text_sink import Shards
+from penstock.io.paths import check_path
+from penstock.io.shards import Shards
+from penstock.io.sink_transforms import FileSinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.text_source import type_hint_of
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
@@ -23,39 +24,27 @@ __all__ = ["ReadAllFromTFRecord", "ReadFromTFRecord", "WriteToTFRecord"]
 
 
 @dataclass(frozen=True)
-class TFRecordSource(Streamable):
+class TFRecordSource(FileSource):
     """Records of TFRecord files; see `ReadFromTFRecord`.
 
     >>> TFRecordSource("/data/*.tfrecord").describe()
     'tfrecord /data/*.tfrecord'
     """
 
-    file_pattern: Path
+    format: ClassVar[str] = "tfrecord"
+
     coder: Any = None  # None leaves the bytes as they are.
     compression_type: str = CompressionTypes.AUTO
-    validate: bool = True
-
-    def describe(self) -> str:
-        return f"tfrecord {self.file_pattern}"
 
 
 @dataclass(frozen=True)
-class TFRecordSink(Sink):
+class TFRecordSink(ShardedSink):
     """Records in TFRecord files; see `WriteToTFRecord`."""
 
-    shards: Shards
+    format: ClassVar[str] = "tfrecord"
+
     coder: Any = None  # None takes bytes as they are, and nothing else.
     compression_type: str = CompressionTypes.AUTO
-    triggering_frequency: float | None = None
-
-    def describe(self) -> str:
-        return self.shards.describe("tfrecord")
-
-
-def _plain(coder: Any) -> Any:
-    """None for the default coder, so that the runner need not call it; any other coder unchanged."""
-    # A subclass may do something else with the bytes.
-    return None if type(coder) is coders.BytesCoder else coder
 
 
 def _type_of(coder: Any) -> Any:
@@ -95,7 +84,8 @@ class ReadFromTFRecord(SourceTransform[Any]):
     ) -> None:
         check_path(file_pattern, "file_pattern")
         check_compression(compression_type)
-        super().__init__(TFRecordSource(file_pattern, _plain(coder), compression_type, validate))
+        plain = plain_coder(coder, coders.BytesCoder)
+        super().__init__(TFRecordSource(file_pattern, plain, compression_type, validate=validate))
 
     def infer_output_type(self, input_type: Any) -> Any:
         return _type_of(self.source.coder)
@@ -119,13 +109,14 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
         with_filename: bool = False,
     ) -> None:
         super().__init__()
-        record = _type_of(_plain(coder))
+        plain = plain_coder(coder, coders.BytesCoder)
+        record = _type_of(plain)
         self._element_type = typehints.KV[str, record] if with_filename else record
         self._read = ReadFiles(
             "TFRecord files",
             with_filename,
             compression_type=check_compression(compression_type),
-            coder=_plain(coder),
+            coder=plain,
         )
 
     def expand(self, pcoll: Any) -> Any:
@@ -143,7 +134,7 @@ class WriteToTFRecord(FileSinkTransform):
         coder: Encodes an element.
         file_name_suffix: The end of every file's path.
         num_shards: The number of files; 0 leaves it to Spark.
-        shard_name_template: The middle of a file's name, see `penstock.io.text_sink.Shards`.
+        shard_name_template: The middle of a file's name, see `penstock.io.shards.Shards`.
         compression_type: A name of ``CompressionTypes``; by default the end of the path decides.
         triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
 
@@ -165,4 +156,7 @@ class WriteToTFRecord(FileSinkTransform):
     ) -> None:
         shards = Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template).check()
         check_compression(compression_type)
-        super().__init__(TFRecordSink(shards, _plain(coder), compression_type, triggering_frequency))
+        plain = plain_coder(coder, coders.BytesCoder)
+        super().__init__(
+            TFRecordSink(shards, plain, compression_type, triggering_frequency=triggering_frequency)
+        )

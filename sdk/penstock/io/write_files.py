@@ -26,7 +26,7 @@ _SPILLED = "spilled_records"
 _WRITTEN = "written_files"
 
 
-class FileMetadata(NamedTuple):
+class FileAttributes(NamedTuple):
     """How a file is made: its MIME type and its compression (Beam's ``fileio.FileMetadata``)."""
 
     mime_type: str
@@ -47,9 +47,9 @@ class FileResult(NamedTuple):
 class FileSink:
     """Writes elements to one open file; override its methods (Beam's ``FileSink``)."""
 
-    def create_metadata(self, destination: Any, full_file_name: str) -> FileMetadata:
+    def create_metadata(self, destination: Any, full_file_name: str) -> FileAttributes:
         """The MIME type and the compression of a new file."""
-        return FileMetadata("application/octet-stream", CompressionTypes.AUTO)
+        return FileAttributes("application/octet-stream", CompressionTypes.AUTO)
 
     def open(self, fh: BinaryIO) -> None:
         """Begins a file that is open for writing bytes."""

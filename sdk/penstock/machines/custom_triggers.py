@@ -21,7 +21,7 @@ from penstock.machines.trigger_machine import (
 )
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.triggers import FINISHED
 
 _TIME_DOMAINS: dict[Domain, str] = {CLOCK: TimeDomain.REAL_TIME, WATERMARK: TimeDomain.WATERMARK}

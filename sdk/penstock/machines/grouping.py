@@ -298,7 +298,7 @@ class GroupingMachine:
             # The watermark has passed the end, even if it has gone back: the pane is late anyway.
             return
         rule = self.program.output_times
-        output_micros = rule.of_element(state.window, timestamp_micros)
+        output_micros = rule.of_element(timestamp_micros, state.window)
         # An element behind the watermark holds nothing back, unless the window's earlier elements hold back as much.
         held_micros = status.times.watermark_micros if state.output_micros is None else state.output_micros
         if output_micros >= min(status.times.watermark_micros, held_micros):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,71 +11,10 @@ from penstock.machines.pieces import Separable
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
-from penstock.utils.timestamp import Timestamp
+from penstock.windows.output_times import OutputTimes, output_times_of
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason, OnTimeBehavior
-from penstock.windows.window_fn import MergeScope, Sessions, TimestampCombiner, WindowFn
+from penstock.windows.window_fn import MergeScope, Sessions, WindowFn
 from penstock.windows.windowing import Windowing
-
-
-@dataclass(frozen=True)
-class OutputTimes:
-    """Which event time a pane gets, from its elements and its window (Beam's ``TimestampCombiner``)."""
-
-    of_element: Callable[[BoundedWindow, int], int]  # The time, in microseconds, if the element were alone.
-    together: Callable[[Iterable[int]], int] | None  # The time of several; None if the window alone decides.
-
-    def together_with(self, before_micros: int | None, micros: int) -> int:
-        """Combines an earlier output time, None if there is none, with the one of one more element."""
-        return (
-            micros
-            if before_micros is None or self.together is None
-            else self.together((before_micros, micros))
-        )
-
-    def needed(self, timestamps: Iterable[int]) -> tuple[int, ...]:
-        """The event times among several that determine the output's.
-
-        The earliest alone does not: if it is behind the watermark, the earliest of the others counts.
-
-        >>> OutputTimes(_own, min).needed([7, 5, 7]), OutputTimes(_own, max).needed([7, 5, 7])
-        ((5, 7), (7,))
-        """
-        if self.together is None:
-            return ()
-        return (max(timestamps),) if self.together is max else tuple(sorted(set(timestamps)))
-
-    def after_merge(self, window: BoundedWindow, several_micros: list[int]) -> int | None:
-        """The output time of a merged window; None if nothing in it was on time."""
-        if not several_micros:
-            return None
-        return window.end_micros - 1 if self.together is None else self.together(several_micros)
-
-
-def output_times_of(windowing: Windowing) -> OutputTimes:
-    """The rule of a windowing's timestamp combiner."""
-    match windowing.timestamp_combiner:
-        case TimestampCombiner.OUTPUT_AT_EARLIEST:
-            return OutputTimes(_own, min)
-        case TimestampCombiner.OUTPUT_AT_LATEST:
-            return OutputTimes(_own, max)
-        case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
-            return OutputTimes(_transformed(windowing.windowfn), min)
-    return OutputTimes(_end, None)
-
-
-def _end(window: BoundedWindow, timestamp_micros: int) -> int:
-    return window.end_micros - 1
-
-
-def _own(window: BoundedWindow, timestamp_micros: int) -> int:
-    return timestamp_micros
-
-
-def _transformed(windowfn: WindowFn) -> Callable[[BoundedWindow, int], int]:
-    def of_element(window: BoundedWindow, timestamp_micros: int) -> int:
-        return windowfn.get_transformed_output_time(window, Timestamp.from_micros(timestamp_micros)).micros
-
-    return of_element
 
 
 @dataclass(frozen=True)
@@ -118,7 +56,7 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Grou
         windowfn=windowing.windowfn,
         trigger=machine,
         contents=separable or contents,
-        output_times=output_times_of(windowing),
+        output_times=output_times_of(windowing.timestamp_combiner, windowing.windowfn),
         lateness_micros=windowing.allowed_lateness.micros,
         keeps=keeps,
         retracts=mode == AccumulationMode.ACCUMULATING_AND_RETRACTING,

@@ -112,7 +112,7 @@ def _output_micros(
     """The event time of a window's next pane; None if everything in it is late."""
     rule = program.output_times
     outputs = [
-        rule.of_element(window, timestamp_micros)
+        rule.of_element(timestamp_micros, window)
         for (_, timestamp_micros), (there, _) in pieces.items()
         if there
     ]

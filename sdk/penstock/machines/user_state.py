@@ -10,7 +10,7 @@ from penstock.machines.cells import Cells, cell_of
 from penstock.machines.stateful_keys import PlainWindow, window_of
 from penstock.machines.timers import Timers
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 
 class UserState(UserStateContext):

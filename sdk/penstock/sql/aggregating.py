@@ -13,11 +13,12 @@ from typing import Any, NoReturn
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import CombineExpressions
+from penstock.relations.bags import Copies
 from penstock.scalars import decimals
 from penstock.scalars.casting import DECIMALS, whole, with_digits
 from penstock.scalars.conditions import order
 from penstock.scalars.types import BIGINT, SqlType
-from penstock.sql.equality import CanonicalRow, Copies, canonical
+from penstock.sql.equality import CanonicalRow, canonical, copies_in_any_form
 from penstock.sql.relations import AggregateCall
 
 
@@ -245,7 +246,7 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
                 return _Extreme(_least if call.name == "min" else _greatest)
             case "sum" | "avg" if not retracts:
                 return _Total(_any_sum if call.name == "sum" else _mean)
-    copies = Copies(canonical(argument)) if call.name == "array_agg" else Copies.in_any_form(argument)
+    copies = Copies(canonical(argument)) if call.name == "array_agg" else copies_in_any_form(argument)
     return _Bag(bags[call.name], copies, call.distinct)
 
 

@@ -14,12 +14,12 @@ from penstock.construction.pipeline import Pipeline
 from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.io.sparkio import ReadFromSpark
 from penstock.io.watermarks import BoundedDisorder
+from penstock.relations.changelog import Changelog
 from penstock.scalars.spark_forms import quoted
 from penstock.sql.catalog import Catalog
 from penstock.sql.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
 from penstock.sql.errors import sql_error
 from penstock.sql.transform import SqlTransform
-from penstock.transforms.changelog import Changelog
 
 _TIMES = frozenset(["event_time", "arrival_time", "watermark"])
 

@@ -28,12 +28,11 @@ import decimal
 import functools
 import math
 import numbers
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from penstock.base.row import Row
-from penstock.coders.deterministic import decode_key, encode_key
+from penstock.relations.bags import Copies
 from penstock.scalars.tree import Scalar, UserCall
 from penstock.scalars.types import ANY, SqlType
 
@@ -109,63 +108,12 @@ def canonical_row(kinds: Iterable[SqlType]) -> CanonicalRow | None:
     return CanonicalRow(forms) if forms else None
 
 
-class Copies:
-    """Counts how often each of some values is there, in a Counter.
-
-    What is taken out is, if possible, a copy with the very same form.
-
-    Args:
-        form: What brings values into their canonical form, or None.
-        by_value: Whether Python's own equality is SQL's. Then, of equal values, one form is kept.
-    """
-
-    def __init__(self, form: Canonical | None, by_value: bool = False) -> None:
-        self._form = form
-        self._encodes = form is not None and not by_value
-
-    @classmethod
-    def in_any_form(cls, kind: SqlType) -> Copies:
-        """Returns copies of values of a type whose form does not matter to what is made of them."""
-        form = canonical(kind)
-        if kind.name == "DOUBLE":
-            return _CopiesOfFloats(form, by_value=True)
-        return cls(form, by_value=kind.name not in ("ARRAY", "ANY"))
-
-    def change(self, held: Counter[Any], value: Any, sign: int) -> None:
-        """Puts a copy in, or takes one out."""
-        key = self._key(value)
-        if sign < 0 and self._encodes and key not in held:
-            key = self._equal_to(value, held) or key
-        held[key] += sign
-        if not held[key]:
-            del held[key]
-
-    def elements(self, held: Counter[Any]) -> Iterator[Any]:
-        """Returns the values, each as often as it was put in."""
-        return map(self._value, (+held).elements())
-
-    def distinct(self, held: Counter[Any]) -> list[Any]:
-        """Returns the values, of those that are equal one."""
-        values = map(self._value, +held)
-        if not self._encodes:
-            return list(values)
-        assert self._form is not None
-        return list({encode_key(self._form(value)): value for value in values}.values())
-
-    def _key(self, value: Any) -> Any:
-        return encode_key(value) if self._encodes else value
-
-    def _value(self, key: Any) -> Any:
-        return decode_key(key) if self._encodes else key
-
-    def _equal_to(self, value: Any, held: Counter[Any]) -> Any:
-        """Returns the key of an equal value that is there; None if none is."""
-        assert self._form is not None
-        wanted = encode_key(self._form(value))
-        return next(
-            (key for key in held if encode_key(self._form(decode_key(key))) == wanted),
-            None,
-        )
+def copies_in_any_form(kind: SqlType) -> Copies:
+    """Returns copies of values of a type whose form does not matter to what is made of them."""
+    form = canonical(kind)
+    if kind.name == "DOUBLE":
+        return _CopiesOfFloats(form, by_value=True)
+    return Copies(form, by_value=kind.name not in ("ARRAY", "ANY"))
 
 
 class _CopiesOfFloats(Copies):
@@ -173,10 +121,10 @@ class _CopiesOfFloats(Copies):
 
     _NAN = "NaN"
 
-    def _key(self, value: Any) -> Any:
-        return value + 0.0 if value == value else self._NAN
+    def _key(self, row: Any) -> Any:
+        return row + 0.0 if row == row else self._NAN
 
-    def _value(self, key: Any) -> Any:
+    def _row(self, key: Any) -> Any:
         return math.nan if key == self._NAN else key
 
 

@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.construction.retractions import may_retract
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import ExpressionCombineFn
+from penstock.relations.joins import AT_END, AT_ONCE, JoinRows
+from penstock.relations.validity import ValidFrom
+from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
@@ -47,10 +51,6 @@ from penstock.transforms.grouping import Flatten
 from penstock.transforms.pardo import Filter as FilterRows
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.transforms.ready_combiners import CountCombineFn
-from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import AT_END, AT_ONCE, JoinRows
-from penstock.transforms.validity import ValidFrom
-from penstock.transforms.validity import ValidityJoin as JoinByValidity
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import KV, Optional, Tuple
 from penstock.typehints import Any as AnyHint

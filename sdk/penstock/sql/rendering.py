@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.coders import FastPrimitivesCoder
+from penstock.construction.retractions import may_retract
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     ReadModifyWriteStateSpec,
@@ -16,10 +17,11 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
+from penstock.relations.bags import ROW_CODER, Copies
+from penstock.relations.changes import with_kind
 from penstock.scalars.row_functions import Pairing
 from penstock.scalars.tree import Scalar
 from penstock.sql import steps
-from penstock.sql.equality import Copies
 from penstock.sql.lineage import emission_keys
 from penstock.sql.lowering import form_of, key_hint
 from penstock.sql.relations import (
@@ -32,13 +34,11 @@ from penstock.sql.relations import (
     columns_as_scalars,
 )
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import ROW_CODER
 from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind, WindowedValue
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 
 def shown(
@@ -169,7 +169,7 @@ class LeftAtEnd(DoFn):
         """Counts a copy of the row."""
         _, row = element
         held = Counter(rows.read() or {})
-        self._copies.change(held, row, -1 if pane.kind.is_retraction else 1)
+        self._copies.change(held, row, pane.kind.sign)
         if held:
             rows.write(dict(held))
         else:
@@ -224,7 +224,7 @@ class SnapshotFn(DoFn):
         """Takes a row in, or out."""
         _, row = element
         counts = Counter(rows.read() or {})
-        self._copies.change(counts, row, -1 if pane.kind.is_retraction else 1)
+        self._copies.change(counts, row, pane.kind.sign)
         rows.write(dict(counts))
         if since.read() is None:
             now_micros = passed.get_current_relative_time().micros
@@ -280,10 +280,11 @@ class Shown(DoFn):
         self._make = make
         self._shows_undo = "Undo" in shown
 
-    def process(self, row: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[WindowedValue]:
+    def process(self, row: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
         pane = windowed.pane_info
-        if not pane.kind.is_retraction or self._shows_undo:
-            yield _inserted(windowed, self._make(self._values(row, pane, None, None)))
+        if pane.kind.is_retraction and not self._shows_undo:
+            return ()
+        return with_kind(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
 
     def _values(self, row: Any, pane: Any, now: Any, version: int | None) -> tuple[Any, ...]:
         system = {
@@ -302,11 +303,6 @@ _TIMINGS = {
     PaneInfoTiming.LATE: "late",
     PaneInfoTiming.UNKNOWN: "n/a",
 }
-
-
-def _inserted(windowed: Any, value: Any) -> WindowedValue:
-    pane = replace(windowed.pane_info, kind=ValueKind.INSERT)
-    return WindowedValue(value, windowed.timestamp, windowed.windows, pane)
 
 
 class ShownWithTime(Shown):
@@ -341,19 +337,20 @@ class ShownWithTime(Shown):
         versions: Any = DoFn.StateParam(VERSION),
         indexes: Any = DoFn.StateParam(INDEXES),
         now: Any = DoFn.TimerParam(NOW),
-    ) -> Iterator[WindowedValue]:
+    ) -> Iterable[WindowedValue]:
         _, (row, timing, index) = element
         if self._merges:
             index = _merged_index(indexes, ROW_CODER.encode(row), windowed.pane_info.kind)
         pane = replace(windowed.pane_info, timing=timing, index=index)
         if pane.kind.is_retraction and not self._shows_undo:
-            return
+            return ()
         version = None
         if "Ver" in self._shown:
             version = versions.read() or 0
             versions.write(version + 1)
         time = steps.time_of(now.get_current_relative_time().micros, has_zone=True)
-        yield _inserted(windowed, self._make(self._values(row, pane, time, version)))
+        shown = self._make(self._values(row, pane, time, version))
+        return with_kind(windowed, [shown], ValueKind.INSERT)
 
     @on_timer(NOW)
     def never(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
@@ -18,16 +17,16 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
+from penstock.relations.changes import Change, difference, kinds_of, net, with_kind
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
 from penstock.sql.aggregating import ordered, too_many_rows
 from penstock.sql.equality import CanonicalRow, as_keys
 from penstock.sql.relations import Order
-from penstock.transforms.row_joins import ROW_CODER, difference
 from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
-from penstock.windows.timeutil import TimeDomain
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -210,36 +209,20 @@ class Changes(DoFn):
         found: list[WindowedValue] = []
         if kind is ValueKind.UPDATE_AFTER and held is not None:
             windowed_before, before = held
-            undone, new = _differences(before, rows)
-            first = ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE
-            second = ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT
-            found += _with_kind(windowed_before, undone, first)
-            found += _with_kind(windowed, new, second)
-            return found
-        if held is not None:
-            found += _with_kind(*held, ValueKind.DELETE)
+            change = difference(before, rows)
+            (retracted, inserted), (retracts, inserts) = change, kinds_of(change)
+            before = with_kind(windowed_before, retracted, retracts)
+            return before + with_kind(windowed, inserted, inserts)
+        found = [] if held is None else with_kind(*held, ValueKind.DELETE)
         if kind is ValueKind.UPDATE_BEFORE:
             self._before = windowed, rows
             return found
-        return found + _with_kind(
-            windowed, rows, ValueKind.DELETE if kind.is_retraction else ValueKind.INSERT
-        )
+        kind = ValueKind.DELETE if kind.is_retraction else ValueKind.INSERT
+        return found + with_kind(windowed, rows, kind)
 
     def finish_bundle(self) -> Iterable[WindowedValue]:
         held, self._before = self._before, None
-        return [] if held is None else _with_kind(*held, ValueKind.DELETE)
-
-
-def _with_kind(windowed: Any, rows: list[Any], kind: ValueKind) -> list[WindowedValue]:
-    pane = replace(windowed.pane_info, kind=kind)
-    return [WindowedValue(row, windowed.timestamp, windowed.windows, pane) for row in rows]
-
-
-def _differences(before: list[Any], after: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The `difference` of two lists, which have mostly one row each."""
-    if len(before) <= 1 and len(after) <= 1:
-        return ([], []) if before == after and repr(before) == repr(after) else (before, after)
-    return difference(before, after)
+        return [] if held is None else with_kind(*held, ValueKind.DELETE)
 
 
 class GroupRows(RowsFunction):
@@ -387,30 +370,6 @@ class _Reversed:
     __hash__ = None  # type: ignore[assignment]
 
 
-def net(changes: Iterable[tuple[int, Any]], form: CanonicalRow | None = None) -> tuple[list[Any], list[Any]]:
-    """What is taken back and what is new, of changes in order: pairs of 1 or -1 and a row.
-
-    >>> net([(1, "a"), (-1, "a"), (-1, "b"), (1, "c"), (1, "c")])
-    (['b'], ['c', 'c'])
-    """
-    left: tuple[dict[bytes, list[Any]], ...] = {}, {}
-    for sign, row in changes:
-        key = ROW_CODER.encode(row if form is None else form(row))
-        mine, opposite = left if sign < 0 else reversed(left)
-        if waiting := opposite.get(key):
-            waiting.pop(_place_of(row, waiting) if len(waiting) > 1 and form is not None else -1)
-        else:
-            mine.setdefault(key, []).append(row)
-    undone, new = ([row for rows in each.values() for row in rows] for each in left)
-    return undone, new
-
-
-def _place_of(row: Any, equal: list[Any]) -> int:
-    """Returns the place of the row with the same form among equal ones; the last place if none has it."""
-    shown = repr(row)
-    return next((at for at, each in enumerate(equal) if repr(each) == shown), -1)
-
-
 class EmitFn(DoFn):
     """Holds the changes of rows back until they are to be seen, and gives what is left of them then.
 
@@ -463,7 +422,7 @@ class EmitFn(DoFn):
     ) -> None:
         """Notes a change."""
         _, (row, _) = element
-        changes.add((-1 if pane.kind.is_retraction else 1, row))
+        changes.add((pane.kind.sign, row))
         index, waits, is_late = given.read() or (0, False, False)
         wait_micros = self._after_micros if is_late else self._before_micros
         if self._watermark and not is_late:
@@ -518,27 +477,23 @@ class EmitFn(DoFn):
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
 
     def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
-        undone, new = net(changes.read(), self._form)
+        change = net(changes.read(), self._form)
         changes.clear()
         index, waits, is_late = given.read() or (0, False, False)
-        if not undone and not new:
+        if not any(change):
             return []
         given.write((index + 1, waits, is_late))
-        return emission(undone, new, window, timing, index)
+        return emit_in_pane(change, window, timing, index)
 
 
-def emission(undone: list[Any], new: list[Any], window: Any, timing: int, index: int) -> list[WindowedValue]:
-    """Elements that take rows back, then elements that add rows, in one pane."""
-    found = []
-    for rows, kind in (
-        (undone, ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE),
-        (new, ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT),
-    ):
+def emit_in_pane(change: Change, window: Any, timing: int, index: int) -> Iterator[WindowedValue]:
+    """Yields the rows of a change at the end of their window, in the pane with this timing and index."""
+    for rows, kind in zip(change, kinds_of(change), strict=True):
         pane = PaneInfo(
             index == 0, False, timing, index, -1 if timing == PaneInfoTiming.EARLY else index, kind
         )
-        found += [WindowedValue(row, window.max_timestamp(), (window,), pane) for row in rows]
-    return found
+        for row in rows:
+            yield create(row, window.max_timestamp().micros, (window,), pane)
 
 
 class OneRow(DoFn):
@@ -560,7 +515,7 @@ class OneRow(DoFn):
         changed: Any = DoFn.TimerParam(CHANGED),
     ) -> Iterator[Any]:
         """Counts a row, and passes it on."""
-        total = (count.read() or 0) + (-1 if pane.kind.is_retraction else 1)
+        total = (count.read() or 0) + pane.kind.sign
         if total:
             count.write(total)
         else:

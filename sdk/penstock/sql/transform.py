@@ -17,8 +17,8 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.io.parquetio import ParquetSource
-from penstock.io.primitive import SourceTransform
 from penstock.io.query_source import QuerySource
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
 from penstock.scalars.spark_forms import NotForSpark

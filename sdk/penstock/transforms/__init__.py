@@ -5,6 +5,10 @@ from penstock.construction.ptransform import PTransform, annotate_yaml, ptransfo
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
+from penstock.relations.changelog import Changelog
+from penstock.relations.joins import JoinRows
+from penstock.relations.upserts import Upsert, Upserts
+from penstock.relations.validity import Valid, ValidFrom, ValidityJoin
 from penstock.scalars.expressions import field
 from penstock.scalars.field_functions import window_end, window_start
 
@@ -13,26 +17,22 @@ from penstock.transforms import applying as applying
 from penstock.transforms import combiners, trigger, window
 from penstock.transforms import dead_letters as dead_letters
 from penstock.transforms.batching import BatchElements, SortAndBatchElements
-from penstock.transforms.changelog import Changelog
+from penstock.transforms.co_group_by_key import CoGroupByKey
 from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
 from penstock.transforms.create import Create, Impulse
 from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
 from penstock.transforms.fields import GroupBy, Partition, PartitionFn, Select
 from penstock.transforms.group_into_batches import GroupIntoBatches
 from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
-from penstock.transforms.joins import CoGroupByKey
 from penstock.transforms.keyed import Distinct, Keys, KvSwap, RemoveDuplicates, Values, WithKeys
 from penstock.transforms.observing import LogElements, Tee, WaitOn
 from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
 from penstock.transforms.regex import Regex
 from penstock.transforms.reify import Reify, ToString
 from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
-from penstock.transforms.row_joins import JoinRows
 from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
-from penstock.transforms.upserts import Upsert, Upserts
-from penstock.transforms.validity import Valid, ValidFrom, ValidityJoin
 from penstock.transforms.windowing import SetTrigger, WindowInto, WithTimestamps
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.windowing import Windowing
 
 __all__ = [

@@ -29,7 +29,7 @@ from penstock.metrics import Metrics
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 from penstock.utils.windowed_value import WindowedValue
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 
 class WithBucket(DoFn):

@@ -16,6 +16,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import K
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
+from penstock.construction.retractions import check_combine_fn
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, NoValue, curry_combine_fn, delegate
 from penstock.functions.dofn import DoFn
@@ -23,7 +24,6 @@ from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten, GroupByKey, Grouping, key_value_types
 from penstock.transforms.grouping_checks import check_grouping
 from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.retractions import check_combine_fn
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import typehints
 from penstock.typehints.unions import without_none
@@ -122,7 +122,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
 
     def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
         """The results; with side inputs, by way of groups, since views are only there after the grouping."""
-        check_combine_fn(self, pcoll)
+        check_combine_fn(self.fn, pcoll, self._where())
         if self.side_inputs:
             args, kwargs = self.raw_side_inputs
             return pcoll | GroupByKey() | "Combine" >> CombineValues(self.fn, *args, **kwargs)

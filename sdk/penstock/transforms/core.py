@@ -73,12 +73,12 @@ from penstock.typehints.signatures import TypeCheckError as TypeCheckError
 from penstock.typehints.signatures import get_signature as get_signature
 from penstock.utils.timestamp import Duration as Duration
 from penstock.utils.windowed_value import WindowedValue as WindowedValue
+from penstock.windows.output_times import TimestampCombiner as TimestampCombiner
 from penstock.windows.side_input_windows import get_sideinput_index as get_sideinput_index
 from penstock.windows.triggers import AccumulationMode as AccumulationMode
 from penstock.windows.triggers import DefaultTrigger as DefaultTrigger
 from penstock.windows.window_fn import GlobalWindows as GlobalWindows
 from penstock.windows.window_fn import SlidingWindows as SlidingWindows
-from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
 from penstock.windows.window_fn import WindowFn as WindowFn
 from penstock.windows.windowing import Windowing as Windowing
 

@@ -23,7 +23,7 @@ from penstock.transforms.ready_combiners import with_nothing
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import DurationTypes, Timestamp
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 __all__ = ["Deduplicate", "DeduplicatePerKey"]
 

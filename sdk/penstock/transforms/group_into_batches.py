@@ -27,7 +27,7 @@ from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.sharded_key import ShardedKey
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 _MOST_KEYS_COUNTED = 100_000
 

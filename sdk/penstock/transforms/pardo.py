@@ -20,6 +20,7 @@ from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
 from penstock.construction.ptransform import PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
+from penstock.construction.retractions import check_dofn
 from penstock.error import refusal
 from penstock.functions.asynchronous import ASYNCHRONOUS_FORMS, Concurrency, ConcurrentDoFn
 from penstock.functions.batches import batch_types_of
@@ -38,7 +39,6 @@ from penstock.functions.dofn import (
 from penstock.functions.signature import bind, signature_of
 from penstock.transforms.field_checks import check_attributes, check_fields
 from penstock.transforms.grouping_checks import check_keyed
-from penstock.transforms.retractions import check_dofn
 from penstock.typehints import typehints
 from penstock.typehints.code_reading import read
 
@@ -234,7 +234,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             batch_types_of(self.fn, input_type, output_type or self.infer_output_type(input_type))
         if self.signature.is_stateful:
             check_keyed(self, pcoll)
-            check_dofn(self, pcoll)
+            check_dofn(self.fn, pcoll, self._where())
         return PCollection.from_(pcoll, is_bounded=self.gives_bounded((pcoll,)))
 
     def gives_bounded(self, inputs: Iterable[Any]) -> bool:

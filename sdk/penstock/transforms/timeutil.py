@@ -1,11 +1,13 @@
 """Time domains and the timestamps of groups, under Beam's path (`apache_beam.transforms.timeutil`)."""
 
-from penstock.windows.timeutil import DependsOnlyOnWindow as DependsOnlyOnWindow
-from penstock.windows.timeutil import OutputAtEarliestInputTimestampImpl as OutputAtEarliestInputTimestampImpl
-from penstock.windows.timeutil import (
+from penstock.windows.output_times import DependsOnlyOnWindow as DependsOnlyOnWindow
+from penstock.windows.output_times import (
+    OutputAtEarliestInputTimestampImpl as OutputAtEarliestInputTimestampImpl,
+)
+from penstock.windows.output_times import (
     OutputAtEarliestTransformedInputTimestampImpl as OutputAtEarliestTransformedInputTimestampImpl,
 )
-from penstock.windows.timeutil import OutputAtEndOfWindowImpl as OutputAtEndOfWindowImpl
-from penstock.windows.timeutil import OutputAtLatestInputTimestampImpl as OutputAtLatestInputTimestampImpl
-from penstock.windows.timeutil import TimeDomain as TimeDomain
-from penstock.windows.timeutil import TimestampCombinerImpl as TimestampCombinerImpl
+from penstock.windows.output_times import OutputAtEndOfWindowImpl as OutputAtEndOfWindowImpl
+from penstock.windows.output_times import OutputAtLatestInputTimestampImpl as OutputAtLatestInputTimestampImpl
+from penstock.windows.output_times import TimestampCombinerImpl as TimestampCombinerImpl
+from penstock.windows.time_domain import TimeDomain as TimeDomain

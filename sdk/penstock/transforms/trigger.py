@@ -5,7 +5,8 @@ from penstock.base.bounded_window import GlobalWindow
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, TIME_GRANULARITY
 from penstock.utils.windowed_value import WindowedValue as WindowedValue
 from penstock.windows.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer
-from penstock.windows.timeutil import TimeDomain as TimeDomain
+from penstock.windows.output_times import TimestampCombiner as TimestampCombiner
+from penstock.windows.time_domain import TimeDomain as TimeDomain
 from penstock.windows.triggers import (
     FINISHED,
     AccumulationMode,
@@ -37,7 +38,6 @@ from penstock.windows.triggers import (
 from penstock.windows.triggers import _AfterSynchronizedProcessingTime as _AfterSynchronizedProcessingTime
 from penstock.windows.triggers import _Never as _Never
 from penstock.windows.window_fn import GlobalWindows as GlobalWindows
-from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
 from penstock.windows.window_fn import WindowFn as WindowFn
 
 __all__ = [

@@ -27,4 +27,4 @@ from penstock.functions.userstate import UserStateContext as UserStateContext
 from penstock.functions.userstate import on_timer as on_timer
 from penstock.functions.userstate import on_window_expiration as on_window_expiration
 from penstock.utils.timestamp import Timestamp as Timestamp
-from penstock.windows.timeutil import TimeDomain as TimeDomain
+from penstock.windows.time_domain import TimeDomain as TimeDomain

@@ -15,12 +15,12 @@ from penstock.functions.userstate import TimerSpec as TimerSpec
 from penstock.functions.userstate import on_timer as on_timer
 from penstock.metrics.metric import Metrics as Metrics
 from penstock.transforms.batching import BatchElements, SortAndBatchElements
+from penstock.transforms.co_group_by_key import CoGroupByKey
 from penstock.transforms.combine import CombinePerKey as CombinePerKey
 from penstock.transforms.create import Create as Create
 from penstock.transforms.group_into_batches import GroupIntoBatches
 from penstock.transforms.grouping import Flatten as Flatten
 from penstock.transforms.grouping import GroupByKey as GroupByKey
-from penstock.transforms.joins import CoGroupByKey
 from penstock.transforms.keyed import (
     Distinct,
     Keys,
@@ -44,11 +44,11 @@ from penstock.typehints.sharded_key_type import ShardedKeyType as ShardedKeyType
 from penstock.typehints.signatures import get_signature as get_signature
 from penstock.utils.sharded_key import ShardedKey as ShardedKey
 from penstock.utils.timestamp import Timestamp as Timestamp
-from penstock.windows.timeutil import TimeDomain as TimeDomain
+from penstock.windows.output_times import TimestampCombiner as TimestampCombiner
+from penstock.windows.time_domain import TimeDomain as TimeDomain
 from penstock.windows.triggers import AccumulationMode as AccumulationMode
 from penstock.windows.triggers import Always as Always
 from penstock.windows.window_fn import NonMergingWindowFn as NonMergingWindowFn
-from penstock.windows.window_fn import TimestampCombiner as TimestampCombiner
 from penstock.windows.windowing import Windowing as Windowing
 
 __all__ = [

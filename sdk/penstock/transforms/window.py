@@ -6,6 +6,7 @@ from penstock.utils.timestamp import Duration as Duration
 from penstock.utils.timestamp import Timestamp as Timestamp
 from penstock.utils.windowed_value import WindowedValue as WindowedValue
 from penstock.windows.calendar_windows import CalendarWindows
+from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import (
     BoundedSessions,
     FixedWindows,
@@ -15,7 +16,6 @@ from penstock.windows.window_fn import (
     PerElementFixedWindows,
     Sessions,
     SlidingWindows,
-    TimestampCombiner,
     UnalignedFixedWindows,
     WindowFn,
 )

@@ -54,6 +54,11 @@ class ValueKind(IntEnum):
         """Whether the element takes an earlier one back."""
         return self in (ValueKind.UPDATE_BEFORE, ValueKind.DELETE)
 
+    @property
+    def sign(self) -> int:
+        """1 if the element adds its value to a bag, -1 if it takes it out."""
+        return -1 if self.is_retraction else 1
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PaneInfo:

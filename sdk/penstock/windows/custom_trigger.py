@@ -9,7 +9,7 @@ from penstock.base.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.utils.windowed_value import ValueKind
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.triggers import FINISHED, AfterCount, FiresOnce, Repeatedly, TriggerFn
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.error import refusal
 from penstock.utils.timestamp import Duration
+from penstock.windows.output_times import TimestampCombiner, output_times_of
 from penstock.windows.triggers import (
     AccumulationMode,
     AfterWatermark,
@@ -16,7 +17,7 @@ from penstock.windows.triggers import (
     OnTimeBehavior,
     TriggerFn,
 )
-from penstock.windows.window_fn import GlobalWindows, TimestampCombiner, WindowFn
+from penstock.windows.window_fn import GlobalWindows, WindowFn
 
 
 @dataclass(frozen=True, init=False)
@@ -73,7 +74,7 @@ class Windowing:
         set_field("triggerfn", triggerfn)
         set_field("accumulation_mode", _accumulation_mode(accumulation_mode, triggerfn))
         timestamp_combiner = timestamp_combiner or TimestampCombiner.OUTPUT_AT_EOW
-        TimestampCombiner.get_impl(timestamp_combiner, windowfn)  # Refuses what is not a constant.
+        output_times_of(timestamp_combiner, windowfn)  # Refuses what is not a constant.
         set_field("timestamp_combiner", timestamp_combiner)
         set_field("allowed_lateness", lateness)
         set_field("on_time_behavior", on_time_behavior)

@@ -13,8 +13,9 @@ import pytest
 
 from penstock.base.row import Row
 from penstock.coders.deterministic import encode_key
+from penstock.relations.bags import Copies
 from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
-from penstock.sql.equality import Copies, canonical, canonical_row
+from penstock.sql.equality import canonical, canonical_row, copies_in_any_form
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 BERLIN = datetime.timezone(datetime.timedelta(hours=1), "Berlin")
@@ -78,7 +79,7 @@ def test_a_copy_that_is_taken_out_is_the_one_that_looks_the_same() -> None:
     assert len(copies.distinct(held)) == 1
 
 
-@pytest.mark.parametrize("copies", [Copies.in_any_form(DOUBLE), Copies(canonical(DOUBLE))])
+@pytest.mark.parametrize("copies", [copies_in_any_form(DOUBLE), Copies(canonical(DOUBLE))])
 def test_nan_is_taken_out_of_what_was_kept_meanwhile(copies: Copies) -> None:
     held = Counter[Any]()
     copies.change(held, math.nan, 1)

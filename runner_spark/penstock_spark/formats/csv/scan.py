@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.base.row import Row
 from penstock.error import refusal
-from penstock.io.columnar import CsvSource
+from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints
 from penstock.values import types as value_types
 from penstock_spark.columns.record_makers import rows_of

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.error import refusal
-from penstock.io.columnar import CsvSink
+from penstock.io.csvio import CsvSink
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
 

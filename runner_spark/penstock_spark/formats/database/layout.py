@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from penstock.base.bounded_window import IntervalWindow
 from penstock.error import refusal
 from penstock.io.database import DatabaseSink
-from penstock.transforms.upserts import Upsert
+from penstock.relations.upserts import Upsert
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.columns.records import plain, schema_of, to_batch
 from penstock_spark.formats.database.columns import check_types, is_nested

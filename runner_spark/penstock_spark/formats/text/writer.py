@@ -10,17 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import UnsupportedByRunner
-from penstock.io.text_sink import TextSink
+from penstock.io.text_sink import TextFileSink
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.plan import Encoder
 from penstock_spark.sinks.text_blocks import SPARK_CODECS, spark_text, text_rows
 
-_LIMITS = ("max_records_per_shard", "max_bytes_per_shard")
 
-
-def text_files(sink: TextSink, where: str) -> FileSink:
+def text_files(sink: TextFileSink, where: str) -> FileSink:
     """Lines, between a header and a footer."""
     compression = sink.shards.compression(sink.compression_type)
     header, footer = sink.frame_of(sink.header), sink.frame_of(sink.footer)
@@ -36,14 +34,14 @@ def text_files(sink: TextSink, where: str) -> FileSink:
         # A class and not a function made here: that would travel to each task with its code.
         partial(_TextShard, compression=compression, sink=sink),
         by_spark,
-        limits=tuple(limit for limit in _LIMITS if getattr(sink, limit)),
+        limits=tuple(sink.limits()),
     )
 
 
-def _check_spark_writes(sink: TextSink, compression: str, where: str) -> None:
+def _check_spark_writes(sink: TextFileSink, compression: str, where: str) -> None:
     asked = {
         "append_trailing_newlines=False": not sink.append_trailing_newlines,
-        **{limit: getattr(sink, limit) for limit in _LIMITS},
+        **sink.limits(),
         f"compression_type={compression!r}": compression not in SPARK_CODECS,
     }
     for name, wanted in asked.items():
@@ -56,7 +54,7 @@ def _check_spark_writes(sink: TextSink, compression: str, where: str) -> None:
 
 
 class _TextShard:
-    def __init__(self, path: str, compression: str, sink: TextSink) -> None:
+    def __init__(self, path: str, compression: str, sink: TextFileSink) -> None:
         self._file = open_for_writing(path, compression)
         self._sink = sink
         self._end = b"\n" if sink.append_trailing_newlines else b""

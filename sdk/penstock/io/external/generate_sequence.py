@@ -12,8 +12,8 @@ from penstock.base.window_lengths import positive_micros
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.io.primitive import SourceTransform
 from penstock.io.schedules import Schedule
+from penstock.io.source_transforms import SourceTransform
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import FlatMap, Map
 from penstock.utils.timestamp import DurationTypes, Timestamp

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 from penstock.construction.ptransform import PTransform
 from penstock.functions.dofn import DoFn
+from penstock.relations.changes import with_kind
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind, WindowedValue
@@ -32,8 +32,5 @@ class _PairWithKind(DoFn):
     # The search for retractions ends here.
     gives_insertions_only = True
 
-    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[WindowedValue]:
-        pane = windowed.pane_info
-        pair = windowed.with_value((pane.kind, element))
-        pair.pane_info = replace(pane, kind=ValueKind.INSERT)
-        yield pair
+    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
+        return with_kind(windowed, [(windowed.pane_info.kind, element)], ValueKind.INSERT)

@@ -10,17 +10,15 @@ behind such a grouping a step is accepted that cannot take retractions; the runn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock import graph
 from penstock.construction import pvalue
+from penstock.construction.applied import AppliedPTransform
 from penstock.error import refusal
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.dofn import DoFn
 from penstock.windows.triggers import AccumulationMode
-
-if TYPE_CHECKING:
-    from penstock.construction.applied import AppliedPTransform
-    from penstock.transforms.combine import CombinePerKey
-    from penstock.transforms.pardo import ParDo
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
@@ -28,38 +26,31 @@ def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
     return _retracting_step(pcoll, in_rounds=True) is not None
 
 
-def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
+def check_dofn(dofn: DoFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:
     """Raises ValueError if retractions may come to a stateful DoFn that does not declare that it takes them."""
-    # A wrapper answers with the DoFn that it wraps.
-    dofn = transform.fn.timer_owner()
-    if transform.signature.is_stateful and not getattr(dofn, "takes_retractions", False):
-        _refuse_retractions(
-            transform,
-            pcoll,
-            f"{type(dofn).__name__} has state or timers, and does not say that it takes retractions",
+    if not dofn.takes_retractions:
+        name = type(dofn.timer_owner()).__name__
+        why = f"{name} has state or timers, and does not say that it takes retractions"
+        hint = (
             "take them as DoFn.PaneInfoParam's kind tells, and declare takes_retractions = True in the class; "
-            "or group in the mode ACCUMULATING or DISCARDING",
+            "or group in the mode ACCUMULATING or DISCARDING"
         )
+        _refuse_retractions(pcoll, why, where, hint)
 
 
-def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -> None:
+def check_combine_fn(fn: CombineFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:
     """Raises ValueError if retractions may come to a CombineFn that declares ``takes_retractions = False``."""
-    if not transform.fn.takes_retractions:
-        name = transform.fn.default_label()
-        _refuse_retractions(
-            transform,
-            pcoll,
-            f"the CombineFn {name} takes no retractions",
-            "group in the mode ACCUMULATING or DISCARDING before",
-        )
+    if not fn.takes_retractions:
+        why = f"the CombineFn {fn.default_label()} takes no retractions"
+        _refuse_retractions(pcoll, why, where, "group in the mode ACCUMULATING or DISCARDING before")
 
 
-def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str, hint: str) -> None:
+def _refuse_retractions(pcoll: pvalue.PCollection[Any], why: str, where: str | None, hint: str) -> None:
     step = _retracting_step(pcoll, in_rounds=False)
     if step is not None:
         retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
         what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
-        raise refusal(ValueError, what, where=transform._where(), hint=hint)
+        raise refusal(ValueError, what, where=where, hint=hint)
 
 
 def _is_dofn(step: Any) -> bool:
@@ -92,9 +83,9 @@ def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Applied
                 if AccumulationMode.DISCARDING in modes:
                     # A retraction after the pane has fired can only be passed on.
                     waiting += inputs
-            case graph.ParDo(dofn) if getattr(dofn.timer_owner(), "gives_retractions", False):
+            case graph.ParDo(dofn) if dofn.gives_retractions:
                 return step  # type: ignore[no-any-return]
-            case graph.ParDo(dofn) if getattr(dofn, "gives_insertions_only", False):
+            case graph.ParDo(dofn) if dofn.gives_insertions_only:
                 pass
             case _:
                 waiting += inputs

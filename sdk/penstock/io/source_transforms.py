@@ -1,8 +1,8 @@
-"""The transforms that apply the descriptions of sources and sinks."""
+"""The transforms that read a source: once, or continuously."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
+from penstock.io.file_formats import FileSource
 from penstock.io.paths import require_files
-from penstock.io.record_types import check_fields_have_columns, type_of_records
 from penstock.io.streams import (
     ACCEPTED,
     REJECTED,
@@ -24,11 +24,10 @@ from penstock.io.streams import (
     watermark_of,
 )
 from penstock.io.watermark_policy import WatermarkPolicy
-from penstock.io.window_files import windowing_of_files
 from penstock.transforms.dead_letters import DeadLetter
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
-from penstock.utils.timestamp import Duration, DurationTypes
+from penstock.utils.timestamp import DurationTypes
 
 
 class SourceTransform(PTransform[Any, PCollection[ResultT]]):
@@ -40,7 +39,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
 
     def expand(self, pbegin: Any) -> PCollection[ResultT]:
         """The new PCollection; missing local files raise a FileNotFoundError."""
-        require_files(self.source, pbegin.pipeline._current_transform().where)
+        _require_files(self.source, pbegin.pipeline._current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
         return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
 
@@ -51,8 +50,8 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             return declared
         if not pipeline._type_options.pipeline_type_check:
             return None
-        find = getattr(pipeline.runner, "element_type_of", None)
-        return find and find(self.source, pipeline.options, pipeline._current_transform().where)
+        where = pipeline._current_transform().where
+        return pipeline.runner.element_type_of(self.source, pipeline.options, where)
 
     def to_primitive(self) -> graph.Read:
         return graph.Read(self.source)
@@ -122,6 +121,12 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         return ReadStream(stream.check(), self)
 
 
+def _require_files(source: graph.Source, where: str, *, is_stream: bool = False) -> None:
+    if isinstance(source, FileSource) and source.validate:
+        hint = "check the path" + (", or pass validate=False" if source.takes_validate else "")
+        require_files(source.file_pattern, where, hint, is_stream=is_stream)
+
+
 def _flag(name: str, given: Any) -> bool:
     """A text such as "false" would be true."""
     if not isinstance(given, bool):
@@ -145,7 +150,7 @@ class ReadStream(SourceTransform):
 
     def expand(self, pbegin: Any) -> Any:
         where = pbegin.pipeline._current_transform().where
-        require_files(self.source.source, where, is_stream=True)
+        _require_files(self.source.source, where, is_stream=True)
         if not self.source.has_rejects:
             return super().expand(pbegin)
         outputs = DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED)
@@ -180,57 +185,3 @@ class ReadStream(SourceTransform):
         elif element_type is None:
             element_type = self.infer_output_type(typehints.Any)
         return DeadLetter.__class_getitem__(element_type)
-
-
-class SinkTransform(PTransform[Any, PCollection[ResultT]]):
-    """A step that writes its input to `sink`, and gives what it wrote; by default the class's name is its label."""
-
-    def __init__(self, sink: graph.Sink, label: str | None = None) -> None:
-        super().__init__(label)
-        self.sink = sink
-        seconds = getattr(sink, "triggering_frequency", None)
-        if seconds is not None and Duration.of(seconds).micros <= 0:
-            what = f"triggering_frequency must be greater than 0, but is {seconds}"
-            raise refusal(ValueError, what, hint="pass seconds, such as 60")
-
-    def expand(self, pcoll: Any) -> PCollection[ResultT]:
-        self._check_pcollection(pcoll)
-        if not getattr(self.sink, "key", ()):
-            # With a key, elements may be changes of rows, which are rows inside.
-            schema = getattr(self.sink, "schema", None)
-            check_fields_have_columns(schema, getattr(pcoll, "element_type", None), self._where())
-        return PCollection.from_(pcoll)
-
-    def to_primitive(self) -> graph.Write:
-        return graph.Write(self.sink)
-
-    def get_windowing(self, inputs: Any) -> Any:
-        """The global window, because names of files have no window; a stream's files keep windows, as in Beam."""
-        windowing = super().get_windowing(inputs)
-        is_bounded = all(pcoll.is_bounded for pcoll in inputs if isinstance(pcoll, PCollection))
-        return windowing_of_files(windowing, is_bounded, self.sink).after_grouping()
-
-
-class TableSinkTransform(SinkTransform[Any]):
-    """A step that writes records to a table; the element type gives the columns, unless there is a schema or a key."""
-
-    sink: Any
-    _example_of_schema = "schema=pyarrow.schema([...])"
-
-    def expand(self, pcoll: Any) -> PCollection[Any]:
-        if self.sink.schema is None and not getattr(self.sink, "key", ()):
-            what = f"{type(self).__name__} does not know the columns"
-            element_type = type_of_records(self, pcoll, what, self._example_of_schema)
-            self.sink = replace(self.sink, element_type=element_type)
-            check_field_names(self._partition_columns(), element_type, self._where())
-        return super().expand(pcoll)
-
-    def _partition_columns(self) -> Sequence[str]:
-        return tuple(self.sink.partition_by)
-
-
-class FileSinkTransform(SinkTransform[str]):
-    """A step that writes its input to files, and gives their names."""
-
-    def infer_output_type(self, input_type: Any) -> Any:
-        return str

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from penstock.coders import VarIntCoder
-from penstock.coders.coders import KeyCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
-from penstock.transforms.joins import numbered
+from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
+from penstock.relations.changes import NO_CHANGE, Change, emit_pairs
+from penstock.transforms.co_group_by_key import numbered
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
-from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
-
-ROW_CODER: Final = KeyCoder()
-"""Encodes rows; rows with the same encoding are copies of one."""
+from penstock.utils.windowed_value import WindowedValue
 
 AT_ONCE, AT_END = "at_once", "at_end"
 LEFT, RIGHT = 0, 1
@@ -157,55 +154,8 @@ def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     return numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
 
-Form = Callable[[Any], Any]
-"""From a row to what it has in common with all rows that it is a copy of."""
-
-Forms = tuple[Form | None, Form | None]
-"""The same for the rows of the left and of the right side; None for rows that are copies if they are the same."""
-
-
-def encoded_in(form: Form | None, row: Any) -> bytes:
-    """Returns what a row has in common with its copies, as bytes."""
-    return ROW_CODER.encode(row if form is None else form(row))
-
-
 Timed = tuple[Any, int]
-"""A row and its event time, of one side or of the result."""
-
-
-def difference(before: list[Any], after: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The rows that only the first list has, and those that only the second has.
-
-    >>> difference(["a", "b", "b"], ["b", "c"])
-    (['a', 'b'], ['c'])
-    """
-    return _without(before, after), _without(after, before)
-
-
-def _without(rows: list[Any], others: list[Any]) -> list[Any]:
-    counts = Counter(map(ROW_CODER.encode, others))
-    left = []
-    for row in rows:
-        encoded = ROW_CODER.encode(row)
-        if counts[encoded]:
-            counts[encoded] -= 1
-        else:
-            left.append(row)
-    return left
-
-
-def changes(key: Any, undone: Sequence[Timed], new: Sequence[Timed], window: Any) -> Iterator[WindowedValue]:
-    """One change of a result: first all retractions, then all new rows.
-
-    >>> [(one.pane_info.kind.name, one.value) for one in changes("k", [(1, 0)], [(2, 0)], None)]
-    [('UPDATE_BEFORE', ('k', 1)), ('UPDATE_AFTER', ('k', 2))]
-    """
-    before = ValueKind.UPDATE_BEFORE if new else ValueKind.DELETE
-    after = ValueKind.UPDATE_AFTER if undone else ValueKind.INSERT
-    for rows, kind in ((undone, before), (new, after)):
-        pane = unknown_pane(kind)
-        for value, micros in rows:
-            yield create((key, value), micros, (window,), pane)
+"""A row and its event time in microseconds, of one side or of the result."""
 
 
 def _rows_in(counts: Any) -> Iterator[Timed]:
@@ -238,12 +188,10 @@ def _take(counts: Any, timed: Timed, form: Form | None) -> Timed:
 def _other_copy(counts: Any, timed: Timed, form: Form | None) -> Timed:
     """A copy of a row with another event time or, if need be, in another form."""
     value, micros = timed
-    for of in (None, form) if form is not None else (None,):
-        wanted = encoded_in(of, value)
-        found = [own for own, _ in counts.entries() if encoded_in(of, own[0]) == wanted]
-        if found:
-            first: Timed = min(found, key=lambda own: own[1] != micros)
-            return first
+    rows: list[Timed] = sorted((own for own, _ in counts.entries()), key=lambda own: own[1] != micros)
+    place = place_of_copy(value, [own for own, _ in rows], form)
+    if place is not None:
+        return rows[place]
     what = f"a row of type {type(value).__name__} is taken back, but it is not there"
     hint = "steps before must make the same of a row when it comes and when it is taken back"
     raise refusal(ValueError, what, hint=hint)
@@ -285,36 +233,32 @@ class JoinFn(DoFn):
         timed = value, at.micros
         if pane.kind.is_retraction:
             timed = _take(own, timed, self._forms[side])
-            undone, new = self._effect(side, timed, own, other)
+            # The inverse of an insertion.
+            inserted, retracted = self._effect(side, timed, own, other)
         else:
-            new, undone = self._effect(side, timed, own, other)
+            retracted, inserted = self._effect(side, timed, own, other)
             _put(own, timed)
-        return changes(key, undone, new, window) if new or undone else ()
+        return emit_pairs(key, (retracted, inserted), window) if retracted or inserted else ()
 
-    def _effect(
-        self, side: int, timed: Timed, own: Any, other: Any
-    ) -> tuple[Sequence[Timed], Sequence[Timed]]:
+    def _effect(self, side: int, timed: Timed, own: Any, other: Any) -> Change:
         if self._matching is None:
             return _effect(self._at_once, side, timed, own, other)
         return self._effect_of_matching(side, timed, own, other)
 
-    def _effect_of_matching(
-        self, side: int, timed: Timed, own: Any, other: Any
-    ) -> tuple[list[Timed], list[Timed]]:
+    def _effect_of_matching(self, side: int, timed: Timed, own: Any, other: Any) -> Change:
         """`_effect`, where not all rows of a key match."""
         kind = self._at_once
         partners = [one for one in _rows_in(other) if self._match(side, timed, one)]
         if not partners:
-            return [*_unmatched(kind, side, [timed])], []
+            return (), _unmatched(kind, side, [timed])
         # A partner that no other row of this side matches is without a match when this row is not there.
         lonely = [one for one in partners if not any(self._match(side, each, one) for each in _rows_in(own))]
         if kind.pairs:
-            joined = [_pair(side, timed, one) for one in partners] if kind.matched else []
-            return joined, [*_unmatched(kind, 1 - side, lonely)]
-        lefts = [timed] if side == LEFT else lonely
+            joined = [_pair(side, timed, one) for one in partners] if kind.matched else ()
+            return _unmatched(kind, 1 - side, lonely), joined
         if kind.matched:
-            return lefts, []
-        return [], [] if side == LEFT else [*_unmatched(kind, LEFT, lefts)]
+            return (), [timed] if side == LEFT else lonely
+        return NO_CHANGE if side == LEFT else (_unmatched(kind, LEFT, lonely), ())
 
     def _match(self, side: int, timed: Timed, other: Timed) -> bool:
         assert self._matching is not None
@@ -366,22 +310,22 @@ class JoinAtEndFn(JoinFn):
                 yield key, value
 
 
-def _effect(
-    kind: _Kind, side: int, timed: Timed, own: Any, other: Any
-) -> tuple[Sequence[Timed], Sequence[Timed]]:
-    """The rows that a row adds to the result, and the rows that it removes; `own` has the other rows of its side."""
+def _effect(kind: _Kind, side: int, timed: Timed, own: Any, other: Any) -> Change:
+    """The change of the result when a row is inserted; `own` has the other rows of its side."""
     if other.is_empty():
-        return _unmatched(kind, side, [timed]), ()
+        return (), _unmatched(kind, side, [timed])
     if kind.pairs:
         joined = [_pair(side, timed, one) for one in _rows_in(other)] if kind.matched else ()
         if not kind.unmatched[1 - side] or not own.is_empty():
-            return joined, ()
-        return joined, _unmatched(kind, 1 - side, _rows_in(other))
+            return (), joined
+        return _unmatched(kind, 1 - side, _rows_in(other)), joined
     # Left rows alone: a right row matters only if it is the first, or the last.
-    lefts = [timed] if side == LEFT else [*_rows_in(other)] if own.is_empty() else []
-    if kind.matched:
-        return lefts, ()
-    return (), () if side == LEFT else _unmatched(kind, LEFT, lefts)
+    if side == LEFT:
+        return ((), [timed]) if kind.matched else NO_CHANGE
+    if not own.is_empty():
+        return NO_CHANGE
+    lefts = [*_rows_in(other)]
+    return ((), lefts) if kind.matched else (_unmatched(kind, LEFT, lefts), ())
 
 
 def _unmatched(kind: _Kind, side: int, rows: Iterable[Timed]) -> Sequence[Timed]:

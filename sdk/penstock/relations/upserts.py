@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
 from penstock.construction.ptransform import PTransform
+from penstock.construction.retractions import may_retract
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
@@ -18,15 +18,14 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
+from penstock.relations.changes import net
 from penstock.transforms.grouping import key_value_types
 from penstock.transforms.pardo import MapTuple, ParDo
-from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import ROW_CODER
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import KV, Tuple
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 from penstock.windows.window_fn import GlobalWindows
 
 
@@ -118,49 +117,43 @@ def _change_of_window(
     return (key, window), ((pane.index, at.micros), value)
 
 
-Change = tuple[bool, tuple[int, int], Any]
-"""Whether a value is taken back; the order of values if none is; and the value."""
+Arrival = tuple[int, tuple[int, int], Any]
+"""1 for a value that is inserted and -1 for one that is retracted; the order of values if none is; and the value."""
 
 Settled = tuple[Any, Upsert | None]
 """The knowledge to keep of a key, and the change of its row."""
 
 
-def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
+def newest(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
     upsert = None
-    for _, order, value in changes:
+    for _, order, value in arrivals:
         if known is None or order >= known:
             known, upsert = order, Upsert(key, value)
     return known, upsert
 
 
-def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
+def balance(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
 
     Raises:
         ValueError: More than one value remains.
 
-    >>> balance("amy", 1, [(False, (0, 0), "new"), (True, (0, 0), "old")])
+    >>> balance("amy", 1, [(1, (0, 0), "new"), (-1, (0, 0), "old")])
     (1, Upsert(key='amy', value='new', is_deleted=False))
     """
-    counts: Counter[bytes] = Counter()
-    values = {}
-    for takes_back, _, value in changes:
-        encoded = ROW_CODER.encode(value)
-        counts[encoded] += -1 if takes_back else 1
-        values[encoded] = value
-    gone, come = (-counts).total(), list((+counts).elements())
-    # The value that is taken back may have been forgotten with its window.
-    left = max(0, (known or 0) - gone) + len(come)
+    retracted, inserted = net((sign, value) for sign, _, value in arrivals)
+    # The value that is retracted may have been forgotten with its window.
+    left = max(0, (known or 0) - len(retracted)) + len(inserted)
     if left > 1:
         what = (
             f"a key of type {type(key).__name__} has {left} values at once, and a table one row for each key"
         )
         hint = "make what tells the values apart a part of the key, or combine them"
         raise refusal(ValueError, what, hint=hint)
-    if come:
-        return left, Upsert(key, values[come[0]])
-    return left or None, Upsert(key, None, is_deleted=True) if gone and not left else None
+    if inserted:
+        return left, Upsert(key, inserted[0])
+    return left or None, Upsert(key, None, is_deleted=True) if retracted and not left else None
 
 
 class UpsertFn(DoFn):
@@ -173,25 +166,25 @@ class UpsertFn(DoFn):
     takes_retractions = True
     gives_insertions_only = True
 
-    CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
+    ARRIVALS = BagStateSpec("arrivals", FastPrimitivesCoder())
     KNOWN = ReadModifyWriteStateSpec("known", FastPrimitivesCoder())
     LOGICAL_TIME = TimerSpec("end of the logical time", TimeDomain.REAL_TIME)
     WINDOW = TimerSpec("end of the window", TimeDomain.WATERMARK)
 
     def __init__(self, retracts: bool, lateness_micros: int | None) -> None:
-        self._settle: Callable[[Any, Any, Iterable[Change]], Settled] = balance if retracts else newest
+        self._settle: Callable[[Any, Any, Iterable[Arrival]], Settled] = balance if retracts else newest
         self._lateness_micros = lateness_micros
 
     def process(
         self,
         element: Any,
         pane: Any = DoFn.PaneInfoParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        arrivals: Any = DoFn.StateParam(ARRIVALS),
         time_end: Any = DoFn.TimerParam(LOGICAL_TIME),
         window_end: Any = DoFn.TimerParam(WINDOW),
     ) -> None:
         key, (order, value) = element
-        changes.add((pane.kind.is_retraction, order, value))
+        arrivals.add((pane.kind.sign, order, value))
         time_end.set_relative(0)
         if self._lateness_micros is not None:
             _, window = key
@@ -203,12 +196,12 @@ class UpsertFn(DoFn):
     def end_of_logical_time(
         self,
         key: Any = DoFn.KeyParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        arrivals: Any = DoFn.StateParam(ARRIVALS),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The change of the row; at the end of the input, one that no later timestamp has followed."""
-        settled, upsert = self._settle(key, known.read(), changes.read())
-        changes.clear()
+        settled, upsert = self._settle(key, known.read(), arrivals.read())
+        arrivals.clear()
         if settled is None:
             known.clear()
         else:
@@ -220,9 +213,9 @@ class UpsertFn(DoFn):
     def end_of_window(
         self,
         key: Any = DoFn.KeyParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        arrivals: Any = DoFn.StateParam(ARRIVALS),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The last change of a row whose window is over; then it is forgotten."""
-        yield from self.end_of_logical_time(key, changes, known)
+        yield from self.end_of_logical_time(key, arrivals, known)
         known.clear()

@@ -1,4 +1,4 @@
-"""The descriptions of CSV and JSON sources and sinks, and the two transforms that carry them."""
+"""Rows in text files: what CSV and JSON share, which is their sink and the transforms that read and write them."""
 
 from __future__ import annotations
 
@@ -13,66 +13,14 @@ from penstock.graph import Sink
 from penstock.io.fileio import FileResult
 from penstock.io.partition_folders import check_columns_of_sink, check_partition_columns, described
 from penstock.io.paths import check_path
-from penstock.io.primitive import SinkTransform, SourceTransform
 from penstock.io.record_types import field_names
-from penstock.io.streams import Streamable
+from penstock.io.sink_transforms import SinkTransform
+from penstock.io.source_transforms import SourceTransform
 from penstock.transforms.field_checks import check_field_names
 
 
 @dataclass(frozen=True)
-class CsvSource(Streamable):
-    """CSV files as rows; see `ReadFromCsv`.
-
-    `found` is the type of the rows that was found when the pipeline was built; the data must keep to it.
-    """
-
-    file_pattern: Any
-    splittable: bool = True
-    filename_column: str | None = None
-    options: tuple[tuple[str, Any], ...] = ()  # Arguments of ``pandas.read_csv``, as sorted pairs.
-    found: Any = None
-    partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
-    schema: Any = None  # What has the types of these columns; without it, they are text.
-
-    has_fields = True
-    rejects_text = True
-
-    def describe(self) -> str:
-        return f"csv {self.file_pattern}"
-
-    def known_fields(self) -> tuple[str, ...] | None:
-        match dict(self.options).get("usecols"):
-            case list() | tuple() as names if all(isinstance(name, str) for name in names):
-                return tuple(name for name in (*names, self.filename_column) if name is not None)
-        return None
-
-
-@dataclass(frozen=True)
-class JsonSource(Streamable):
-    """JSON files as rows; see `ReadFromJson`, and `CsvSource` for `found`."""
-
-    file_pattern: Any
-    lines: bool = True
-    encoding: str = "utf-8"
-    found: Any = None
-    partition_by: tuple[str, ...] = ()  # As in `CsvSource`.
-    schema: Any = None
-
-    has_fields = True
-    rejects_text = True
-
-    def describe(self) -> str:
-        return f"json {self.file_pattern}"
-
-    def why_no_stream(self) -> tuple[str, str] | None:
-        if self.lines:
-            return None
-        what = "JSON files that are one list or object each cannot be read as a stream"
-        return what, "write an object a line, and leave out lines=False"
-
-
-@dataclass(frozen=True)
-class ColumnSink(Sink):
+class TextRowsSink(Sink):
     """Rows in CSV or JSON files, as pandas writes them; see `WriteToCsv`."""
 
     path: Any
@@ -87,18 +35,6 @@ class ColumnSink(Sink):
 
     def describe(self) -> str:
         return f"{self.format} {self.path}" + described(self.partition_by)
-
-
-class CsvSink(ColumnSink):
-    """CSV files."""
-
-    format = "csv"
-
-
-class JsonSink(ColumnSink):
-    """JSON files."""
-
-    format = "json"
 
 
 def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -> None:
@@ -117,10 +53,10 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
         raise refusal(TypeError, what, hint=f"use only these: {', '.join(sorted(known))}")
 
 
-class ReadColumns(SourceTransform[Row]):
+class ReadTextRows(SourceTransform[Row]):
     """Reads a source of rows; made by `ReadFromCsv` and `ReadFromJson`."""
 
-    source: CsvSource | JsonSource
+    source: Any
 
     def element_type_in(self, pipeline: Any) -> Any:
         """The declared type, or the type found in the files, to which the data must then keep."""
@@ -133,17 +69,18 @@ class ReadColumns(SourceTransform[Row]):
         return Row
 
 
-class WriteColumns(SinkTransform[FileResult]):
+class WriteTextRows(SinkTransform[FileResult]):
     """Writes rows to a sink; made by `WriteToCsv` and `WriteToJson`."""
 
-    sink: ColumnSink
+    sink: TextRowsSink
 
-    def __init__(self, sink: ColumnSink, label: str) -> None:
+    def __init__(self, sink: TextRowsSink, label: str) -> None:
         super().__init__(sink, label)
         check_path(sink.path, "path")
 
     def expand(self, pcoll: Any) -> PCollection[FileResult]:
-        element_type, parts = getattr(pcoll, "element_type", None), self.sink.partition_by
+        self._check_pcollection(pcoll)
+        element_type, parts = pcoll.element_type, self.sink.partition_by
         written = dict(self.sink.options).get("columns") or ()
         check_field_names(written, element_type, self._where())
         names = field_names(element_type)

@@ -6,28 +6,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from penstock.construction.ptransform import PTransform
+from penstock.construction.retractions import may_retract
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
+from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
+from penstock.relations.changes import difference, emit_pairs
+from penstock.relations.joins import JoinOfKind, check_windows, sided
 from penstock.transforms.pardo import ParDo
-from penstock.transforms.retractions import may_retract
-from penstock.transforms.row_joins import (
-    ROW_CODER,
-    Form,
-    Forms,
-    JoinOfKind,
-    changes,
-    check_windows,
-    difference,
-    encoded_in,
-    sided,
-)
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from penstock.utils.windowed_value import WindowedValue
-from penstock.windows.timeutil import TimeDomain
+from penstock.windows.time_domain import TimeDomain
 
 ROWS, VALUES = 0, 1
 _KINDS = ("inner", "left", "full")
@@ -161,15 +153,12 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | 
         cell.add((at, row))
         return
     rows = [each for _, each in cell.read_range(at, at + _INSTANT)]
-    for of in (None, form):
-        encoded, wanted = [encoded_in(of, each) for each in rows], encoded_in(of, row)
-        if wanted in encoded:
-            break
-    else:
+    place = place_of_copy(row, rows, form)
+    if place is None:
         what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
         hint = "let the steps before give the same row and time for a row and for its retraction"
         raise refusal(ValueError, what, hint=hint)
-    del rows[encoded.index(wanted)]
+    del rows[place]
     cell.clear_range(at, at + _INSTANT)
     for each in rows:
         cell.add((at, each))
@@ -203,7 +192,7 @@ class ValidFromFn(DoFn):
 
         before = near()
         _keep(values, at, value, pane.kind.is_retraction, self._form)
-        return changes(key, *difference(before, near()), window)
+        return emit_pairs(key, difference(before, near()), window)
 
 
 class ValidityFn(DoFn):
@@ -242,7 +231,7 @@ class ValidityFn(DoFn):
 
         before = near()
         _keep((rows, values)[side], at, row, pane.kind.is_retraction, self._forms[side])
-        return changes(key, *difference(before, near()), window)
+        return emit_pairs(key, difference(before, near()), window)
 
 
 def _check_none(kind: str, side: int, row: Any) -> None:
