@@ -39,7 +39,6 @@ LAYERS = (
 RUNNER_LAYERS = (
     ("process",),
     ("session",),
-    ("aggregates",),
     ("plan",),
     ("reports",),
     ("shipping",),
@@ -47,6 +46,8 @@ RUNNER_LAYERS = (
     ("batches",),
     ("files",),
     ("worker",),
+    ("folding",),
+    ("stages",),
     ("sources",),
     ("sinks",),
     ("formats",),

@@ -17,7 +17,7 @@ from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.aggregates.kernels import Kernel
+from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
 
@@ -243,9 +243,7 @@ def type_of(expression: Expression, table: Table) -> DataType:
 
 
 def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
-    of_columns = Kernel.named(kind).of_columns
-    assert of_columns is not None
-    match of_columns.result_kind:
+    match COLUMN_AGGREGATES[kind].result_kind:
         case "int":
             return LongType()
         case "float":
