@@ -1,1 +1,1 @@
-"""Sums, counts and their like: what each of them is, and the loop that adds values up."""
+"""The hosts of groupings in a batch, and the folds that tasks of a stream make before they send elements on."""
