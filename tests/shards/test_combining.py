@@ -296,7 +296,7 @@ FAMILIES: tuple[list[Any], ...] = (
 SIDE_BY_SIDE = ([sum], [sum, max, CountCombineFn(), min], [max, MeanCombineFn()], [])
 
 
-@pytest.mark.parametrize("combiners", SIDE_BY_SIDE, ids=["sum", "kernels", "other", "none"])
+@pytest.mark.parametrize("combiners", SIDE_BY_SIDE, ids=["sum", "known", "other", "none"])
 @pytest.mark.parametrize("windowfn", [*WINDOW_FNS, Sessions(4)], ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_combine_fns_of_lists_give_what_the_same_give_when_they_are_called(
@@ -310,20 +310,20 @@ def test_combine_fns_of_lists_give_what_the_same_give_when_they_are_called(
             for _ in range(12)
         ]
         batches.append(pairs(windowing, *some))
-    # Those of tuples may be of any length, and no kernel takes them.
+    # Those of tuples may be of any length, and no loop takes them.
     called, written_in = TupleCombineFn(*combiners), TupleCombineFn.of_lists(combiners)
     found, expected = (
         sorted(map(repr, panes_of(windowing, each, [written(writer_of(windowing, each), *batches)])))
         for each in (written_in, called)
     )
     assert found == expected
-    has_kernels = not any(isinstance(each, MeanCombineFn) for each in combiners)
-    takes_pairs = has_kernels and not windowfn.is_merging()
+    are_known = not any(isinstance(each, MeanCombineFn) for each in combiners)
+    takes_pairs = are_known and not windowfn.is_merging()
     assert (writer_of(windowing, written_in).spec.loop is Loop.PAIRS) == takes_pairs
     assert writer_of(windowing, called).spec.loop is not Loop.PAIRS
 
 
-@pytest.mark.parametrize("combine", [None, SUM, Sum()], ids=["lists", "kernel", "combine fn"])
+@pytest.mark.parametrize("combine", [None, SUM, Sum()], ids=["lists", "known", "combine fn"])
 @pytest.mark.parametrize("seed", range(20))
 def test_keys_that_are_their_own_names_give_what_encoded_keys_give(
     combine: CombineFn | None, seed: int, monkeypatch: pytest.MonkeyPatch
