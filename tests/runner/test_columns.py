@@ -23,13 +23,13 @@ from penstock.scalars.types import PYTHON
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.compiler import Target, optimise
+from penstock_spark.folding.group_read import ONLY_PANE
 from penstock_spark.formats.registry import table_before_opening, table_of_schema
 from penstock_spark.passes.columns import columns
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import ColumnsSource, Table
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS
 from penstock_spark.worker.column_read import ColumnReader
-from penstock_spark.worker.group_read import ONLY_PANE
 
 FIELDS = (
     ("n", types.LongType()),

@@ -23,12 +23,12 @@ from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING
 from penstock.sql.transform import SqlTransform
-from penstock_spark.stream.columns import Columns
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.pages import Pages
 from penstock_spark.stream.segments import Segments
 from penstock_spark.stream.waiting import WaitingOperator
+from penstock_spark.stream.window_table import WindowTable
 
 NO_STATE = {
     "GroupIntoBatches that are full in the global window",
@@ -210,13 +210,13 @@ def removes_no_windows_that_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def saves_no_end_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    save = Columns.save
+    save = WindowTable.save
 
     def saved(columns: Any) -> None:
         columns._gone.clear()
         save(columns)
 
-    monkeypatch.setattr(Columns, "save", saved)
+    monkeypatch.setattr(WindowTable, "save", saved)
 
 
 def removes_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from penstock.io.streams import StreamSource
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.aggregates.kernels import Kernel
+from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
 
@@ -244,9 +244,7 @@ def type_of(expression: Expression, table: Table) -> DataType:
 
 
 def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
-    of_columns = Kernel.named(kind).of_columns
-    assert of_columns is not None
-    match of_columns.result_kind:
+    match COLUMN_AGGREGATES[kind].result_kind:
         case "int":
             return LongType()
         case "float":

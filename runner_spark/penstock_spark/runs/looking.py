@@ -25,9 +25,9 @@ from penstock.machines.tally import DROPPED as TALLIED_DROPPED
 from penstock.machines.tally import EARLY, LATE, ON_TIME, RETRACTED, Tally
 from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.runners.runner import PipelineState
+from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.reports.metrics import Told, Watermarks
 from penstock_spark.stream.sources import REJECTED
-from penstock_spark.worker.machine_read import DROPPED
 
 BATCHES_KEPT = 30
 """So many micro-batches are in a snapshot: the last ones."""

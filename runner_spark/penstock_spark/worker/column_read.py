@@ -11,8 +11,7 @@ from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.scalars.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.columns.values import table_as_read, to_dicts, to_rows, values_of
-from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
-from penstock_spark.worker.group_read import ONLY_PANE
+from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, ONLY_PANE, Batch, Windows
 
 
 @dataclass(frozen=True)

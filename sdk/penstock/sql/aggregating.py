@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
-from penstock.functions.expression_combinefn import CombineExpressions
+from penstock.functions.folds import FoldSource
 from penstock.relations.bags import Copies
 from penstock.scalars import decimals
 from penstock.scalars.casting import DECIMALS, whole, with_digits
@@ -254,7 +254,7 @@ FORM = "form"
 """The aggregate that is one of the equal values of a key: what is shown of it."""
 
 
-def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | None:
+def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
     """The aggregates of values that are never taken back, as expressions; None if there is none, or one needs more.
 
     The value is a tuple with one for each aggregate, or the only one; the result is a tuple.
@@ -277,15 +277,15 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | Non
         places = range(len(texts), len(texts) + len(own))
         value = "value" if len(calls) == 1 else f"value[{at}]"
         for kind, place in zip(own, places, strict=True):
-            held, other = ("held", "other") if single else (f"held[{place}]", f"other[{place}]")
+            held, other = ("partial", "other") if single else (f"partial[{place}]", f"other[{place}]")
             templates = (_NULLABLE_CELLS if _may_be_null(call) else _CELLS)[kind]
             texts.append(tuple(text.format(value=value, held=held, other=other) for text in templates))
         result = _WHOLE_SUM if call.name == "sum" and call.type.name == "BIGINT" else _RESULTS[own]
-        results.append(result.format(*("held" if single else f"held[{place}]" for place in places)))
+        results.append(result.format(*("partial" if single else f"partial[{place}]" for place in places)))
     first, more, merge = (
         column[0] if single else f"({', '.join(column)})" for column in zip(*texts, strict=True)
     )
-    return CombineExpressions(first, more, merge, f"({', '.join(results)},)", (whole,))
+    return FoldSource(first, more, merge, f"({', '.join(results)},)", (whole,))
 
 
 _CELLS = {

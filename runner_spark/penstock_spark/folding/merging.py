@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
 from penstock.machines.merging import Merging
-from penstock.windows.window_fn import Sessions
+from penstock.windows.window_fn import GrowingSession, Sessions
 from penstock_spark.worker.spool import Spool
 
 Chunk = tuple[int, bytes]
@@ -24,20 +24,16 @@ def merged_groups(windowfn: Any, groups: Iterable[Group], one_pass: bool) -> Ite
 
 
 def _sessions(windowfn: Sessions, groups: Iterable[Group]) -> Iterator[Group]:
-    touching = windowfn.merge_touching
-    start, end = 0, None
-    held = _Held()
+    session, held = GrowingSession(windowfn.merge_touching), None
     for window, chunks in groups:
-        if end is not None and (window.start_micros < end or (touching and window.start_micros == end)):
-            end = max(end, window.end_micros)
-        else:
-            if end is not None:
-                yield IntervalWindow.from_micros(start, end), held.chunks()
-                held = _Held()
-            start, end = window.start_micros, window.end_micros
+        if held is None or not session.takes(window.start_micros, window.end_micros):
+            if held is not None:
+                yield IntervalWindow.from_micros(*session.bounds), held.chunks()
+            held = _Held()
+            session.begin(window.start_micros, window.end_micros)
         held.extend(chunks)
-    if end is not None:
-        yield IntervalWindow.from_micros(start, end), held.chunks()
+    if held is not None:
+        yield IntervalWindow.from_micros(*session.bounds), held.chunks()
 
 
 def _by_asking(windowfn: Any, groups: Iterable[Group]) -> Iterator[Group]:

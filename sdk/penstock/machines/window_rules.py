@@ -3,49 +3,33 @@
 Windows of such a grouping do not merge, output times are the windows' ends, and nothing is retracted. The trigger is
 the common one, early, at the end and late; or one that repeats, in windows that take nothing after their end, such as
 the global one. So all keys of a window wait for its end, and what differs from key to key is a handful of numbers,
-which need no machine for each key (see `penstock.machines.window_columns`).
+which need no machine for each key (see `penstock.machines.window_machine`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.machines.composite_triggers import EarlyAndLate, Repeat
-from penstock.machines.contents import Contents
+from penstock.machines.composite_triggers import AfterWatermarkMachine, RepeatedlyMachine
 from penstock.machines.program import GroupingProgram, program_of
-from penstock.machines.simple_triggers import ClockDelay, EndOfWindow, Never, Total
+from penstock.machines.simple_triggers import (
+    AfterCountMachine,
+    AfterProcessingTimeMachine,
+    EndOfWindowMachine,
+    NeverMachine,
+)
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 from penstock.windows.triggers import DataLossReason
 from penstock.windows.windowing import Windowing
 
-
-@dataclass(frozen=True)
-class Holding:
-    """The operations on what a key holds in a window; a key without elements holds no value at all."""
-
-    add: Callable[[Any, Any], Any]  # What is held, with one more value.
-    first: Callable[[Any], Any]  # What is held of a first value.
-    merge: Callable[[Any, Any], Any]  # What is held of two parts; the first may change.
-    result: Callable[[Any], Any]  # The value of a pane.
-    nothing: Callable[[], Any]  # The value of a pane in which there is nothing.
-
-
-def holding_of(contents: Contents, keeps: bool) -> Holding:
-    """The operations of a grouping; `keeps` says whether windows keep their elements after a pane."""
-    return Holding(
-        add=contents.add,
-        first=lambda value: contents.add(contents.empty(), value),
-        merge=lambda one, other: contents.merge([one, other]),
-        result=lambda held: contents.result(held, keeps),
-        nothing=lambda: contents.result(contents.empty(), keeps),
-    )
+SimpleTrigger = AfterCountMachine | AfterProcessingTimeMachine
+"""A trigger by which windows may fire repeatedly."""
 
 
 @dataclass(frozen=True)
-class ColumnRule:
+class WindowRule:
     """When the windows of a grouping fire.
 
     The first element of a key in a window whose end has passed fires in any case.
@@ -55,28 +39,28 @@ class ColumnRule:
     """
 
     program: GroupingProgram
-    early: Total | ClockDelay | None  # What fires repeatedly before the end; None if nothing does.
-    late: Total | ClockDelay  # The same for elements after the end.
+    early: SimpleTrigger | None  # What fires repeatedly before the end; None if nothing does.
+    late: SimpleTrigger  # The same for elements after the end.
     # Whether a key has a pane at the end of a window in which nothing is new for it.
     fires_empty_at_end: bool
     # Whether late elements fire because the watermark is past the end. If it has gone back, they wait for it.
     late_waits_for_end: bool
 
 
-def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> ColumnRule | None:
+def window_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> WindowRule | None:
     """When the windows of a grouping fire; None if it needs a machine for each key.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
     >>> from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
-    >>> column_rule(Windowing(FixedWindows(60)), None, False).late
-    Total(enough=1, weight=None)
+    >>> window_rule(Windowing(FixedWindows(60)), None, False).late
+    AfterCountMachine(enough=1, weight=None)
     >>> early = AfterWatermark(early=AfterCount(5))
-    >>> column_rule(Windowing(FixedWindows(60), early, AccumulationMode.DISCARDING), None, False).early
-    Total(enough=5, weight=None)
+    >>> window_rule(Windowing(FixedWindows(60), early, AccumulationMode.DISCARDING), None, False).early
+    AfterCountMachine(enough=5, weight=None)
     >>> nines = Windowing(GlobalWindows(), Repeatedly(AfterCount(9)), AccumulationMode.DISCARDING)
-    >>> column_rule(nines, None, False).early
-    Total(enough=9, weight=None)
-    >>> column_rule(Windowing(Sessions(60)), None, False) is None
+    >>> window_rule(nines, None, False).early
+    AfterCountMachine(enough=9, weight=None)
+    >>> window_rule(Windowing(Sessions(60)), None, False) is None
     True
     """
     # What is quick to see comes first: a grouping that needs a machine for each key prepares it with that.
@@ -95,32 +79,38 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
     if found is None:
         return None
     early, late = found
-    return ColumnRule(program, early, late or Total(1), program.fires_empty_at_end, late is None)
+    return WindowRule(program, early, late or AfterCountMachine(1), program.fires_empty_at_end, late is None)
 
 
 def _early_and_late(
     trigger: TriggerMachine,
-) -> tuple[Total | ClockDelay | None, Total | ClockDelay | None] | None:
+) -> (
+    tuple[
+        SimpleTrigger | None,
+        SimpleTrigger | None,
+    ]
+    | None
+):
     """What fires before the end and after it, if that is simple enough; None stands for the end alone."""
     match trigger:
-        case Repeat(EndOfWindow(1.0)) | EndOfWindow(1.0):
+        case RepeatedlyMachine(EndOfWindowMachine(1.0)) | EndOfWindowMachine(1.0):
             # Both fire at every element after the end.
             return None, None
-        case EarlyAndLate(early, late):
-            before = None if isinstance(early, Never) else _simple(early)
+        case AfterWatermarkMachine(early, late):
+            before = None if isinstance(early, NeverMachine) else _simple(early)
             # Without a late trigger no window outlives its end, and so nothing comes late.
-            after = Total(1) if late is None else _simple(late)
-            if after is None or (before is None and not isinstance(early, Never)):
+            after = AfterCountMachine(1) if late is None else _simple(late)
+            if after is None or (before is None and not isinstance(early, NeverMachine)):
                 return None
             return before, after
     return None
 
 
-def _simple(trigger: TriggerMachine) -> Total | ClockDelay | None:
+def _simple(trigger: TriggerMachine) -> SimpleTrigger | None:
     match trigger:
-        case Repeat(Total(enough, None) as total) if enough >= 1:
+        case RepeatedlyMachine(AfterCountMachine(enough, None) as total) if enough >= 1:
             return total
-        case Repeat(ClockDelay() as delay):
+        case RepeatedlyMachine(AfterProcessingTimeMachine() as delay):
             return delay
     return None
 

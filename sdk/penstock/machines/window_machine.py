@@ -1,7 +1,7 @@
 """One window of many keys, where a grouping's machine has one key and its windows: the same panes, keys together.
 
 A `Cell` of a few plain values holds what is known of a key in a window. The watermark affects all keys of a window at
-once, and elements arrive window by window: a plain loop over cells. Only groupings with a `ColumnRule` are that
+once, and elements arrive window by window: a plain loop over cells. Only groupings with a `WindowRule` are that
 simple; the law is that the output equals the output of `GroupingMachine`.
 """
 
@@ -12,9 +12,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.machines.column_rules import ColumnRule, Holding, Numbering
 from penstock.machines.records import Times
-from penstock.machines.simple_triggers import ClockDelay, Total
+from penstock.machines.simple_triggers import AfterCountMachine, AfterProcessingTimeMachine
+from penstock.machines.window_rules import Numbering, SimpleTrigger, WindowRule
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 Cell = tuple[Any, int, int | None, int, int]
@@ -36,7 +36,7 @@ class Firing(NamedTuple):
     infos: list[PaneInfo]
 
 
-class WindowColumn:
+class WindowCells:
     """A window with its cells."""
 
     __slots__ = ("cells", "dues", "ended", "fresh", "is_past_end", "window")
@@ -58,60 +58,61 @@ class WindowColumn:
         self.ended.update(self.cells)
 
 
-class ColumnMachine:
+class WindowMachine:
     """The machine of one grouping for one window at a time; the state of each window is apart from it.
 
-    >>> from penstock.machines.column_rules import column_rule, holding_of
+    >>> from penstock.machines.window_rules import window_rule
     >>> from penstock.functions.combinefn import CombineFn
     >>> from penstock.transforms.window import FixedWindows, IntervalWindow
     >>> from penstock.transforms.windowing import Windowing
-    >>> rule = column_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)
-    >>> machine = ColumnMachine(rule, holding_of(rule.program.contents, rule.program.keeps))
+    >>> rule = window_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)
+    >>> machine = WindowMachine(rule)
     >>> column = machine.opened(IntervalWindow(0, 10), Times())
-    >>> machine.take_together(column, [b"sa", b"sb"], [[1, 2], [4]], [2, 1], Times()) is None
+    >>> machine.take_together(column, [b"sa", b"sb"], [3, 4], [2, 1], Times()) is None
     True
     >>> machine.pass_watermark(column, Times(watermark_micros=10_000_000)).values
     [3, 4]
     """
 
-    def __init__(self, rule: ColumnRule, holding: Holding) -> None:
+    def __init__(self, rule: WindowRule) -> None:
         self.rule = rule
-        self.holding = holding
+        self.fold = rule.program.fold
         self._keeps = rule.program.keeps
-        self._takes_singly = isinstance(rule.early, Total)
+        self._result = self._kept_result if self._keeps else self.fold.finish
+        self._takes_singly = isinstance(rule.early, AfterCountMachine)
         self._numberings: dict[tuple[int, bool], Numbering] = {}
 
-    def opened(self, window: BoundedWindow, times: Times) -> WindowColumn:
+    def opened(self, window: BoundedWindow, times: Times) -> WindowCells:
         """A window without keys."""
-        return WindowColumn(window, times.watermark_micros >= window.end_micros)
+        return WindowCells(window, times.watermark_micros >= window.end_micros)
 
     def is_expired(self, window: BoundedWindow, times: Times) -> bool:
         """Whether a window takes no more elements."""
         return times.watermark_micros >= self.rule.program.expiry_micros(window)
 
-    def next_micros(self, column: WindowColumn) -> int:
+    def next_micros(self, column: WindowCells) -> int:
         """Where the watermark must be for something to happen to all keys of a window."""
         if column.is_past_end:
             return self.rule.program.expiry_micros(column.window)
         return column.window.end_micros
 
-    def takes_together(self, column: WindowColumn) -> bool:
+    def takes_together(self, column: WindowCells) -> bool:
         """Whether elements can be added in any parts, because they fire nothing."""
         return not (column.is_past_end or column.ended or self._takes_singly)
 
     def take_together(
         self,
-        column: WindowColumn,
+        column: WindowCells,
         names: Sequence[bytes],
         helds: Sequence[Any],
         counts: Sequence[int],
         times: Times,
     ) -> Firing | None:
         """Combined elements of several keys arrive at one logical time; each key once, if not `takes_together`."""
-        early, merge, keeps = self.rule.early, self.holding.merge, self._keeps
+        early, merge, keeps = self.rule.early, self.fold.merge, self._keeps
         if not self.takes_together(column):
             return self._take(column, names, helds, counts, _itself, merge, times)
-        due = early.due_micros(times.clock_micros) if isinstance(early, ClockDelay) else None
+        due = early.due_micros(times.clock_micros) if isinstance(early, AfterProcessingTimeMachine) else None
         cells, get, renewed = column.cells, column.cells.get, []
         for name, held, count in zip(names, helds, counts, strict=True):
             cell = get(name)
@@ -132,14 +133,14 @@ class ColumnMachine:
         return None
 
     def take(
-        self, column: WindowColumn, names: Sequence[bytes], values: Sequence[Any], times: Times
+        self, column: WindowCells, names: Sequence[bytes], values: Sequence[Any], times: Times
     ) -> Firing | None:
         """Single elements arrive, one after the other; gives the panes that they fire, in that order."""
-        return self._take(column, names, values, repeat(1), self.holding.first, self.holding.add, times)
+        return self._take(column, names, values, repeat(1), self.fold.lift, self.fold.step, times)
 
     def _take(
         self,
-        column: WindowColumn,
+        column: WindowCells,
         names: Sequence[bytes],
         mores: Sequence[Any],
         counts: Iterable[int],
@@ -148,7 +149,7 @@ class ColumnMachine:
         times: Times,
     ) -> Firing | None:
         """Something arrives for one key after the other, and may fire it at once."""
-        cells, get, keeps, result = column.cells, column.cells.get, self._keeps, self.holding.result
+        cells, get, keeps, result = column.cells, column.cells.get, self._keeps, self._result
         is_past_end, ended, dues = column.is_past_end, column.ended, column.dues
         timing = _early_or_late(column)
         usual = self._numbering(timing, False), timing != PaneInfoTiming.EARLY
@@ -166,9 +167,9 @@ class ColumnMachine:
             # A window that is opened after its end fires at its first element.
             fires = is_past_end and cell is None
             match self._rule_of_ended if name in ended else rule:
-                case Total(enough):
+                case AfterCountMachine(enough):
                     fires = fires or fresh >= enough
-                case ClockDelay() as delay if due is None and not fires:
+                case AfterProcessingTimeMachine() as delay if due is None and not fires:
                     due = delay.due_micros(times.clock_micros)
                     dues.setdefault(due, []).append(name)
             if not fires:
@@ -184,8 +185,11 @@ class ColumnMachine:
         column.fresh += more_fresh
         return Firing(column.window, fired, results, infos) if fired else None
 
+    def _kept_result(self, held: Any) -> Any:
+        return self.fold.result(held, True)
+
     @property
-    def _rule_of_ended(self) -> Total | ClockDelay | None:
+    def _rule_of_ended(self) -> SimpleTrigger | None:
         """What fires new elements of a key for which the window had ended before it was open again."""
         return None if self.rule.late_waits_for_end else self.rule.late
 
@@ -195,7 +199,7 @@ class ColumnMachine:
             found = self._numberings[timing, is_last] = Numbering(timing, is_last)
         return found
 
-    def pass_watermark(self, column: WindowColumn, times: Times) -> Firing | None:
+    def pass_watermark(self, column: WindowCells, times: Times) -> Firing | None:
         """The watermark has reached `next_micros`: the window ends, or expires, or both.
 
         A window that `is_expired` now must be forgotten afterwards.
@@ -226,24 +230,24 @@ class ColumnMachine:
         """Whether keys of a window after its end, `fresh` of them with something new, give no panes at its expiry."""
         return not (fresh or self.rule.program.fires_empty_when_closing)
 
-    def pass_clock(self, column: WindowColumn, due_micros: int) -> Firing | None:
+    def pass_clock(self, column: WindowCells, due_micros: int) -> Firing | None:
         """The clock has reached a time for which keys of a window wait."""
         cells = column.cells
         names = [name for name in column.dues.pop(due_micros, ()) if cells[name][DUE] == due_micros]
         return self._fire(column, sorted(names), _early_or_late(column), False) if names else None
 
-    def _with_panes(self, column: WindowColumn, fires_empty: bool) -> list[bytes]:
+    def _with_panes(self, column: WindowCells, fires_empty: bool) -> list[bytes]:
         """All keys with something new, and perhaps the others."""
         # An empty window has no maximum, for example, and then gives no pane.
-        if fires_empty and (self._keeps or self.rule.program.contents.has_result_of_nothing):
+        if fires_empty and (self._keeps or self.fold.has_result_of_nothing):
             return sorted(column.cells)
         if column.fresh:
             return sorted(name for name, cell in column.cells.items() if cell[FRESH])
         return []
 
-    def _fire(self, column: WindowColumn, names: list[bytes], timing: int, is_last: bool) -> Firing:
+    def _fire(self, column: WindowCells, names: list[bytes], timing: int, is_last: bool) -> Firing:
         """The panes of some keys, which then have nothing new; they are late for keys that had ended before."""
-        cells, keeps, result, nothing = column.cells, self._keeps, self.holding.result, self.holding.nothing
+        cells, keeps, result, fold = column.cells, self._keeps, self._result, self.fold
         usual = self._numbering(timing, is_last), timing != PaneInfoTiming.EARLY
         again = self._numbering(PaneInfoTiming.LATE, is_last), True
         values, infos, renewed = [], [], 0
@@ -251,7 +255,7 @@ class ColumnMachine:
             held, fresh, _, panes, nonspeculative = cells[name]
             if fresh:
                 renewed += 1
-            values.append(result(held) if fresh or keeps else nothing())
+            values.append(result(held) if fresh or keeps else fold.finish(fold.empty()))
             infos_of, spoken = again if name in column.ended else usual
             infos.append(infos_of[panes, nonspeculative])
             cells[name] = held if keeps else None, 0, None, panes + 1, nonspeculative + spoken
@@ -263,5 +267,5 @@ def _itself(held: Any) -> Any:
     return held
 
 
-def _early_or_late(column: WindowColumn) -> int:
+def _early_or_late(column: WindowCells) -> int:
     return PaneInfoTiming.LATE if column.is_past_end else PaneInfoTiming.EARLY

@@ -21,28 +21,32 @@ from penstock.metrics.execution import (
     current_container,
     merge_snapshots,
 )
-from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.windows.window_fn import Sessions
+from penstock_spark.folding.direct_steps import DirectCounting, FixedStep, PairStep, SessionStep
+from penstock_spark.folding.group_read import GroupReader, read_groups
+from penstock_spark.folding.group_write import GroupWriter
+from penstock_spark.folding.machine_read import MachineReader
+from penstock_spark.folding.machine_write import ElementWriter
+from penstock_spark.folding.numbers import NumberReader, read_numbers
+from penstock_spark.folding.totals import TotalsReader
+from penstock_spark.plan.hosts import Rows
 from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
 from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
 from penstock_spark.reports.failure import named, step_failed
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.stages.stateful_read import StatefulReader
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
 from penstock_spark.worker.batch_sizer import Scale, Sized, Weighed
-from penstock_spark.worker.counting import Counting, DirectCounting
-from penstock_spark.worker.group_read import GroupReader, read_groups
-from penstock_spark.worker.group_write import GroupWriter, PairStep
+from penstock_spark.worker.counting import Counting
 from penstock_spark.worker.inline import inline_batches
-from penstock_spark.worker.machine_read import MachineReader
-from penstock_spark.worker.machine_write import ElementWriter
-from penstock_spark.worker.numbers import NumberReader, read_numbers
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import (
     ColumnsRoot,
+    DirectStepSpec,
     ElementWriterSpec,
     GroupRoot,
     GroupWriterSpec,
@@ -61,10 +65,8 @@ from penstock_spark.worker.program import (
 from penstock_spark.worker.pushing import Consumer, Node, Records, Tee
 from penstock_spark.worker.splittable import KeptRestrictionStep, RestrictionStep
 from penstock_spark.worker.stateful import StatefulStep
-from penstock_spark.worker.stateful_read import StatefulReader
-from penstock_spark.worker.totals import TotalsReader
 from penstock_spark.worker.views import BroadcastContents, Contents
-from penstock_spark.worker.windowing import AssignStep, FixedStep, SessionStep
+from penstock_spark.worker.windowing import AssignStep
 from penstock_spark.worker.writers import PageWriter, SinkWriter
 
 BUNDLE_ELEMENTS = 100_000
@@ -151,18 +153,18 @@ class Stage:
         root = cast(GroupRoot | MachineRoot, self.owning(root))
         parts = (self.sized_for(root.edge), self.container(root.label))
         if isinstance(root, GroupRoot):
-            return (GroupReader if root.number_kernel is None else NumberReader)(root, *parts)
+            return (NumberReader if root.host.rows is Rows.NUMBERS else GroupReader)(root, *parts)
         return MachineReader(root, *parts, None if root.late_edge is None else self.sized_for(root.late_edge))
 
     def _step(self, spec: StepSpec) -> Node:
         node: Node
         match spec.primitive:
+            case _ if isinstance(spec, DirectStepSpec):
+                node = self._direct(spec)
             case None:
                 node = self._flatten(spec.outputs[0][1])
             case AssignWindows():
                 node = self._assign(spec)
-            case ParDo(PairWithNothing()) if spec.writes_directly:
-                node = PairStep(self._group_writers(spec))
             case StatefulParDo() if keeps_restrictions(spec.primitive):
                 self.splittable[spec.label] = self._dofn(KeptRestrictionStep, spec)
                 return self.splittable[spec.label]
@@ -181,13 +183,20 @@ class Stage:
         consumers = self._consumers.get(edge, [])
         return Tee([self.tee(edge)] if edge in self._elements else consumers)
 
-    def _assign(self, spec: StepSpec) -> Node:
+    def _assign(self, spec: StepSpec) -> AssignStep:
         windowfn, metrics = spec.windowing.windowfn, self.container(spec.label)
-        step = AssignStep(windowfn, self.tee(spec.outputs[0][1]), metrics, spec.where)
-        if not spec.writes_directly:
-            return step
+        return AssignStep(windowfn, self.tee(spec.outputs[0][1]), metrics, spec.where)
+
+    def _direct(self, spec: DirectStepSpec) -> Node:
+        """A step whose work the writers of groupings do."""
+        edge = spec.outputs[0][1]
+        counting = [DirectCounting(self._elements, edge)] if edge in self._elements else []
+        writers: list[Any] = [*counting, *self._consumers[edge]]
+        if isinstance(spec.primitive, ParDo):
+            return PairStep(writers)
+        windowfn = spec.windowing.windowfn
         direct = SessionStep if type(windowfn) is Sessions else FixedStep
-        return direct(step, windowfn, self._group_writers(spec))
+        return direct(self._assign(spec), windowfn, writers)
 
     def _stateless(self, spec: StepSpec) -> DoFnStep:
         primitive: Any = spec.primitive
@@ -210,12 +219,6 @@ class Stage:
 
     def _contents_for(self, spec: StepSpec) -> Mapping[int, Contents]:
         return self._contents
-
-    def _group_writers(self, spec: StepSpec) -> list[Any]:
-        """The writers that read the output of a step that writes directly."""
-        edge = spec.outputs[0][1]
-        counting = [DirectCounting(self._elements, edge)] if edge in self._elements else []
-        return [*counting, *self._consumers[edge]]
 
     def _writer(self, spec: WriterSpec) -> Node:
         task = self.program.stage, self.partition

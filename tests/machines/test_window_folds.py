@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, curry_combine_fn
-from penstock.machines.contents import Accumulator, Bag, Exact, Values, contents_of
+from penstock.functions.folds import ACCUMULATOR
+from penstock.machines import folds
+from penstock.machines.folds import LIST, bag_fold, exact_fold, fold_for
 from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
 
+VALUES = LIST.form
+BAG = bag_fold().form
 SUM = CombineFn.from_callable(sum)
 MEAN = MeanCombineFn()
+EXACT = exact_fold(SUM).form
 COMBINES = {
     "sum": SUM,
     "mean": MEAN,
@@ -26,38 +32,40 @@ COMBINES = {
 @pytest.mark.parametrize(
     ("combine", "input_retracts", "keeps", "expected"),
     [
-        (None, False, True, Values),
-        (None, True, True, Bag),
-        (SUM, False, True, Accumulator),
-        (SUM, True, True, Exact),
-        (SUM, True, False, Bag),
-        (MEAN, True, True, Exact),
-        (DefaultingCombineFn(SUM), True, True, Exact),
-        (curry_combine_fn(SUM, (), {"start": 1}), True, True, Exact),
-        (CountCombineFn(), True, True, Accumulator),
-        (CountCombineFn(), True, False, Accumulator),
-        (CombineFn.from_callable(max), True, True, Bag),
+        (None, False, True, VALUES),
+        (None, True, True, BAG),
+        (SUM, False, True, ACCUMULATOR),
+        (SUM, True, True, EXACT),
+        (SUM, True, False, BAG),
+        (MEAN, True, True, EXACT),
+        (DefaultingCombineFn(SUM), True, True, EXACT),
+        (curry_combine_fn(SUM, (), {"start": 1}), True, True, EXACT),
+        (CountCombineFn(), True, True, ACCUMULATOR),
+        (CountCombineFn(), True, False, ACCUMULATOR),
+        (CombineFn.from_callable(max), True, True, BAG),
     ],
 )
 def test_a_window_holds_an_accumulator_where_it_can(combine, input_retracts, keeps, expected):
-    assert type(contents_of(combine, input_retracts, keeps)) is expected
+    assert fold_for(combine, input_retracts, keeps).form == expected
 
 
 def test_whole_numbers_take_no_more_room_the_more_there_are():
-    held = contents_of(SUM, input_retracts=True, keeps=True)
-    some = held.empty()
+    fold = fold_for(SUM, input_retracts=True, keeps=True)
+    assert fold.inverse is not None
+    some = fold.empty()
     for number in range(1_000):
-        some = held.subtract(held.add(some, number), number + 1)
-    assert held.result(some, is_kept=True) == -1_000
+        some = fold.inverse(fold.step(some, number), number + 1)
+    assert fold.result(some, is_kept=True) == -1_000
     assert len(pickle.dumps(some)) < 200
 
 
 @pytest.mark.parametrize("fn", [SUM, MEAN])
 def test_of_floats_nothing_is_left_that_is_not_there(fn):
     # Of floats, 1e16 + 1.0 - 1e16 is 0.0.
-    exact = Exact(fn)
-    held = exact.add(exact.add(exact.add(exact.empty(), 1e16), 1.0), 2)
-    assert exact.result(exact.subtract(held, 1e16), is_kept=True) == fn.apply([1.0, 2])
+    exact = exact_fold(fn)
+    assert exact.inverse is not None
+    held = exact.add(exact.empty(), [1e16, 1.0, 2])
+    assert exact.result(exact.inverse(held, 1e16), is_kept=True) == fn.apply([1.0, 2])
 
 
 # Quarters, of which sums are exact in any order, and integers that floats do not have.
@@ -80,16 +88,18 @@ def scripts(draw: Any) -> list[Change]:
 def law(changes: list[Change], name: str) -> None:
     """Two windows that merge hold what a bag of all values holds, whatever panes came out and were stored before."""
     fn = COMBINES[name]
-    exact, bag = Exact(fn), Bag(fn)
+    exact, bag = folds.exact_fold(fn), bag_fold(fn)
+    assert exact.inverse is not None
+    assert bag.inverse is not None
     windows = [exact.empty(), exact.empty()]
     expected = bag.empty()
     for number, value, is_added in changes:
         held = windows[number]
-        held = exact.add(held, value) if is_added else exact.subtract(held, value)
+        held = exact.step(held, value) if is_added else exact.inverse(held, value)
         exact.result(held, is_kept=True)
         windows[number] = pickle.loads(pickle.dumps(held))
-        expected = bag.add(expected, value) if is_added else bag.subtract(expected, value)
-    held = exact.merge(windows)
+        expected = bag.step(expected, value) if is_added else bag.inverse(expected, value)
+    held = exact.merged(windows)
     assert exact.owed(held) == []
     first, again = (exact.result(held, is_kept) for is_kept in (True, False))
     # NaN, the mean of nothing, is not equal to itself.
@@ -106,19 +116,21 @@ def test_an_accumulator_beside_a_bag_holds_what_a_bag_holds(changes, name):
 
 
 MUTANTS = {
-    "what is taken back stays": (Accumulator, "subtract", lambda real: lambda self, held, value: held),
+    "what is taken back stays": (
+        "accumulator_fold",
+        lambda real: lambda fn: replace(real(fn), inverse=lambda held, value: held),
+    ),
     "only whole numbers count": (
-        Exact,
-        "result",
-        lambda real: lambda self, held, is_kept: real(self, (held[0], ([], [])), is_kept),
+        "exact_fold",
+        lambda real: lambda fn: replace(real(fn), finish=lambda held: real(fn).finish((held[0], ([], [])))),
     ),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_law_finds_what_is_wrong(name, monkeypatch):
-    owner, attribute, make = MUTANTS[name]
-    monkeypatch.setattr(owner, attribute, make(getattr(owner, attribute)))
+    attribute, make = MUTANTS[name]
+    monkeypatch.setattr(folds, attribute, make(getattr(folds, attribute)))
     find = settings(max_examples=200, database=None, phases=[Phase.generate], report_multiple_bugs=False)(
         given(*CASES)(law)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.machines.records import MAX_MICROS, Dropped, Given, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
-from penstock_spark.worker.machine_read import BUFFER_BYTES, DROPPED, KeyElements, Rows
+from penstock_spark.folding.machine_read import BUFFER_BYTES, DROPPED, KeyElements, Rows
 from penstock_spark.worker.program import StatefulRoot
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.stateful import StatefulStep

@@ -1,7 +1,7 @@
 """Sums and counts that Python merges: whole numbers travel in a column of their own, and nothing is pickled for them.
 
 A row of such a number has it in `sequence`, and no `value`. What is not a whole number of 64 bits, or has a key that
-only a pickle can hold, travels as an accumulator in `value`, as for any other combiner; a group may have rows of both.
+only a pickle can hold, travels in `value`, as for any other combiner; a group may have rows of both.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.metrics.execution import MetricsContainer
+from penstock.windows.window_fn import GrowingSession
+from penstock_spark.folding.tables import batch_fold
 from penstock_spark.reports.failure import guarded
-from penstock_spark.worker.batch import Batch, loads
-from penstock_spark.worker.group_read import ONLY_PANE
+from penstock_spark.worker.batch import ONLY_PANE, Batch, loads
 from penstock_spark.worker.keys import SELF_CONTAINED_TYPES, WindowColumns, placer_of, restore, window_decoder
 from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Combining, Consumer, Records
@@ -31,10 +32,10 @@ Row = tuple[bytes, int, int, int, bytes | None, int, bytes | None]
 _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
 
 
-def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
+def are_numbers(numbers: list[Any], keys: Iterable[Any]) -> bool:
     """Whether all sums fit into a column, and the encoding alone gives each of these keys back.
 
-    >>> are_columns([1, 2], ["a", ("b", 2)]), are_columns([1, 2.0], []), are_columns([1 << 63], [])
+    >>> are_numbers([1, 2], ["a", ("b", 2)]), are_numbers([1, 2.0], []), are_numbers([1 << 63], [])
     (True, False, False)
     """
     if set(map(type, numbers)) != {int} or not -_LIMIT <= min(numbers) <= max(numbers) < _LIMIT:
@@ -50,14 +51,11 @@ class NumberReader(Combining):
         self.root = root
         self.combine = root.combine
         self.out = out
-        assert root.number_kernel is not None
-        assert root.number_kernel.adding is not None
-        self._adding = root.number_kernel.adding
+        self._fold = batch_fold(root.combine, root.host.loop)
         self._guard = partial(guarded, metrics, root.where)
         self._window = window_decoder(root.windowing)
         self._place = placer_of(root.windowing)
         self._merges = root.windowing.windowfn.is_merging()
-        self._reach = int(self._merges and root.windowing.windowfn.merge_touching)
         self._clear()
 
     def _clear(self) -> None:
@@ -102,26 +100,26 @@ class NumberReader(Combining):
     def _add_to_session(self, rows: Iterator[Row]) -> Records:
         """Adds up the rows of each key whose windows overlap; they come sorted by their starts."""
         key: bytes | None = None
-        first = second = total = 0
+        total = 0
         pickled: list[bytes] = []
+        session = GrowingSession(self.root.windowing.windowfn.merge_touching)
         for own, _, start, end, encoded, number, value in rows:
             if encoded is not None:
                 bounds = self._window(start, end, encoded)
                 start, end = bounds.start_micros, bounds.end_micros
-            if own != key or start >= second:
+            if own != key or not session.takes(start, end):
                 if key is not None:
-                    self._hold(key, (first, second - self._reach, None), total, pickled)
+                    self._hold(key, (*session.bounds, None), total, pickled)
                     if len(self._sums) >= _MOST_GROUPS:
                         yield from self.flush()
-                key, first, second, total, pickled = own, start, end + self._reach, 0, []
-            elif end + self._reach > second:
-                second = end + self._reach
+                key, total, pickled = own, 0, []
+                session.begin(start, end)
             if value is None:
                 total += number
             else:
                 pickled.append(value)
         if key is not None:
-            self._hold(key, (first, second - self._reach, None), total, pickled)
+            self._hold(key, (*session.bounds, None), total, pickled)
 
     def _hold(self, key: bytes, bounds: WindowColumns, total: int, pickled: list[bytes]) -> None:
         self._keys.append(key)
@@ -131,14 +129,12 @@ class NumberReader(Combining):
         self._sums.append(total)
 
     def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
-        """The key and the sum of a group in which some rows hold accumulators."""
-        fn = self.combine
+        """The key and the sum of a group in which some rows hold no whole number of 64 bits."""
         restored = [restore(key, loads(one)) for one in pickled]
-        accumulators = [accumulator for _, accumulator in restored]
+        helds = [held for _, held in restored]
         if total:
-            accumulators.append(self._adding.accumulator(total))
-        merged = accumulators[0] if len(accumulators) == 1 else fn.merge_accumulators(accumulators)
-        return restored[0][0], fn.extract_output(merged)
+            helds.append(total)
+        return restored[0][0], self._fold.finish(self._fold.merged(helds))
 
     def flush(self) -> Records:
         if not self._sums:

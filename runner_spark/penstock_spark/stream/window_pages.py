@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
-from penstock.machines.window_columns import DUE, FRESH, Cell
+from penstock.machines.window_machine import DUE, FRESH, Cell
 from penstock_spark.process.written_formats import COLUMN_PAGE
 from penstock_spark.stream.packed_columns import PackedNames, column_of, pack_names, packed, put
 from penstock_spark.stream.page_index import NOTHING, PageNotes
@@ -36,10 +36,10 @@ class Content(NamedTuple):
 
     cells: Cells
     keys: Keys  # Those that are not self-contained, by name.
-    ended: frozenset[bytes]  # As in `WindowColumn`, where the window is open again.
+    ended: frozenset[bytes]  # As in `WindowCells`, where the window is open again.
 
 
-class StoredColumn(NamedTuple):
+class StoredWindow(NamedTuple):
     content: bytes  # Its cells as columns, pickled.
     size: int  # The number of cells.
     fresh: int  # The number of cells with something new.
@@ -51,15 +51,15 @@ class StoredColumn(NamedTuple):
         """Whether the watermark had passed the window's end when this was stored."""
         return self.alarm_micros > window.end_micros
 
-    def unpickled(self) -> OpenColumn:
-        return OpenColumn(self)
+    def unpickled(self) -> OpenWindow:
+        return OpenWindow(self)
 
     def opened(self) -> Content:
         """All cells."""
         return self.unpickled().take_all()
 
 
-class OpenColumn:
+class OpenWindow:
     """The cells of a window in a page, of which some have been taken out.
 
     The others have not become objects; they go back into a page as they are.
@@ -77,7 +77,7 @@ class OpenColumn:
         "size",
     )
 
-    def __init__(self, stored: StoredColumn) -> None:
+    def __init__(self, stored: StoredWindow) -> None:
         self.alarm_micros = stored.alarm_micros
         self.due_micros = stored.due_micros  # Of the cells that are left, or earlier.
         self.size = stored.size  # Of the cells that were ever in it.
@@ -88,7 +88,7 @@ class OpenColumn:
         self._taken: dict[bytes, int] = {}  # The rows of cells that have been taken, by name.
 
     def has_ended(self, window: BoundedWindow) -> bool:
-        """The same as of `StoredColumn`."""
+        """True if the watermark had passed the window's end when this was stored."""
         return self.alarm_micros > window.end_micros
 
     def take(self, names: Iterable[bytes]) -> Content:
@@ -115,7 +115,7 @@ class OpenColumn:
         keys = {name: self._keys[name] for name in cells if name in self._keys} if self._keys else {}
         return Content(cells, keys, self._ended.intersection(cells) if self._ended else frozenset())
 
-    def changed(self, cells: Cells, alarm_micros: int) -> StoredColumn | None:
+    def changed(self, cells: Cells, alarm_micros: int) -> StoredWindow | None:
         """The window with new cells in the places of those that were taken; None if others need a place, too."""
         if self._ended or cells.keys() != self._taken.keys():
             return None
@@ -127,7 +127,7 @@ class OpenColumn:
         return _stored(tuple(self._names), columns, self.size, self._keys, [], alarm_micros)
 
 
-class ColumnPage(dict[BoundedWindow, StoredColumn]):
+class WindowPage(dict[BoundedWindow, StoredWindow]):
     @property
     def keys_in_window(self) -> int:
         """The number of keys in the page, or less."""
@@ -153,9 +153,9 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         return dumps((f"{_MARK}{COLUMN_PAGE.number}", items)), earliest, NOTHING
 
 
-def stored_column(
+def stored_window(
     cells: Cells, keys: Keys, alarm_micros: int, ended: Set[bytes] = frozenset()
-) -> StoredColumn:
+) -> StoredWindow:
     """A window as a page stores it; `keys` has at least the keys that are not self-contained, by name.
 
     `ended` has at least the keys among `cells` for which the window had ended before it was open again.
@@ -175,9 +175,9 @@ def _stored(
     keys: Keys,
     ended: list[bytes],
     alarm_micros: int,
-) -> StoredColumn:
+) -> StoredWindow:
     fresh, dues = (column_of(columns[place], size) for place in (FRESH, DUE))
-    return StoredColumn(
+    return StoredWindow(
         dumps((names, columns, keys, ended)),
         size,
         size - fresh.count(0),
@@ -187,12 +187,12 @@ def _stored(
     )
 
 
-class ColumnPages(Pages[ColumnPage]):
+class WindowPages(Pages[WindowPage]):
     def __init__(self, store: Store, notes: PageNotes, spread: int) -> None:
         notes.by_window = notes.by_window or not len(notes)
         super().__init__(store, notes, spread, PAGE_BYTES)
 
-    def put(self, number: int, window: BoundedWindow, stored: StoredColumn | None) -> None:
+    def put(self, number: int, window: BoundedWindow, stored: StoredWindow | None) -> None:
         """Puts a window into a page that has been read; None takes it out."""
         page = self.page(number)
         if number not in self._changed:
@@ -212,43 +212,43 @@ class ColumnPages(Pages[ColumnPage]):
         self.notes.keys += sum(self.page(number).keys_in_window for number in self._changed)
         super().save()
 
-    def _decoded(self, stored: bytes) -> ColumnPage:
+    def _decoded(self, stored: bytes) -> WindowPage:
         return page_of(stored)
 
-    def _divided(self, page: ColumnPage, number: int) -> dict[int, ColumnPage]:
-        pages = {number: ColumnPage()}
+    def _divided(self, page: WindowPage, number: int) -> dict[int, WindowPage]:
+        pages = {number: WindowPage()}
         for window, stored in page.items():
             cells, carried, ended = stored.opened()
             for other, names in self.by_number(cells).items():
                 own = {name: cells[name] for name in names}
-                part = stored_column(own, carried, stored.alarm_micros, ended)
-                pages.setdefault(other, ColumnPage())[window] = part
+                part = stored_window(own, carried, stored.alarm_micros, ended)
+                pages.setdefault(other, WindowPage())[window] = part
         self.notes.keys += sum(part.keys_in_window for part in pages.values()) - page.keys_in_window
         return pages
 
 
-def _size_of(stored: StoredColumn | None) -> int:
+def _size_of(stored: StoredWindow | None) -> int:
     return 0 if stored is None else len(stored.content) + _WINDOW_BYTES
 
 
-def _cells_of(stored: StoredColumn | None) -> int:
+def _cells_of(stored: StoredWindow | None) -> int:
     return 0 if stored is None else stored.size
 
 
-def is_of_columns(encoded: bytes) -> bool:
+def is_by_window(encoded: bytes) -> bool:
     """Whether the first bytes of a page show columns of windows."""
     return _MARK.encode() in encoded[:32]
 
 
-def page_of(encoded: bytes) -> ColumnPage:
+def page_of(encoded: bytes) -> WindowPage:
     """Decodes a page; ValueError if it has another format."""
     if not encoded:
-        return ColumnPage()
+        return WindowPage()
     content = content_of(encoded, COLUMN_PAGE, _MARK)
-    return ColumnPage(
+    return WindowPage(
         (
             IntervalWindow.from_micros(*window) if type(window) is tuple else window,
-            StoredColumn._make(stored),
+            StoredWindow._make(stored),
         )
         for window, stored in content[0]
     )

@@ -13,8 +13,7 @@ from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.error import refusal
-from penstock_spark.worker.batch import Batch
-from penstock_spark.worker.group_read import ONLY_PANE
+from penstock_spark.worker.batch import ONLY_PANE, Batch
 from penstock_spark.worker.keys import placer_of
 from penstock_spark.worker.program import TotalsRoot
 

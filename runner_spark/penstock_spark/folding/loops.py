@@ -1,7 +1,7 @@
-"""The loop that adds values up, written once and compiled for each kernel and for each way to tell windows.
+"""The loop that folds values, written once and compiled for each fold and for each way to tell windows.
 
 A call for each element would cost as much as adding it up. Therefore the text of the loop contains the expressions of
-a kernel and the lines that find an element's window, as Python does it for named tuples and dataclasses.
+a fold and the lines that find an element's window, as Python does it for named tuples and dataclasses.
 
 Pairs are taken as they come. A loop over them ends at the first element that is not a tuple, or whose key has another
 type than the first one's, and says how many it has added: the general way, which knows what to do with anything, takes
@@ -16,10 +16,10 @@ from operator import length_hint
 from textwrap import indent
 from typing import Any, NamedTuple
 
-from penstock_spark.aggregates.kernels import Adding
+from penstock.functions.folds import FoldSource
 
-Held = dict[Any, Any]
-"""What is held, by name."""
+Partials = dict[Any, Any]
+"""Partial results by name."""
 
 _PAIRS = """\
 rest = iter(pairs)
@@ -46,9 +46,9 @@ if not start <= time < end:
     start = time - (time - offset) % size
     end = start + size
     if start in found:
-        helds = found[start]
+        partials = found[start]
     else:
-        helds = found[start] = helds_of(start)
+        partials = found[start] = partials_of(start)
 """
 
 _BY_WINDOW = """\
@@ -56,50 +56,50 @@ _BY_WINDOW = """\
 if own is not last:
     last, place = own, id(own)
     if place in found:
-        helds = found[place]
+        partials = found[place]
     else:
-        helds = found[place] = helds_of(own)
+        partials = found[place] = partials_of(own)
 """
 
 _ADD = """\
-if name in helds:
-    held = helds[name]
-    helds[name] = {more}
+if name in partials:
+    partial = partials[name]
+    partials[name] = {step}
 else:
-    helds[name] = {first}
+    partials[name] = {lift}
 """
 
 _ADD_AND_COUNT = """\
-if name in helds:
-    both = helds[name]
-    held = both[0]
-    both[0] = {more}
+if name in partials:
+    both = partials[name]
+    partial = both[0]
+    both[0] = {step}
     both[1] += 1
 else:
-    helds[name] = [{first}, 1]
+    partials[name] = [{lift}, 1]
     new += 1
 """
 
 _ADD_TO_SESSION = """\
-if name not in helds:
-    helds[name] = [start, end, {first}]
+if name not in partials:
+    partials[name] = [start, end, {lift}]
     continue
-session = helds[name]
-first, last, held = session
+session = partials[name]
+first, last, partial = session
 if start >= last:
-    close(name, first, last, held)
-    session[:] = start, end, {first}
+    close(name, first, last, partial)
+    session[:] = start, end, {lift}
 elif end <= first:
-    close(name, start, end, {first})
+    close(name, start, end, {lift})
 else:
-    session[2] = {more}
+    session[2] = {step}
     if end > last:
         session[1] = end
     if start < first:
         session[0] = start
 """
 
-Loop = Callable[..., Any]
+FoldLoop = Callable[..., Any]
 
 
 class _Way(NamedTuple):
@@ -112,10 +112,10 @@ class _Way(NamedTuple):
 
 
 _WAYS = {
-    "key": _Way("helds"),
-    "time": _Way("helds_of, size, offset, times", _BY_TIME, "time", "times"),
-    "window": _Way("helds_of, windows", _BY_WINDOW, "own", "windows"),
-    "session": _Way("helds, close, starts, ends", "", "start, end", "starts, ends"),
+    "key": _Way("partials"),
+    "time": _Way("partials_of, size, offset, times", _BY_TIME, "time", "times"),
+    "window": _Way("partials_of, windows", _BY_WINDOW, "own", "windows"),
+    "session": _Way("partials, close, starts, ends", "", "start, end", "starts, ends"),
 }
 
 
@@ -131,41 +131,41 @@ def kind_of_keys(pairs: list[Any], kinds: tuple[type, ...]) -> type | None:
 
 
 @cache
-def loop_of(adding: Adding, by: str, from_pairs: bool = True, counts: bool = False) -> Loop:
-    """A function that adds values up.
+def loop_of(source: FoldSource, by: str, from_pairs: bool = True, counts: bool = False) -> FoldLoop:
+    """Returns a function that folds values.
 
     Args:
-        adding: What is put into the loop.
-        by: What tells where a value belongs, and what the function's first parameters are:
+        source: The expressions that are put into the loop.
+        by: How the place of a value is found, with the first parameters of the function:
 
-            - ``key``: what is held, by key.
-            - ``time``: what gives that for the window that starts at a time, asked once for each; the length of the
-              windows and the start of one of them, in microseconds as all times; and the elements' times.
-            - ``window``: what gives it for what an element has as windows, asked once for each distinct object; and the
-              elements' windows.
-            - ``session``: the latest session of each key, as a list of its start, its end, and what is held of it; what
-              takes the other ones; and the start and the end of each element's window.
+            - ``key``: partial results by key.
+            - ``time``: a function that returns those of the window that starts at a time, called once for each; the
+              length of the windows and the start of one of them, in microseconds as all times; and the elements' times.
+            - ``window``: a function that returns those of an element's windows, called once for each distinct object;
+              and the elements' windows.
+            - ``session``: the latest session of each key, as a list of its start, its end, and its partial result; a
+              function that takes the other sessions; and the start and the end of each element's window.
         from_pairs: Whether the last parameters are pairs and the type of their keys, and it returns how many it added;
             otherwise they are names and values.
-        counts: Whether it counts, too: what is held is then a list of what values come to and of their number, and it
+        counts: Whether it counts, too: a partial result is then a list of one and of the number of its values, and it
             also returns how many names are new.
 
-    >>> from penstock_spark.aggregates.kernels import Kernel
-    >>> sums, greatest = Kernel.named("sum").adding, Kernel.named("max").adding
-    >>> held = {"a": 1}
-    >>> loop_of(sums, "key")(held, [("a", 2), ("b", 3), (None, 4), ("b", 5)], str), held
+    >>> from penstock.functions.folds import MAX, SUM
+    >>> sums, greatest = SUM.source, MAX.source
+    >>> partial = {"a": 1}
+    >>> loop_of(sums, "key")(partial, [("a", 2), ("b", 3), (None, 4), ("b", 5)], str), partial
     (2, {'a': 3, 'b': 3})
-    >>> held = {0: {}, 10: {}}
-    >>> loop_of(greatest, "time")(held.get, 10, 0, [3, 12, 4, 0], [("a", 1), ("a", 2), ("a", 3), "ab"], str), held
+    >>> partial = {0: {}, 10: {}}
+    >>> loop_of(greatest, "time")(partial.get, 10, 0, [3, 12, 4, 0], [("a", 1), ("a", 2), ("a", 3), "ab"], str), partial
     (3, {0: {'a': 3}, 10: {'a': 2}})
-    >>> held = {("v",): {}, ("w",): {}}
-    >>> own = [*held, *held]
-    >>> loop_of(sums, "window", counts=True)(held.get, own, [("a", 1), ("a", 2), ("a", 3), "ab"], str), held
+    >>> partial = {("v",): {}, ("w",): {}}
+    >>> own = [*partial, *partial]
+    >>> loop_of(sums, "window", counts=True)(partial.get, own, [("a", 1), ("a", 2), ("a", 3), "ab"], str), partial
     ((3, 2), {('v',): {'a': [4, 2]}, ('w',): {'a': [2, 1]}})
     """
     way = _WAYS[by]
     add = _ADD_TO_SESSION if by == "session" else _ADD_AND_COUNT if counts else _ADD
-    body = way.find + add.format(first=adding.first, more=adding.more)
+    body = way.find + add.format(lift=source.lift, step=source.step)
     lines = (_PAIRS if from_pairs else _LISTS).format(
         mark=way.mark and f"{way.mark}, ",
         marks=way.marks and f"{way.marks}, ",
@@ -173,11 +173,11 @@ def loop_of(adding: Adding, by: str, from_pairs: bool = True, counts: bool = Fal
         body=indent(body, "    "),
         result=", new" if counts else "",
     )
-    start = "found, helds, last, start, end, new = {}, {}, None, 0, 0, 0\n" if way.find else ""
+    start = "found, partials, last, start, end, new = {}, {}, None, 0, 0, 0\n" if way.find else ""
     elements = "pairs, kind" if from_pairs else "names, values"
     text = f"def add({way.parameters}, {elements}):\n" + indent(start + lines, "    ")
     made: dict[str, Any] = {"length_hint": length_hint}
     # Errors of the user's values show that name.
     exec(compile(text, f"<the loop that adds values up by {by}>", "exec"), made)
-    loop: Loop = made["add"]
+    loop: FoldLoop = made["add"]
     return loop

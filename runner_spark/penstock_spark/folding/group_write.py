@@ -1,59 +1,42 @@
-"""The map side of a grouping: values, or accumulators, by key and window, chunk by chunk, as exchange rows."""
+"""The map side of a grouping: values, or their partial results, by key and window, as exchange rows."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
-from penstock.base.pairs import NEVER_PAIRS, not_pairs
 from penstock.coders.deterministic import encode_keys
-from penstock.error import refusal
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock_spark.aggregates.loops import Held, kind_of_keys, loop_of
-from penstock_spark.aggregates.sessions import SessionTable, Spans, spans_of
+from penstock_spark.folding.loops import Partials, kind_of_keys, loop_of
+from penstock_spark.folding.numbers import are_numbers
+from penstock_spark.folding.sessions import SessionTable, Spans, spans_of
+from penstock_spark.folding.tables import LoopTable, Table, batch_fold, table_for
+from penstock_spark.folding.totals import split_numbers
+from penstock_spark.plan.hosts import BySpark, InPython, Loop, Rows
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
-from penstock_spark.worker.numbers import are_columns
+from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.rows import exchange_records, first_number
-from penstock_spark.worker.tables import AddedTable, Table, table_for
-from penstock_spark.worker.totals import split_numbers
 
 _MOST_VALUES = 100_000
 _MOST_COMBINED = 1_000_000
 _MOST_NAMES = 200_000
+_PLAIN_KEYS = (str, int, type(None))
+"""The types of keys that are their own names in tables; other keys are encoded."""
 _NUMBERS = frozenset((int, float))
 _NUMBER_BYTES = sys.getsizeof(0)
 
 
-def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
-    """The keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
-    kinds = set(map(type, batch.values))
-    if kinds != {tuple} and any(issubclass(kind, NEVER_PAIRS) for kind in kinds):
-        step_failed(not_pairs(batch.values), where)
-    try:
-        return [key for key, _ in batch.values], [value for _, value in batch.values]
-    except (TypeError, ValueError):
-        step_failed(not_pairs(batch.values), where)
-
-
-def unexpected_retraction() -> ValueError:
-    return refusal(
-        ValueError,
-        "an earlier step gives elements that take others back, in panes of its own making",
-        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
-    )
-
-
 class GroupWriter(Combining, Node):
-    """Keeps values, or accumulators, by window and key in tables, and writes one row for each key.
+    """Keeps values, or their partial results, by window and key in tables, and writes one row for each key.
 
     The tables live across bundles.
     """
@@ -69,16 +52,19 @@ class GroupWriter(Combining, Node):
         self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
         # The marker of an input that may be empty is never combined.
         self._has_default = type(spec.combine) is DefaultingCombineFn
-        combine = spec.combine.fn if self._has_default else spec.combine
-        self._adding = adding = None if spec.kernel is None else spec.kernel.adding
-        if adding is not None:
+        self._loop = spec.host.loop
+        self._fold = fold = batch_fold(spec.combine, self._loop)
+        self._has_numbers = isinstance(spec.host, InPython) and spec.host.rows is Rows.NUMBERS
+        # The expressions of the fold, if a loop contains them.
+        self._source = source = None if self._loop is Loop.CALLS else fold.source
+        if source is not None:
             # A number takes as much space, however many values it stands for: names alone fill the memory.
             self._limit.most_elements = sys.maxsize
-            self._add_by_key = loop_of(adding, "key")
-            self._add_by_time = loop_of(adding, "time")
-            self._add_by_window = loop_of(adding, "window")
-            self._add_lists_by_window = loop_of(adding, "window", from_pairs=False)
-        self._make_table: Callable[[], Table] = table_for(combine, adding)
+            self._add_by_key = loop_of(source, "key")
+            self._add_by_time = loop_of(source, "time")
+            self._add_by_window = loop_of(source, "window")
+            self._add_lists_by_window = loop_of(source, "window", from_pairs=False)
+        self._make_table: Callable[[], Table] = table_for(fold, self._loop)
         self._clear()
 
     def finish(self) -> Records:
@@ -99,16 +85,16 @@ class GroupWriter(Combining, Node):
             self._table(batch.windows[0], kind).open(names)
             return
         windows = batch.windows
-        if self.spec.takes_sessions and (spans := spans_of(windows, len(batch.values))) is not None:
+        if self._loop is Loop.SESSIONS and (spans := spans_of(windows, len(batch.values))) is not None:
             yield from self.take_sessions(batch, spans)
             return
 
         def add(kind: type) -> Any:
             if isinstance(windows, list):
-                return self._add_by_window(partial(self._held_in, kind), windows, batch.values, kind)
-            return self._add_by_key(self._held_in(kind, windows), batch.values, kind)
+                return self._add_by_window(partial(self._partials_in, kind), windows, batch.values, kind)
+            return self._add_by_key(self._partials_in(kind, windows), batch.values, kind)
 
-        taken = self._leading(batch, add) if self.spec.takes_pairs and batch.has_one_window_each else 0
+        taken = self._leading(batch, add) if self._loop is Loop.PAIRS and batch.has_one_window_each else 0
         yield from self._take_rest(batch, taken)
 
     def _is_marker(self, batch: Batch) -> bool:
@@ -122,8 +108,8 @@ class GroupWriter(Combining, Node):
         times: Any = batch.timestamps
 
         def add(kind: type) -> Any:
-            def held_at(start_micros: int) -> Held:
-                return self._held_in(kind, windows.windows_at(start_micros))
+            def held_at(start_micros: int) -> Partials:
+                return self._partials_in(kind, windows.windows_at(start_micros))
 
             spacing = windows.size_micros, windows.offset_micros
             return self._add_by_time(held_at, *spacing, times, batch.values, kind)
@@ -138,7 +124,7 @@ class GroupWriter(Combining, Node):
 
         `add` adds pairs whose keys have a given type, and returns their number.
         """
-        kind = kind_of_keys(batch.values, self.spec.plain_keys)
+        kind = kind_of_keys(batch.values, _PLAIN_KEYS)
         if kind is None:
             return 0
         self._check_inserts(batch)
@@ -167,12 +153,12 @@ class GroupWriter(Combining, Node):
         self._check_inserts(batch)
         names, kind = self._names(keys)
         lengths = set(map(len, batch.windows)) if isinstance(batch.windows, list) else {len(batch.windows)}
-        spans = spans_of(batch.windows, len(names)) if self.spec.takes_sessions else None
+        spans = spans_of(batch.windows, len(names)) if self._loop is Loop.SESSIONS else None
         if spans is not None:
             self._guard(self._add_to_sessions, names, kind, spans, values)
-        elif self._adding is not None and isinstance(batch.windows, list) and lengths == {1}:
-            held_of = partial(self._held_in, kind)
-            self._guard(self._add_lists_by_window, held_of, batch.windows, names, values)
+        elif self._source is not None and isinstance(batch.windows, list) and lengths == {1}:
+            found_of = partial(self._partials_in, kind)
+            self._guard(self._add_lists_by_window, found_of, batch.windows, names, values)
         else:
             for windows, some_names, some_values in by_windows(batch.windows, names, values):
                 for window in windows:
@@ -197,16 +183,16 @@ class GroupWriter(Combining, Node):
     def _session_table(self, kind: type | None) -> SessionTable:
         table = self._sessions.get(kind)
         if table is None:
-            assert self._adding is not None
-            table = self._sessions[kind] = SessionTable(self._adding, self.spec.windowing.windowfn)
+            assert self._source is not None
+            table = self._sessions[kind] = SessionTable(self._source, self.spec.windowing.windowfn)
         return table
 
     def _add_to_sessions(self, names: list[Any], kind: type | None, spans: Spans, values: list[Any]) -> None:
         self._session_table(kind).add(spans, list(zip(names, values, strict=True)), kind or bytes)
 
-    def _held_in(self, kind: type | None, windows: tuple[Any, ...]) -> Held:
+    def _partials_in(self, kind: type | None, windows: tuple[Any, ...]) -> Partials:
         table = self._table(windows[0], kind)
-        assert isinstance(table, AddedTable)
+        assert isinstance(table, LoopTable)
         return table.held
 
     def _flush_if_full(self, taken: int, windows_each: int = 1) -> Records:
@@ -216,7 +202,7 @@ class GroupWriter(Combining, Node):
             # This is an upper bound, and counting the names in many windows takes time.
             self._names_most = self._names_held()
         if self._names_most >= _MOST_NAMES or (
-            self._held >= self._limit.elements and not (self._adding is not None and self._stretched())
+            self._held >= self._limit.elements and not (self._source is not None and self._stretched())
         ):
             yield self._guard(self._flush)
 
@@ -238,7 +224,7 @@ class GroupWriter(Combining, Node):
     def _all_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
         """The names and the content of each table, with the type of the names."""
         for (_, kind), table in self._tables.items():
-            assert isinstance(table, AddedTable)
+            assert isinstance(table, LoopTable)
             yield kind, table.held.keys(), table.held.values()
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
@@ -250,7 +236,7 @@ class GroupWriter(Combining, Node):
         kinds = set(map(type, keys))
         if len(kinds) == 1:
             [kind] = kinds
-            if kind in self.spec.plain_keys:
+            if kind in _PLAIN_KEYS:
                 return keys, kind
         names = self._guard(encode_keys, keys)
         self._keys.update(keys_to_carry(names, keys))
@@ -274,7 +260,7 @@ class GroupWriter(Combining, Node):
 
     def _flush(self) -> Any:
         columns: list[list[Any]] = [[], [], [], [], [], [], []]
-        write = self._add_numbers if self.spec.as_numbers else self._add_accumulators
+        write = self._add_halves if isinstance(self.spec.host, BySpark) else self._add_table
         for (window, kind), table in self._tables.items():
             write(columns, window, kind, table)
         for kind, sessions in self._sessions.items():
@@ -292,70 +278,49 @@ class GroupWriter(Combining, Node):
             column.extend([bound] * len(names))
         return encoded
 
-    def _add_accumulators(
-        self, columns: list[list[Any]], window: Any, kind: type | None, table: Table
-    ) -> None:
-        if self.spec.in_columns:
-            assert isinstance(table, AddedTable)
-            numbers = table.numbers()
-            if self._are_columns(kind, numbers.values()):
-                self._add_names(columns, window, kind, list(numbers))
-                _add_columns(columns, list(numbers.values()))
-                return
-        accumulators = table.accumulators()
-        encoded = self._add_names(columns, window, kind, list(accumulators))
-        columns[4].extend([self._ranks.get((window, name), 0) for name in accumulators])
-        self._add_payloads(columns, encoded, list(accumulators.values()))
+    def _add_table(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
+        partials_by_name = table.partials_by_name()
+        encoded = self._add_names(columns, window, kind, list(partials_by_name))
+        ranks = [self._ranks.get((window, name), 0) for name in partials_by_name] if self._ranks else None
+        self._add_partials(columns, kind, encoded, list(partials_by_name.values()), ranks)
 
     def _add_sessions(self, columns: list[list[Any]], kind: type | None, table: SessionTable) -> None:
-        assert self._adding is not None
-        names, starts, ends, helds = table.columns()
+        names, starts, ends, partials = table.columns()
         encoded = encode_keys(names) if kind else names
         for column, part in zip(columns, (encoded, starts, ends, [None] * len(encoded)), strict=False):
             column.extend(part)
-        if self.spec.in_columns and self._are_columns(kind, helds):
-            _add_columns(columns, helds)
+        self._add_partials(columns, kind, encoded, partials)
+
+    def _add_partials(
+        self,
+        columns: list[list[Any]],
+        kind: type | None,
+        encoded: list[bytes],
+        partials: list[Any],
+        ranks: list[int] | None = None,
+    ) -> None:
+        """Adds partial results: as numbers if the reader takes these and all of them are whole numbers."""
+        count = len(partials)
+        columns[4].extend(ranks or [0] * count)
+        if self._has_numbers and are_numbers(partials, () if kind else self._keys.values()):
+            columns[5].extend(partials)
+            columns[6].extend([None] * count)
             return
-        columns[4].extend([0] * len(encoded))
-        self._add_payloads(columns, encoded, list(map(self._adding.accumulator, helds)))
+        columns[5].extend(range(self._sequence, self._sequence + count))
+        columns[6].extend(payloads(encoded, self._keys, list(map(self._fold.compact, partials))))
+        self._sequence += count
 
-    def _are_columns(self, kind: type | None, numbers: Iterable[Any]) -> bool:
-        return are_columns(list(numbers), () if kind else self._keys.values())
-
-    def _add_payloads(self, columns: list[list[Any]], encoded: list[bytes], held: list[Any]) -> None:
-        columns[5].extend(range(self._sequence, self._sequence + len(encoded)))
-        columns[6].extend(payloads(encoded, self._keys, held))
-        self._sequence += len(encoded)
-
-    def _add_numbers(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
-        assert isinstance(table, AddedTable)
-        numbers = table.numbers()
-        self._add_names(columns, window, kind, list(numbers))
-        highs, lows = split_numbers(list(numbers.values()), self.spec.where)
+    def _add_halves(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
+        """Adds whole numbers in two halves, for Spark's own aggregate."""
+        partials_by_name = table.partials_by_name()
+        self._add_names(columns, window, kind, list(partials_by_name))
+        highs, lows = split_numbers(list(partials_by_name.values()), self.spec.where)
         columns[4].extend(highs)
         columns[5].extend(lows)
         columns[6].extend([b""] * len(highs))
-
-
-def _add_columns(columns: list[list[Any]], numbers: list[int]) -> None:
-    columns[4].extend([0] * len(numbers))
-    columns[5].extend(numbers)
-    columns[6].extend([None] * len(numbers))
 
 
 def _size_bytes(columns: list[list[Any]]) -> int:
     """The size of rows; for rows with a number, the key may be the largest part."""
     names, *_, values = columns
     return sum(map(len, names)) + sum(map(len, filter(None, values)))
-
-
-class PairStep(Node):
-    """Pairs elements with None for groupings alone, which would take the pairs apart again: it makes no pair."""
-
-    def __init__(self, writers: list[GroupWriter]) -> None:
-        self.writers = writers
-
-    def push(self, batch: Batch) -> Records:
-        nothing = [None] * len(batch.values)
-        for writer in self.writers:
-            yield from writer.take(batch.values, nothing, batch)

@@ -14,37 +14,37 @@ from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.deterministic import decode_key
-from penstock.machines.contents import Values
+from penstock.machines.folds import LIST
 from penstock.machines.long_lists import LongList
 from penstock.machines.records import Dropped, DropReason, Element, Times
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
-from penstock.machines.window_columns import FRESH, ColumnMachine, Firing, WindowColumn
-from penstock_spark.stream.column_pages import (
-    Cells,
-    ColumnPages,
-    Content,
-    OpenColumn,
-    StoredColumn,
-    stored_column,
-)
+from penstock.machines.window_machine import FRESH, Firing, WindowCells, WindowMachine
 from penstock_spark.stream.page_index import NOTHING, Unread
+from penstock_spark.stream.window_pages import (
+    Cells,
+    Content,
+    OpenWindow,
+    StoredWindow,
+    WindowPages,
+    stored_window,
+)
 from penstock_spark.worker.batch import Batch, Windows
-from penstock_spark.worker.group_write import unexpected_retraction
 from penstock_spark.worker.messages import Message, Part
+from penstock_spark.worker.pairs import unexpected_retraction
 
 Fired = Batch | tuple[Any, list[Dropped]]
 """Panes of several keys in one window; or a key and what a window no longer takes of it."""
 
 
-class LiveColumn:
+class LiveWindow:
     """A window with known cells."""
 
     __slots__ = ("column", "has_long_lists", "noted_due", "stored", "stored_fresh", "touched")
 
-    def __init__(self, column: WindowColumn) -> None:
+    def __init__(self, column: WindowCells) -> None:
         self.column = column  # Its unpickled cells.
         # The other cells that have been read, by page; pickled, or as columns.
-        self.stored: dict[int, StoredColumn | OpenColumn] = {}
+        self.stored: dict[int, StoredWindow | OpenWindow] = {}
         self.stored_fresh = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
         self.noted_due: int | None = None  # The last time of the clock that was noted.
@@ -62,19 +62,19 @@ class _KeyNames(dict[bytes, Any]):
 _MANY = 4
 """If one in so many cells of a page is wanted, all of them become objects: that takes less than to seek each."""
 
-_Entry = tuple[int, int, LiveColumn]
+_Entry = tuple[int, int, LiveWindow]
 """A time, a number that distinguishes entries, and the window."""
 
 
-class Columns:
-    def __init__(self, machine: ColumnMachine, pages: ColumnPages) -> None:
+class WindowTable:
+    def __init__(self, machine: WindowMachine, pages: WindowPages) -> None:
         self.machine = machine
         self.pages = pages
-        self.live: dict[BoundedWindow, LiveColumn] = {}
+        self.live: dict[BoundedWindow, LiveWindow] = {}
         self.keys = _KeyNames()
-        self._holds_lists = type(machine.rule.program.contents) is Values
+        self._holds_lists = machine.fold is LIST
         self._page_of: dict[bytes, int] = {}
-        self._gone: list[LiveColumn] = []
+        self._gone: list[LiveWindow] = []
         self._numbers = count()
         self._due: dict[Domain, list[_Entry]] = {WATERMARK: [], CLOCK: []}
         self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
@@ -128,7 +128,7 @@ class Columns:
 
     def advance_clock(self, times: Times) -> Iterator[Fired]:
         now_micros = times.clock_micros
-        due: dict[tuple[int, BoundedWindow], LiveColumn] = {}
+        due: dict[tuple[int, BoundedWindow], LiveWindow] = {}
         for _, live in self._taken(CLOCK, now_micros):
             if self._is_current(live):
                 ripe = [
@@ -169,7 +169,7 @@ class Columns:
                 self._save(live)
         self.pages.save()
 
-    def _save(self, live: LiveColumn) -> None:
+    def _save(self, live: LiveWindow) -> None:
         column, page_of = live.column, self._page_of
         parts: dict[int, Cells] = {number: {} for number in live.touched}
         for name, cell in column.cells.items():
@@ -188,11 +188,11 @@ class Columns:
             self.pages.put(number, column.window, stored)
 
     def _put_back(
-        self, live: LiveColumn, number: int, cells: Cells, alarm_micros: int
-    ) -> StoredColumn | None:
+        self, live: LiveWindow, number: int, cells: Cells, alarm_micros: int
+    ) -> StoredWindow | None:
         """A page's cells among those that were left in their columns; None if all of them are in `cells` now."""
         rest, column = live.stored.get(number), live.column
-        if not isinstance(rest, OpenColumn):
+        if not isinstance(rest, OpenWindow):
             return None
         has_ended = rest.has_ended(column.window)
         if has_ended == column.is_past_end and (stored := rest.changed(cells, alarm_micros)):
@@ -204,11 +204,11 @@ class Columns:
             column.ended.update(left if has_ended else ended)
         return None
 
-    def _stored(self, cells: Cells, alarm_micros: int, ended: set[bytes]) -> StoredColumn:
-        stored = stored_column(cells, self.keys, alarm_micros, ended)
+    def _stored(self, cells: Cells, alarm_micros: int, ended: set[bytes]) -> StoredWindow:
+        stored = stored_window(cells, self.keys, alarm_micros, ended)
         is_long = self._holds_lists and len(stored.content) > self.pages.segments.seal_bytes
         if is_long and self._shorten(cells, list):
-            return stored_column(cells, self.keys, alarm_micros, ended)
+            return stored_window(cells, self.keys, alarm_micros, ended)
         return stored
 
     def _shorten(self, cells: Cells, kind: type[Any]) -> bool:
@@ -264,7 +264,7 @@ class Columns:
 
     def _united(self, parts: list[Part]) -> Part:
         """One part, in which each key occurs once, in order."""
-        merge = self.machine.holding.merge
+        merge = self.machine.fold.merge
         found: dict[bytes, tuple[Any, int]] = {}
         for part in parts:
             for name, held, number in zip(part.names, part.batch.values, part.counts or (), strict=True):
@@ -281,7 +281,7 @@ class Columns:
         pairs = list(zip(keys, firing.values, strict=True))
         return Batch(pairs, window.end_micros - 1, (window,), firing.infos)
 
-    def _opened(self, window: BoundedWindow, times: Times) -> LiveColumn | None:
+    def _opened(self, window: BoundedWindow, times: Times) -> LiveWindow | None:
         """A window that has arrivals; None if it takes no more elements."""
         live = self.live.get(window)
         if live is None:
@@ -292,12 +292,12 @@ class Columns:
             self._reopen(live)
         return live
 
-    def _add(self, column: WindowColumn) -> LiveColumn:
-        live = self.live[column.window] = LiveColumn(column)
+    def _add(self, column: WindowCells) -> LiveWindow:
+        live = self.live[column.window] = LiveWindow(column)
         self._note(WATERMARK, self.machine.next_micros(column), live)
         return live
 
-    def _reopen(self, live: LiveColumn) -> None:
+    def _reopen(self, live: LiveWindow) -> None:
         live.column.reopen()
         self._note(WATERMARK, self.machine.next_micros(live.column), live)
 
@@ -309,7 +309,7 @@ class Columns:
             for window, stored in self.pages.page(number).items():
                 live = self.live.get(window)
                 if live is None:
-                    live = self._add(WindowColumn(window, stored.has_ended(window)))
+                    live = self._add(WindowCells(window, stored.has_ended(window)))
                 elif live.column.is_past_end and not stored.has_ended(window):
                     self._reopen(live)
                 live.stored[number] = stored
@@ -317,7 +317,7 @@ class Columns:
                 if stored.due_micros is not None:
                     self._note(CLOCK, stored.due_micros, live)
 
-    def _unpickle_for(self, live: LiveColumn, names: Sequence[bytes]) -> None:
+    def _unpickle_for(self, live: LiveWindow, names: Sequence[bytes]) -> None:
         """Makes objects of the cells of keys; of all cells in a page if that is not much more."""
         if not live.stored:
             return
@@ -337,12 +337,12 @@ class Columns:
                 live.stored[number] = rest
                 self._add_cells(live, number, rest, rest.take(own))
 
-    def _unpickle(self, live: LiveColumn, numbers: Iterable[int]) -> None:
+    def _unpickle(self, live: LiveWindow, numbers: Iterable[int]) -> None:
         for number in numbers:
             rest = _as_columns(live.stored.pop(number))
             self._add_cells(live, number, rest, rest.take_all())
 
-    def _add_cells(self, live: LiveColumn, number: int, rest: OpenColumn, content: Content) -> None:
+    def _add_cells(self, live: LiveWindow, number: int, rest: OpenWindow, content: Content) -> None:
         """Cells that were in a page become those of a window."""
         column, (cells, carried, ended) = live.column, content
         if rest.segments:
@@ -365,7 +365,7 @@ class Columns:
                         self._note(CLOCK, due_micros, live)
                     column.dues.setdefault(due_micros, []).append(name)
 
-    def _taken(self, domain: Domain, now_micros: int) -> Iterator[tuple[int, LiveColumn]]:
+    def _taken(self, domain: Domain, now_micros: int) -> Iterator[tuple[int, LiveWindow]]:
         """The windows that may be due, with the noted time, after reading the pages that are due."""
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
@@ -374,10 +374,10 @@ class Columns:
             micros, _, live = heappop(entries)
             yield micros, live
 
-    def _note(self, domain: Domain, micros: int, live: LiveColumn) -> None:
+    def _note(self, domain: Domain, micros: int, live: LiveWindow) -> None:
         heappush(self._due[domain], (micros, next(self._numbers), live))
 
-    def _note_arrival(self, live: LiveColumn) -> None:
+    def _note_arrival(self, live: LiveWindow) -> None:
         """Notes when a window with new arrivals is due."""
         dues = live.column.dues
         # New arrivals wait for the time that was added last, or for one that is noted already.
@@ -385,12 +385,12 @@ class Columns:
             live.noted_due = due_micros
             self._note(CLOCK, due_micros, live)
 
-    def _is_current(self, live: LiveColumn) -> bool:
+    def _is_current(self, live: LiveWindow) -> bool:
         return self.live.get(live.column.window) is live
 
 
-def _as_columns(stored: StoredColumn | OpenColumn) -> OpenColumn:
-    return stored.unpickled() if isinstance(stored, StoredColumn) else stored
+def _as_columns(stored: StoredWindow | OpenWindow) -> OpenWindow:
+    return stored.unpickled() if isinstance(stored, StoredWindow) else stored
 
 
 def _by_window(part: Part) -> list[tuple[Windows, Batch]]:

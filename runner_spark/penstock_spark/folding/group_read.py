@@ -14,22 +14,19 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
+from penstock_spark.folding.merging import merged_groups
+from penstock_spark.folding.tables import batch_fold
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.worker.batch import Batch, Windows, loads
+from penstock_spark.worker.batch import ONLY_PANE, Batch, Windows, loads
 from penstock_spark.worker.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
-from penstock_spark.worker.merging import merged_groups
 from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Combining, Consumer, Records
 from penstock_spark.worker.rows import GROUP_COLUMNS
 from penstock_spark.worker.spool import GroupedValues, drain_if_kept
 
-ONLY_PANE = PaneInfo(True, True, PaneInfoTiming.ON_TIME, 0, 0)
-"""The pane of every group of a bounded pipeline: the watermark passes each window once, after all its input."""
-
 BUFFER_BYTES = 4 << 20
 _MOST_GROUPS = 1_000
-_MERGE_ACCUMULATORS = 500
+_MERGED_AT_ONCE = 500
 
 Chunk = tuple[int, bytes]
 """Rank and pickled content of a row."""
@@ -48,7 +45,7 @@ def _rows(record: Any) -> Iterator[tuple[tuple[Any, ...], Chunk]]:
     ident = zip(*(record.column(name).to_pylist() for name in GROUP_COLUMNS), strict=True)
     values = record.column("value").to_pylist()
     if record.column("value").null_count:
-        # A row without a value is a number, see `penstock_spark.worker.numbers`.
+        # A row without a value is a number, see `penstock_spark.folding.numbers`.
         numbers = record.column("sequence").to_pylist()
         values = [number if value is None else value for value, number in zip(values, numbers, strict=True)]
     chunks = zip(record.column("rank").to_pylist(), values, strict=True)
@@ -61,6 +58,7 @@ class GroupReader(Combining):
     def __init__(self, root: GroupRoot, out: Consumer, metrics: MetricsContainer) -> None:
         self.root = root
         self.combine = root.combine
+        self._fold = batch_fold(root.combine, root.host.loop)
         self.out = out
         self.metrics = metrics
         self._guard = partial(guarded, metrics, root.where)
@@ -135,15 +133,14 @@ class GroupReader(Combining):
         drain_if_kept(lent)
 
     def _combined(self, key: bytes, head: bytes, chunks: Iterator[Chunk]) -> tuple[Any, Any]:
-        fn = self.combine
-        restored, accumulator = restore(key, loads(head))
-        waiting = [accumulator]
+        fold = self._fold
+        restored, held = restore(key, loads(head))
+        waiting = [held]
         for _, chunk in chunks:
             waiting.append(restore(key, loads(chunk))[1])
-            if len(waiting) >= _MERGE_ACCUMULATORS:
-                waiting = [fn.merge_accumulators(waiting)]
-        merged = waiting[0] if len(waiting) == 1 else fn.merge_accumulators(waiting)
-        return restored, fn.extract_output(merged)
+            if len(waiting) >= _MERGED_AT_ONCE:
+                waiting = [fold.merged(waiting)]
+        return restored, fold.finish(fold.merged(waiting))
 
     def flush(self) -> Records:
         if not self._values:

@@ -1,4 +1,4 @@
-"""Sums and their like over sessions, merged as far as one task sees them before anything is written."""
+"""The values of sessions folded as far as one task sees them, before anything is written."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from itertools import chain
 from typing import Any
 
 from penstock.base.bounded_window import IntervalWindow
+from penstock.functions.folds import FoldSource
 from penstock.windows.window_fn import Sessions
-from penstock_spark.aggregates.kernels import Adding
-from penstock_spark.aggregates.loops import loop_of
+from penstock_spark.folding.loops import loop_of
 
 Spans = tuple[list[int], list[int]]
 """The starts and the ends of elements' windows, in microseconds."""
@@ -28,24 +28,24 @@ def spans_of(windows: Any, count: int) -> Spans | None:
 
 
 class SessionTable:
-    """What values add up to, by name and session.
+    """Partial results by name and session.
 
     The latest session of each name is open: an overlapping element widens it, and a later element opens the
     next session. An earlier element becomes a session of its own, which the reader merges with other
     sessions, as it merges the sessions of other tasks.
 
-    >>> from penstock_spark.aggregates.kernels import Kernel
-    >>> table = SessionTable(Kernel.named("sum").adding, Sessions(10))
+    >>> from penstock.functions.folds import SUM
+    >>> table = SessionTable(SUM.source, Sessions(10))
     >>> table.add(([0, 0, 5, 90], [10, 10, 15, 100]), [("a", 1), ("b", 1), ("a", 2), ("a", 4)], str)
     4
     >>> list(zip(*table.columns()))
     [('a', 0, 15, 3), ('a', 90, 100, 4), ('b', 0, 10, 1)]
     """
 
-    def __init__(self, adding: Adding, windowfn: Sessions) -> None:
+    def __init__(self, source: FoldSource, windowfn: Sessions) -> None:
         # Whole microseconds: to touch is to overlap by one more. Where it counts, sessions here end one later.
         self._reach = int(windowfn.merge_touching)
-        self._add = loop_of(adding, "session")
+        self._add = loop_of(source, "session")
         self._open: dict[Any, list[Any]] = {}
         self._closed: tuple[list[Any], list[int], list[int], list[Any]] = ([], [], [], [])
 

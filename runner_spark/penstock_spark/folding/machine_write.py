@@ -8,8 +8,8 @@ from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import guarded
 from penstock_spark.worker.batch import Batch, Windows, dumps
-from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry, payloads
+from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
 from penstock_spark.worker.program import ElementWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import exchange_records
