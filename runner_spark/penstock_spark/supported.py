@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.error import UnsupportedByRunner, three_parts
@@ -12,11 +12,11 @@ from penstock.functions.splitting import splits_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.columnar import ColumnSink
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
 from penstock.io.window_files import windowing_of_files
 from penstock.machines.triggers import machine_of
-from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.windows.triggers import DefaultTrigger, can_fire_early
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.formats.registry import format_of
@@ -31,6 +31,18 @@ from penstock_spark.plan.windowing import windowing_of
 _LOGGER = logging.getLogger(__name__)
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
+
+
+def warn_of_hints(steps: Iterable[Step]) -> None:
+    """Logs one warning if steps of a pipeline that is about to run have resource hints."""
+    hinted = [step.label for step in steps if step.resource_hints]
+    if hinted:
+        _LOGGER.warning(
+            "Spark gives all steps the same machines, so the resource hints of these steps have no effect: %s; set "
+            "Spark's properties, such as --spark_conf=spark.executor.memory=8g, spark.executor.cores and "
+            "spark.executor.resource.gpu.amount",
+            ", ".join(hinted),
+        )
 
 
 def default_mode(graph: Graph) -> str:
@@ -176,7 +188,7 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
                         f"state belongs to one window, and the windows of {windowfn} merge",
                         "use windows that do not merge, or group first and process the groups",
                     )
-                if dofn._process_yields_batches:
+                if dofn.process_yields_batches:
                     yield "a DoFn with state or timers cannot yield batches yet", "yield elements"
         case GroupByKey() | CombinePerKey():
             for edge in step.inputs:
@@ -194,7 +206,7 @@ def _splittable(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]
         hint = "read in one step, and keep state in the next one"
         yield "a splittable DoFn cannot use state or timers, because its restrictions have no key", hint
         return
-    if dofn._process_batch_defined or dofn._process_yields_batches:
+    if dofn.defines_process_batch or dofn.process_yields_batches:
         yield "a splittable DoFn cannot take or yield batches", "take and yield elements"
         return
     if mode == "batch":

@@ -133,6 +133,20 @@ def brute_sessions(windows: set[IntervalWindow], touching: bool) -> dict[Interva
         into = {source: v.union(w) if old in (v, w) else old for source, old in into.items()}
 
 
+def output_time(combiner: Any, windowfn: WindowFn, final: Any, mine: list[tuple[Any, int]]) -> int:
+    """The output time of a window, in microseconds, from the windows and times of its elements."""
+    moments = [micros for _, micros in mine]
+    match combiner:
+        case TimestampCombiner.OUTPUT_AT_EARLIEST:
+            return min(moments)
+        case TimestampCombiner.OUTPUT_AT_LATEST:
+            return max(moments)
+        case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
+            transformed = windowfn.get_transformed_output_time
+            return min(transformed(window, Timestamp.from_micros(micros)).micros for window, micros in mine)
+    return final.max_timestamp().micros  # type: ignore[no-any-return]
+
+
 def grouped(
     elements: list[Element], windowfn: WindowFn, combiner: Any
 ) -> list[tuple[Any, list[Any], int, Any]]:
@@ -141,7 +155,6 @@ def grouped(
     for key, value, micros in elements:
         for window in windowfn.assign(WindowFn.AssignContext(Timestamp.from_micros(micros), (key, value))):
             timed.setdefault(exact(key), []).append((value, micros, window))
-    impl = TimestampCombiner.get_impl(combiner, windowfn)
     result = []
     for key, rows in timed.items():
         windows = {window for _, _, window in rows}
@@ -154,11 +167,8 @@ def grouped(
             into = context.into
         for final in set(into.values()):
             mine = [(value, micros, window) for value, micros, window in rows if into[window] == final]
-            times = [
-                impl.assign_output_time(window, Timestamp.from_micros(micros)) for _, micros, window in mine
-            ]
-            time = impl.merge(final, times)
-            result.append((key, sorted(value for value, _, _ in mine), time.micros, final))
+            time = output_time(combiner, windowfn, final, [(window, micros) for _, micros, window in mine])
+            result.append((key, sorted(value for value, _, _ in mine), time, final))
     return sorted(result, key=repr)
 
 

@@ -205,7 +205,7 @@ def early_kernel_of(fn: CombineFn | None) -> Kernel | None:
     """
     if type(fn) is not TupleCombineFn or not fn.takes_lists:
         return kernel_of(fn)
-    kernels = [kernel_of(each) for each in fn._combiners]
+    kernels = [kernel_of(each) for each in fn.combiners]
     addings = [kernel.adding for kernel in kernels if kernel is not None and kernel.adding is not None]
     # The expressions of others may have a ``held`` or a ``value`` that is not a name.
     if len(addings) < len(kernels) or any(kernel is not None and kernel.fn is not None for kernel in kernels):

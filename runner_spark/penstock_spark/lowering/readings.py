@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 
 from penstock.graph import InlineValues, Read, Source, Step
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.sparkio import SparkSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
-from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.formats.registry import open_source, open_stream

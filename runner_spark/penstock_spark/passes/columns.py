@@ -272,7 +272,7 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table, ch
         raise NotInColumns("it has no key")
     names = result.names
     dests = names[len(keys) :]
-    kernels = [kernel_of(each) for each in fn._combiners]
+    kernels = [kernel_of(each) for each in fn.combiners]
     values = tuple(each for each in function.values if isinstance(each, Expression))
     combines = tuple(
         (dest, _checked(kernel, dest, each, table), each)

@@ -12,9 +12,9 @@ from enum import Enum
 
 from penstock.graph import Graph, InlineValues, ParDo, Read, Source, Step, describe
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.recorded_stream import RecordedStream
 from penstock.io.streams import StreamSource
-from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan

@@ -49,7 +49,7 @@ class Beats:
     Spark keeps the time at which the query first started in the checkpoint. The row with the value n is the second
     that begins n seconds later, and has that time; it comes when the second is over.
 
-    >>> from penstock.transforms.periodicsequence import PeriodicSource
+    >>> from penstock.io.periodic_sequence import PeriodicSource
     >>> source = PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg"))
     >>> rows = pa.RecordBatch.from_pydict({"value": [0, 1, 2], "timestamp_micros": [1_200_000, 2_200_000, 3_200_000]})
     >>> [("".join(each.value for each in heartbeat.elements), heartbeat.is_over) for heartbeat in Beats(source)(rows)]

@@ -16,6 +16,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
+from penstock.io.periodic_sequence import PeriodicImpulse
 from penstock.transforms.create import Create
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
@@ -205,9 +206,6 @@ class MatchContinuously(PTransform[Any, Any]):
         self._treatment = empty_match_treatment
 
     def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
-        # The impulse's module imports `penstock.io`, and so this module: an import at the top would be a circle.
-        from penstock.transforms.periodicsequence import PeriodicImpulse
-
         start, stop = self._times
         ticks = pbegin | PeriodicImpulse(Timestamp.now() if start is None else start, stop, self._interval)
         patterns = ticks | "Pattern" >> Map(_second, self._pattern)

@@ -61,7 +61,7 @@ def due(
     Elements that are due before the pipeline starts arrive at its start, and keep their event time. Consecutive
     intervals give each element once; the first one must contain the start.
 
-    >>> from penstock.transforms.periodicsequence import PeriodicSource
+    >>> from penstock.io.periodic_sequence import PeriodicSource
     >>> letters = PeriodicSource(0, 100, 10, data=("a", "b", "c"))
     >>> [each.value for each in due(letters, 25, 20, 30)], [each.value for each in due(letters, 25, 30, 50)]
     (['a', 'b', 'c'], ['a', 'b'])
@@ -77,7 +77,7 @@ def due(
 def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: int) -> int | None:
     """When the first element arrives at `from_micros` or later; None without such an element.
 
-    >>> from penstock.transforms.periodicsequence import PeriodicSource
+    >>> from penstock.io.periodic_sequence import PeriodicSource
     >>> ticks = PeriodicSource(0, 100, 10)
     >>> next_due_micros(ticks, 25, 20), next_due_micros(ticks, 25, 31), next_due_micros(ticks, 25, 91)
     (25, 40, None)
@@ -92,7 +92,7 @@ def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: i
 def is_over(source: ScheduledSource, started_micros: int, until_micros: int) -> bool:
     """Whether all elements arrive before `until_micros`.
 
-    >>> from penstock.transforms.periodicsequence import PeriodicSource
+    >>> from penstock.io.periodic_sequence import PeriodicSource
     >>> is_over(PeriodicSource(0, 100, 10), 25, 90), is_over(PeriodicSource(0, 100, 10), 25, 91)
     (False, True)
     """

@@ -10,17 +10,26 @@ behind such a grouping a step is accepted that cannot take retractions; the runn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from penstock import graph
 from penstock.construction import pvalue
+from penstock.construction.nodes import Producer
+from penstock.construction.ptransform import where_of
 from penstock.error import refusal
 from penstock.windows.triggers import AccumulationMode
 
-if TYPE_CHECKING:
-    from penstock.construction.applied import AppliedPTransform
-    from penstock.transforms.combine import CombinePerKey
-    from penstock.transforms.pardo import ParDo
+
+class Calls(Protocol):
+    """A transform that calls a function of the user's: a CombinePerKey."""
+
+    fn: Any
+
+
+class CallsDoFn(Calls, Protocol):
+    """A ParDo."""
+
+    signature: Any
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
@@ -28,7 +37,7 @@ def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
     return _retracting_step(pcoll, in_rounds=True) is not None
 
 
-def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
+def check_dofn(transform: CallsDoFn, pcoll: pvalue.PCollection[Any]) -> None:
     """Raises ValueError if retractions may come to a stateful DoFn that does not declare that it takes them."""
     # A wrapper answers with the DoFn that it wraps.
     dofn = transform.fn.timer_owner()
@@ -42,7 +51,7 @@ def check_dofn(transform: ParDo, pcoll: pvalue.PCollection[Any]) -> None:
         )
 
 
-def check_combine_fn(transform: CombinePerKey, pcoll: pvalue.PCollection[Any]) -> None:
+def check_combine_fn(transform: Calls, pcoll: pvalue.PCollection[Any]) -> None:
     """Raises ValueError if retractions may come to a CombineFn that declares ``takes_retractions = False``."""
     if not transform.fn.takes_retractions:
         name = transform.fn.default_label()
@@ -59,14 +68,14 @@ def _refuse_retractions(transform: Any, pcoll: pvalue.PCollection[Any], why: str
     if step is not None:
         retracts = "takes earlier results back" if _is_dofn(step) else "accumulates and retracts"
         what = f"{why}, but its input may hold some: {step.full_label!r} {retracts}"
-        raise refusal(ValueError, what, where=transform._where(), hint=hint)
+        raise refusal(ValueError, what, where=where_of(transform), hint=hint)
 
 
 def _is_dofn(step: Any) -> bool:
     return isinstance(step.transform.to_primitive(), graph.ParDo)
 
 
-def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> AppliedPTransform | None:
+def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Producer | None:
     """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none.
 
     Args:

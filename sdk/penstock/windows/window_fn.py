@@ -62,7 +62,6 @@ from penstock.coders.deterministic import encode_key
 from penstock.error import refusal
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue
-from penstock.windows import timeutil
 
 if TYPE_CHECKING:
     from penstock.coders.coders import Coder
@@ -212,33 +211,25 @@ def fixed_window(timestamp_micros: int, size_micros: int, offset_micros: int) ->
 
 
 class TimestampCombiner:
-    """Which timestamp the output of a grouping gets (Beam's names and numbers).
-
-    >>> TimestampCombiner.get_impl(TimestampCombiner.OUTPUT_AT_EOW, GlobalWindows()).assign_output_time(
-    ...     IntervalWindow(0, 1), None
-    ... )
-    Timestamp(0.999999)
-    """
+    """Which timestamp the output of a grouping gets (Beam's names and numbers)."""
 
     OUTPUT_AT_EOW = 1
     OUTPUT_AT_LATEST = 2
     OUTPUT_AT_EARLIEST = 3
     OUTPUT_AT_EARLIEST_TRANSFORMED = "OUTPUT_AT_EARLIEST_TRANSFORMED"
 
-    @staticmethod
-    def get_impl(timestamp_combiner: int | str, window_fn: WindowFn) -> timeutil.TimestampCombinerImpl:
-        """The combiner of one of the four constants."""
-        match timestamp_combiner:
-            case TimestampCombiner.OUTPUT_AT_EOW:
-                return timeutil.OutputAtEndOfWindowImpl()
-            case TimestampCombiner.OUTPUT_AT_EARLIEST:
-                return timeutil.OutputAtEarliestInputTimestampImpl()
-            case TimestampCombiner.OUTPUT_AT_LATEST:
-                return timeutil.OutputAtLatestInputTimestampImpl()
-            case TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED:
-                return timeutil.OutputAtEarliestTransformedInputTimestampImpl(window_fn)
+
+_TIMESTAMP_COMBINERS = tuple(
+    value for name, value in vars(TimestampCombiner).items() if name.startswith("OUTPUT")
+)
+
+
+def checked_timestamp_combiner(timestamp_combiner: int | str) -> int | str:
+    """One of the four constants; ValueError for anything else."""
+    if timestamp_combiner not in _TIMESTAMP_COMBINERS:
         what = f"invalid TimestampCombiner: {timestamp_combiner!r}"
         raise refusal(ValueError, what, hint="use a constant such as TimestampCombiner.OUTPUT_AT_EOW")
+    return timestamp_combiner
 
 
 class GlobalWindows(ByFields, NonMergingWindowFn):

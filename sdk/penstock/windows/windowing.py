@@ -16,7 +16,7 @@ from penstock.windows.triggers import (
     OnTimeBehavior,
     TriggerFn,
 )
-from penstock.windows.window_fn import GlobalWindows, TimestampCombiner, WindowFn
+from penstock.windows.window_fn import GlobalWindows, TimestampCombiner, WindowFn, checked_timestamp_combiner
 
 
 @dataclass(frozen=True, init=False)
@@ -73,8 +73,7 @@ class Windowing:
         set_field("triggerfn", triggerfn)
         set_field("accumulation_mode", _accumulation_mode(accumulation_mode, triggerfn))
         timestamp_combiner = timestamp_combiner or TimestampCombiner.OUTPUT_AT_EOW
-        TimestampCombiner.get_impl(timestamp_combiner, windowfn)  # Refuses what is not a constant.
-        set_field("timestamp_combiner", timestamp_combiner)
+        set_field("timestamp_combiner", checked_timestamp_combiner(timestamp_combiner))
         set_field("allowed_lateness", lateness)
         set_field("on_time_behavior", on_time_behavior)
         set_field("closing_behavior", closing_behavior)

@@ -26,7 +26,7 @@ from psycopg.rows import tuple_row
 from pyspark import TaskContext
 from sqlalchemy import make_url
 
-from penstock.base import clock
+from penstock.utils import clock
 from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_spark.formats.database.columns import is_nested, postgres_type
 from penstock_spark.formats.database.commits import COMMITS, digest, displaced
