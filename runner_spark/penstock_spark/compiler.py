@@ -33,7 +33,7 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 @dataclass(frozen=True)
 class Target:
     mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
-    # The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
+    # The optimisations that are switched off; see `penstock.options.optimisations.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
     # How many elements and panes of each grouping a batch records; None turns recording off.
     record_events: int | None = None

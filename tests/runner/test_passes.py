@@ -22,7 +22,7 @@ from random_pipelines import random_pipeline
 import penstock as beam
 from penstock import graph
 from penstock.functions.splitting import Pairing
-from penstock.options.spark import OPTIMISATIONS
+from penstock.options.optimisations import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewritten
 from penstock_spark.formats.registry import table_of_schema

@@ -115,7 +115,6 @@ EXCUSED = {
     "penstock.transforms.grouping.Grouping": "a base of others",
     "penstock.io.periodic_sequence.PeriodicImpulse": "a PeriodicSequence, or a source that ends",
     "penstock.transforms.ready_combiners.CombinerWithoutDefaults": "a base of others",
-    "penstock.transforms.ready_combiners.LiftedCombinePerKey": "of the names of Beam",
     "penstock.transforms.ready_combiners.Sample.Any": "FixedSizeGlobally",
     "penstock.relations.joins.JoinOfKind": "a base of others",
     "penstock.transforms.stats.ApproximateQuantiles.Globally": "a CombineGlobally",

@@ -202,7 +202,7 @@ class Stage:
         primitive: Any = spec.primitive
         if isinstance(primitive, RestrictionParDo):
             return self._dofn(RestrictionStep, spec)
-        return self._dofn(AsyncStep if primitive.dofn._is_asynchronous else DoFnStep, spec)
+        return self._dofn(AsyncStep if primitive.dofn.calls_asynchronously else DoFnStep, spec)
 
     def _dofn(self, kind: type[_Step], spec: StepSpec) -> _Step:
         primitive: Any = spec.primitive

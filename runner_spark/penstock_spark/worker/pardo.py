@@ -163,13 +163,13 @@ class DoFnStep(Node):
         if batches is None:
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
         single = None
-        if self.dofn._process_defined:
-            gives = batches.gives if self.dofn._process_yields_batches else None
+        if self.dofn.defines_process:
+            gives = batches.gives if self.dofn.process_yields_batches else None
             single = self._loop_of(self.dofn.process_signature(), self.dofn.process, gives)
         if batch_signature is None or batches.takes is None:
             assert single is not None
             return single
-        gives = None if self.dofn._process_batch_yields_elements else batches.gives
+        gives = None if self.dofn.process_batch_yields_elements else batches.gives
         whole = self._loop_of(batch_signature, self.dofn.process_batch, gives)
         return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
 

@@ -21,7 +21,7 @@ from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.functions.combinefn import CombineFn, curry_combine_fn, is_whole
+from penstock.functions.combinefn import CombineFn, is_whole
 from penstock.functions.dofn import DoFn, MapDoFn
 from penstock.functions.folds import COUNT, Fold, accumulator_fold, fold_of, makes_fold, side_by_side
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
@@ -824,58 +824,3 @@ class SingleInputTupleCombineFn(_SideBySide):
             pairs = zip(self.combiners, accumulator, strict=True)
             accumulator = [combiner.add_inputs(part, chunk, *args, **kwargs) for combiner, part in pairs]
         return accumulator
-
-
-class PhasedCombineFnExecutor:
-    """One phase of a CombineFn as a function, ``apply``: all, add, merge, extract or convert (Beam's name).
-
-    >>> from penstock.transforms.ready_combiners import MeanCombineFn
-    >>> PhasedCombineFnExecutor("add", MeanCombineFn(), (), {}).apply([1, 3])
-    (4, 2)
-    """
-
-    def __init__(self, phase: str, fn: CombineFn, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.combine_fn: Any = curry_combine_fn(fn, args, kwargs)
-        phases: dict[str, Callable[[Any], Any]] = {
-            "all": self.full_combine,
-            "add": self.add_only,
-            "merge": self.merge_only,
-            "extract": self.extract_only,
-            "convert": self.convert_to_accumulator,
-        }
-        if phase not in phases:
-            what = f"Unexpected phase: {phase}"
-            hint = f"use one of {list(phases)}"
-            raise refusal(ValueError, what, where="at PhasedCombineFnExecutor", hint=hint)
-        self.apply = phases[phase]
-
-    def full_combine(self, elements: Iterable[Any]) -> Any:
-        """From elements to the output."""
-        return self.combine_fn.apply(elements)
-
-    def add_only(self, elements: Iterable[Any]) -> Any:
-        """From elements to an accumulator."""
-        return self.combine_fn.add_inputs(self.combine_fn.create_accumulator(), elements)
-
-    def merge_only(self, accumulators: Iterable[Any]) -> Any:
-        """From accumulators to one accumulator."""
-        return self.combine_fn.merge_accumulators(accumulators)
-
-    def extract_only(self, accumulator: Any) -> Any:
-        """From an accumulator to the output."""
-        return self.combine_fn.extract_output(accumulator)
-
-    def convert_to_accumulator(self, element: Any) -> Any:
-        """From one element to an accumulator."""
-        return self.combine_fn.add_input(self.combine_fn.create_accumulator(), element)
-
-
-class LiftedCombinePerKey(PTransform[Any, Any]):
-    """`CombinePerKey`; the runner itself combines before the shuffle where that is legal (Beam's name)."""
-
-    def __init__(self, combine_fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        super().__init__()
-        self._combine = CombinePerKey(combine_fn, *args, **kwargs)
-
-    def expand(self, pcoll: Any) -> Any:
-        return pcoll | self._combine

@@ -26,7 +26,7 @@ from psycopg.rows import tuple_row
 from pyspark import TaskContext
 from sqlalchemy import make_url
 
-from penstock.base import clock
+from penstock.utils import clock
 from penstock.values.types import BINARY, DURATION
 from penstock_spark.columns.types import value_of
 from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS, Address

@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Engine, Table, event
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NoSuchTableError, SQLAlchemyError
 
-from penstock.base import clock
 from penstock.error import refusal
+from penstock.utils import clock
 from penstock.values.types import FLOAT, INSTANT
 from penstock_spark.columns.types import value_of
 from penstock_spark.formats.database.address import Address

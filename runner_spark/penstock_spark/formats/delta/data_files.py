@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark import TaskContext
 
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.delta import TablePlace
+from penstock.utils.identifiers import identifier
 from penstock.values.types import BOOLEAN, DATE, INTEGER
 from penstock_spark.columns.records import to_batch
 from penstock_spark.columns.types import value_of
