@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.io.parquetio import ParquetSink
-from penstock.io.text_sink import Shards
+from penstock.io.shards import Shards
 from penstock.pvalue import Row
 from penstock.typehints import List, Optional
 from penstock.typehints.column_types import UNSIGNED

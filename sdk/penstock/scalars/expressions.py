@@ -231,4 +231,4 @@ def _hint_of(scalar: Scalar, input_type: Any) -> Any:
 def _of_parts(kind: Any, hints: list[Any]) -> Any:
     """A type, with None if a part may be None."""
     nullable = [each for each in hints if typehints.is_nullable(each)]
-    return typehints.Union[kind, *(each._with_members((kind, type(None))) for each in nullable)]
+    return typehints.Union[kind, *(each.with_members((kind, type(None))) for each in nullable)]
