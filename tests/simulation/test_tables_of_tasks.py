@@ -10,11 +10,11 @@ import pyarrow as pa
 from simulated_database import URL, Server
 from simulated_world import CALM, World
 
-from penstock_spark.formats.database import postgres
-from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.errors import RowsLost
-from penstock_spark.formats.database.layout import Layout
-from penstock_spark.formats.database.pages import Page
+from penstock_connectors.database import postgres
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.errors import RowsLost
+from penstock_connectors.database.layout import Layout
+from penstock_connectors.database.pages import Page
 from penstock_spark.sinks.plan import MicroBatch
 
 ADDRESS = Address(URL, "lines", URL, "at step 'Write'")

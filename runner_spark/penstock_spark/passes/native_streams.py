@@ -20,7 +20,6 @@ from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here
 from penstock_spark.passes.native import why_not_native
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
-    COLUMNAR_STREAMS,
     Columns,
     ColumnStream,
     Combined,
@@ -29,6 +28,7 @@ from penstock_spark.plan.column_plan import (
     Table,
     WithTimestamps,
     event_time_field,
+    has_stream_columns,
 )
 from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
@@ -65,7 +65,7 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
 def _native(graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, mode: str) -> Graph:
     """Lets Spark do a whole stream, or its sums in rounds."""
     ends = ""
-    if isinstance(stream.source, COLUMNAR_STREAMS):
+    if has_stream_columns(stream.source):
         found, table = _found(graph, read, stream, table_of, mode)
         columns = found.columns(table)
         if found.operations or found.is_written:

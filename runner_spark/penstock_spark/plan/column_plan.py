@@ -9,13 +9,10 @@ from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
-from penstock.io.columnar import CsvSource
-from penstock.io.delta import DeltaSource
-from penstock.io.orcio import OrcSource
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock.io.streams import StreamSource
+from penstock.io.streams import Streamable, StreamSource
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.aggregates.kernels import Kernel
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
@@ -26,8 +23,10 @@ Named = tuple[tuple[str, Expression], ...]
 COLUMNAR = (ParquetSource, SparkSource, DataFrameSource, QuerySource)
 """The sources that have columns."""
 
-COLUMNAR_STREAMS = (*COLUMNAR, CsvSource, OrcSource, DeltaSource)
-"""The sources that have columns if they are read continuously: tasks of Python may read them, without its objects."""
+
+def has_stream_columns(source: Source) -> bool:
+    """True if a source has columns when it is read continuously: tasks of Python may read them, without its objects."""
+    return isinstance(source, Streamable) and source.has_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,10 +29,11 @@ from typing import Any
 
 import cloudpickle
 
+from penstock.base.where import OUR_PACKAGES
 from penstock.typehints.annotations import texts_of
 from penstock.typehints.constraints import ALIASES
 
-_OWN = ("penstock.", "penstock_spark.")
+_OWN = tuple(f"{name}." for name in OUR_PACKAGES)
 
 CachedFunction: Any = functools._lru_cache_wrapper
 NewType: Any = typing.NewType

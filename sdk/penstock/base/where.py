@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 _LIBRARY_FOLDER = os.path.dirname(os.__file__) + os.sep
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_OUR_FOLDERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("penstock_spark", "penstock_conformance"))
+OUR_PACKAGES = ("penstock", "penstock_spark", "penstock_connectors")
+"""The packages that run pipelines: no user wrote their lines, and workers get them in the driver's version."""
+
+_OUR_FOLDERS = tuple(f"{os.sep}{name}{os.sep}" for name in (*OUR_PACKAGES[1:], "penstock_conformance"))
 _COMMAND = "penstock"
 """The script that pip writes for our command."""
 _ENGINE = ("pyspark", "py4j")

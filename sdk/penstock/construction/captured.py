@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.labels import label_from_callable
+from penstock.base.where import OUR_PACKAGES
 from penstock.construction import pvalue
 from penstock.construction.applied import AppliedPTransform
 from penstock.construction.ptransform import PTransform
@@ -23,7 +24,7 @@ _MAY_HOLD = (*_NO_VALUES, dict, list, tuple)
 _USER_CODE = (WithTypeHints, graph.Source, graph.Sink)
 """DoFns, CombineFns, functions of Partition, sources and sinks: their attributes are searched."""
 
-_OWN_MODULES = ("penstock.", "penstock_spark.")
+_OWN_MODULES = tuple(f"{name}." for name in OUR_PACKAGES)
 _SEEN_OF_A_CONTAINER = 100
 """The number of items of a container that are searched: PCollections are in small ones, large ones hold data."""
 

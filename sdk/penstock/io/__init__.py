@@ -36,12 +36,15 @@ from penstock.io.parquetio import ReadFromParquet as ReadFromParquet
 from penstock.io.parquetio import ReadFromParquetBatched as ReadFromParquetBatched
 from penstock.io.parquetio import WriteToParquet as WriteToParquet
 from penstock.io.parquetio import WriteToParquetBatched as WriteToParquetBatched
+from penstock.io.primitive import SinkTransform as SinkTransform
+from penstock.io.primitive import SourceTransform as SourceTransform
 from penstock.io.range_trackers import LexicographicKeyRangeTracker as LexicographicKeyRangeTracker
 from penstock.io.range_trackers import OffsetRangeTracker as OffsetRangeTracker
 from penstock.io.range_trackers import OrderedPositionRangeTracker as OrderedPositionRangeTracker
 from penstock.io.range_trackers import UnsplittableRangeTracker as UnsplittableRangeTracker
 from penstock.io.ranges import NumberedSource as NumberedSource
 from penstock.io.ranges import PartitionedSource as PartitionedSource
+from penstock.io.ranges import RangesOfSource as RangesOfSource
 from penstock.io.ranges import RangeSource as RangeSource
 from penstock.io.ranges import ReadFromSource as ReadFromSource
 from penstock.io.ranges import SourceRange as SourceRange
@@ -51,6 +54,7 @@ from penstock.io.sparkio import ReadFromSpark as ReadFromSpark
 from penstock.io.sparkio import WriteToSpark as WriteToSpark
 from penstock.io.sparkio import from_dataframe as from_dataframe
 from penstock.io.sparkio import to_dataframe as to_dataframe
+from penstock.io.streams import Streamable as Streamable
 from penstock.io.textio import ReadAllFromText as ReadAllFromText
 from penstock.io.textio import ReadAllFromTextContinuously as ReadAllFromTextContinuously
 from penstock.io.textio import ReadFromCsv as ReadFromCsv

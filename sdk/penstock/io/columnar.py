@@ -35,6 +35,7 @@ class CsvSource(Streamable):
     schema: Any = None  # What has the types of these columns; without it, they are text.
 
     has_fields = True
+    has_columns = True
     rejects_text = True
 
     def describe(self) -> str:

@@ -64,6 +64,7 @@ class DeltaSource(Streamable):
     skips_changes: bool = False
 
     has_fields = True
+    has_columns = True
     reads_files = False
     limits_records = True
 

@@ -46,6 +46,7 @@ class OrcSource(Streamable):
     schema: Any = None  # What has the types of these columns; without it, they are text.
 
     has_fields = True
+    has_columns = True
 
     def describe(self) -> str:
         return f"orc {self.file_pattern}" + (f" [{', '.join(self.columns)}]" if self.columns else "")
@@ -130,7 +131,7 @@ class ReadAllFromOrc(ReadAllFiles):
 
     def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
         wanted = None if columns is None else column_names("columns", columns)
-        super().__init__(label, ReadFiles("ORC", with_filename, columns=wanted))
+        super().__init__(label, ReadFiles(OrcSource, with_filename, columns=wanted))
 
 
 class WriteToOrc(FileSinkTransform):

@@ -50,6 +50,8 @@ class ParquetSource(Streamable):
     partition_by: tuple[str, ...] = ()  # The columns that are in the names of folders, which the pattern has.
     schema: Any = None  # What has the types of these columns; without it, they are text.
 
+    has_columns = True
+
     @property
     def has_fields(self) -> bool:  # type: ignore[override]
         """Whether elements are records, not tables."""
@@ -210,7 +212,7 @@ class ReadAllFromParquetBatched(ReadAllFiles):
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
-        read = ReadFiles("Parquet", with_filename, columns=_wanted(columns), as_tables=self._as_tables)
+        read = ReadFiles(ParquetSource, with_filename, columns=_wanted(columns), as_tables=self._as_tables)
         super().__init__(label, read)
 
 

@@ -30,6 +30,7 @@ class SparkSource(Streamable):
     options: tuple[tuple[str, Any], ...] = ()
 
     has_fields = True
+    has_columns = True
 
     def describe(self) -> str:
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
@@ -56,6 +57,7 @@ class DataFrameSource(Streamable):
     frame: Any
 
     has_fields = True
+    has_columns = True
 
     def describe(self) -> str:
         return f"dataframe [{', '.join(self.frame.columns)}]"
