@@ -678,15 +678,6 @@ OF_TABLES = (
         seed=26,
     ),
     Mutant(
-        "tables that could not be dropped stay",
-        PostgresWriter,
-        "tidy",
-        "self._has_left = True",
-        "pass",
-        make=a_table,
-        seed=216,
-    ),
-    Mutant(
         "the tables of a driver that has died stay",
         PostgresWriter,
         "_begin",
