@@ -21,10 +21,10 @@ from options import ROOT
 from outcome import FOLDER, write_numbers
 from pairs import paired
 from penstock.io.database import DatabaseSink
-from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.layout import Layout
-from penstock_spark.formats.database.pages import Page
-from penstock_spark.formats.database.postgres import PostgresWriter, StagedRows
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.layout import Layout
+from penstock_connectors.database.pages import Page
+from penstock_connectors.database.postgres import PostgresWriter, StagedRows
 from penstock_spark.sinks.plan import MicroBatch
 
 sys.path.append(str(ROOT / "tests" / "ends"))

@@ -5,10 +5,15 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from installing import files_of_page, write_metadata
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -40,13 +45,36 @@ def failures_of(name: str, text: str) -> list[str]:
     """What the examples of a document, which share their names, give instead of what it says."""
     names: dict[str, object] = {"__name__": "__main__"}
     report: list[str] = []
+    with written_files(text):
+        _run(name, text, names, report)
+    return report
+
+
+@contextmanager
+def written_files(text: str) -> Iterator[None]:
+    """Within the block, the files that a document lets its reader write are in the working folder, and installed."""
+    files, folder = files_of_page(text), Path.cwd()
+    for name, content in files.items():
+        Path(name).write_text(content, encoding="utf-8")
+    if "pyproject.toml" in files:
+        write_metadata(folder, folder)
+    before = [*sys.path]
+    sys.path[:0] = [str(folder)] if files else []
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+        for name in files:
+            sys.modules.pop(name.removesuffix(".py"), None)
+
+
+def _run(name: str, text: str, names: dict[str, object], report: list[str]) -> None:
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     for line, _, code in examples(text):
         # Python looks up the lines of a traceback by the name of the test, which is each block's own.
         test = doctest.DocTestParser().get_doctest(code, names, f"{name}:{line}", name, line)
         runner.run(test, out=report.append, clear_globs=False)
         names = test.globs
-    return report
 
 
 @pytest.mark.parametrize(
@@ -71,7 +99,16 @@ def test_the_files_that_a_document_names_exist(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
     files = {
         "/" + (Path(folder) / file).relative_to(ROOT).as_posix()
-        for part in ("docs", "tests", "sdk", "runner_spark", "conformance", "examples", "benchmarks")
+        for part in (
+            "docs",
+            "tests",
+            "sdk",
+            "runner_spark",
+            "connectors",
+            "conformance",
+            "examples",
+            "benchmarks",
+        )
         for folder, _, found in os.walk(ROOT / part)
         for file in found
     } | {f"/{file.name}" for file in ROOT.iterdir()}
@@ -83,7 +120,7 @@ def test_architecture_names_every_folder_of_code() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     packages = [
         folder.name
-        for top in ("sdk/penstock", "runner_spark/penstock_spark")
+        for top in ("sdk/penstock", "runner_spark/penstock_spark", "connectors/penstock_connectors")
         for folder in (ROOT / top).iterdir()
         if (folder / "__init__.py").exists()
     ]

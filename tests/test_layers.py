@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "penstock": "sdk",
     "penstock_spark": "runner_spark",
+    "penstock_connectors": "connectors",
     "penstock_conformance": "conformance",
     "penstock_figures": "conformance",
 }
@@ -71,8 +74,15 @@ RUNNER_LAYERS = (
     ("supported",),
     ("runner",),
     ("beam",),
+    ("connecting",),
 )
-"""The folders and files of the runner, likewise."""
+"""The folders and files of the runner, likewise. Nothing imports the last one, which is for connectors."""
+
+INTERFACE = "penstock_spark.connecting"
+"""The package of the runner whose modules connectors may import."""
+
+CONNECTORS = ("connectors/penstock_connectors", "examples/redis_connector/penstock_redis")
+"""The folders of connectors: penstock's own, and the one of the examples, which knows no more than a stranger."""
 
 FACADES = frozenset(
     f"penstock.{name}"
@@ -331,14 +341,16 @@ def test_a_private_name_of_another_module_is_found(line: str) -> None:
 
 
 LATE_IMPORTS = {
-    "penstock": {"penstock.absent"},
+    "penstock": {"penstock.absent", "penstock.io.match_files"},
+    "penstock_connectors": {
+        "penstock_connectors.database.address",
+        "penstock_connectors.database.changes",
+        "penstock_connectors.database.reader",
+        "penstock_connectors.database.writer",
+    },
     "penstock_spark": {
         "penstock_spark",
         "penstock_spark.columns.batches",
-        "penstock_spark.formats.database.address",
-        "penstock_spark.formats.database.changes",
-        "penstock_spark.formats.database.reader",
-        "penstock_spark.formats.database.writer",
         "penstock_spark.formats.ranges.stream",
         "penstock_spark.live.views",
         "penstock_spark.runner",
@@ -350,8 +362,8 @@ LATE_IMPORTS = {
 """Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for
 it. In the runner: workers import
 the package and the modules that Spark unpickles in each task, and need little of them; a library of batches is loaded
-when a hint names it, one of databases when a run reads or writes one, one that draws trees when a run is shown as a
-tree, and a batch run loads nothing of streams."""
+when a hint names it, one that draws trees when a run is shown as a tree, and a batch run loads nothing of streams. The
+connector of databases loads what needs their packages when a run reads or writes one."""
 
 
 def late(texts: Mapping[str, str]) -> set[str]:
@@ -376,6 +388,76 @@ def test_an_import_inside_a_function_is_found() -> None:
     name = "penstock.io.textio"
     mutant = "def f():\n    from penstock.error import three_parts\n"
     assert late({name: texts[name] + mutant}) == {name}
+
+
+def beyond_the_interface(texts: Mapping[str, str]) -> list[str]:
+    """The imports of connectors from the runner beside its interface, and from another connector, as text."""
+    return [
+        f"{name} imports {other}"
+        for name, text in sorted(texts.items())
+        for other in _imported(text, True)
+        if _is_beyond(name, other)
+    ]
+
+
+def _is_beyond(name: str, other: str) -> bool:
+    package, *path = other.split(".")
+    if package == "penstock_spark":
+        return path[:1] != ["connecting"] or len(path) < 2
+    if package != "penstock_connectors" or name.partition(".")[0] != package:
+        return package == "penstock_connectors"
+    # A module beside the connectors is for all of them.
+    folder = name.split(".")[1:2]
+    return path[:1] != folder and (ROOT / "connectors" / package / path[0]).is_dir()
+
+
+def _texts_of_connectors() -> dict[str, str]:
+    return {
+        ".".join(path.relative_to((ROOT / folder).parent).with_suffix("").parts): path.read_text(
+            encoding="utf-8"
+        )
+        for folder in CONNECTORS
+        for path in (ROOT / folder).rglob("*.py")
+    }
+
+
+def test_connectors_import_of_the_runner_only_its_interface_and_no_other_connector() -> None:
+    texts = _texts_of_connectors()
+    assert {name.split(".")[0] for name in texts} == {"penstock_connectors", "penstock_redis"}
+    assert beyond_the_interface(texts) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("penstock_connectors.delta.scan", "from penstock_spark.sources.scan import Scan"),
+        ("penstock_connectors.delta.scan", "from penstock_spark import connecting"),
+        ("penstock_connectors.delta.scan", "def f():\n    import penstock_spark.runner"),
+        ("penstock_connectors.delta.scan", "from penstock_connectors.iceberg.scan import open_iceberg"),
+        ("penstock_redis.entries", "from penstock_connectors.packages import FASTAVRO"),
+    ],
+)
+def test_an_import_beyond_the_interface_is_found(name: str, line: str) -> None:
+    assert len(beyond_the_interface({name: line})) == 1
+
+
+def test_each_name_of_the_interface_is_for_a_connector() -> None:
+    modules = [name for name in _modules("penstock_spark") if name.startswith(f"{INTERFACE}.")]
+    offered = {f"{name}.{each}" for name in modules for each in importlib.import_module(name).__all__}
+    used = {other for text in _texts_of_connectors().values() for other in _imported(text, True)}
+    assert sorted(offered - used) == []
+    assert sorted(other for other in used - offered if other.startswith(f"{INTERFACE}.")) == []
+
+
+def test_the_page_about_connectors_names_the_interface() -> None:
+    text = (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8").partition("## The interface")[2]
+    offered = {
+        name: list(importlib.import_module(name).__all__)
+        for name in _modules("penstock_spark")
+        if name.startswith(f"{INTERFACE}.")
+    }
+    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `penstock_spark.")]
+    assert {names.strip(" `"): re.findall(r"`(\w+)`", cell) for names, cell in rows} == offered
 
 
 MUTANTS = {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CODE_FOLDERS = ("sdk", "runner_spark", "tests", "examples", "benchmarks", "conformance")
+CODE_FOLDERS = ("sdk", "runner_spark", "connectors", "tests", "examples", "benchmarks", "conformance")
 TEXT_FOLDERS = (*CODE_FOLDERS, "docs", ".ci")
 TEXT_SUFFIXES = frozenset(
     {"", ".py", ".md", ".toml", ".txt", ".transcript", ".yaml", ".yml", ".sh", ".properties", ".json"}
@@ -28,6 +28,9 @@ LAYERS = {
     "conformance/penstock_conformance": {"penstock", "penstock_figures", "penstock_conformance"},
     "runner_spark/penstock_spark": {
         *("penstock", "penstock_spark", "pyspark", "pyarrow", "pandas", "cloudpickle", "typing_extensions"),
+    },
+    "connectors/penstock_connectors": {
+        *("penstock", "penstock_spark", "penstock_connectors", "pyspark", "pyarrow", "typing_extensions"),
     },
 }
 """What the modules of a folder may import besides the standard library, at their top or anywhere in a
@@ -46,20 +49,19 @@ EXCEPTIONS = {
     "runner_spark/penstock_spark/runs/result.py": {"penstock_figures"},
     # The command that shows a run serves the page of the runner.
     "conformance/penstock_conformance/showing.py": {"penstock_spark"},
-    "runner_spark/penstock_spark/formats/database/": {"psycopg", "sqlalchemy"},
+    "connectors/penstock_connectors/database/": {"psycopg", "sqlalchemy"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.
     "sdk/penstock/coders/": {"cloudpickle"},
-    # Optional packages, each in the folder of the format that it reads and writes.
-    "runner_spark/penstock_spark/formats/avro/": {"fastavro"},
-    "runner_spark/penstock_spark/formats/tfrecord/": {"google_crc32c"},
-    "runner_spark/penstock_spark/formats/delta/": {"deltalake"},
+    # Optional packages, each in the folder of the connector that needs it.
+    "connectors/penstock_connectors/avro/": {"fastavro"},
+    "connectors/penstock_connectors/tfrecord/": {"google_crc32c"},
+    "connectors/penstock_connectors/delta/": {"deltalake"},
     "runner_spark/penstock_spark/files/store_clients.py": {"fsspec"},
     # The runner of Beam's pipelines, and nothing else, knows Beam.
     "runner_spark/penstock_spark/beam/": {"apache_beam"},
     # Protocol messages, imported where a time becomes one or is made of one.
     "sdk/penstock/utils/": {"google"},
-    # Optional packages, each in the folder of the format that it reads and writes.
-    "runner_spark/penstock_spark/formats/kafka/": {"confluent_kafka", "fastavro"},
+    "connectors/penstock_connectors/kafka/": {"confluent_kafka", "fastavro"},
 }
 
 # Turned round, so that this file does not offend against itself.
@@ -137,7 +139,7 @@ SEAMS = ("sdk/penstock/utils/clock.py", "sdk/penstock/utils/identifiers.py")
 
 
 def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterator[str]:
-    if name in SEAMS or not name.startswith(("sdk/", "runner_spark/")):
+    if name in SEAMS or not name.startswith(("sdk/", "runner_spark/", "connectors/")):
         return
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -151,8 +153,12 @@ def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterato
             yield f"{name}:{node.lineno}: {each}, where penstock.utils.clock or identifiers should be asked"
 
 
-ROOMS_WITHOUT_FILES = tuple(
-    f"runner_spark/penstock_spark/{room}/" for room in ("sources", "sinks", "formats", "stream", "lowering")
+ROOMS_WITHOUT_FILES = (
+    *(
+        f"runner_spark/penstock_spark/{room}/"
+        for room in ("sources", "sinks", "formats", "stream", "lowering")
+    ),
+    "connectors/penstock_connectors/",
 )
 TOUCHES_FILES = frozenset(["glob", "pathlib", "shutil", "tempfile"])
 OF_PATHS = frozenset(["abspath", "basename", "dirname", "join"])
@@ -388,8 +394,9 @@ def imported_by(call: ast.expr) -> str:
 
 
 def not_run(examples: Path, tests: Path) -> list[str]:
-    """The programs of a folder that no test of another one runs."""
-    programs = sorted(path.stem for path in examples.rglob("[!_]*.py"))
+    """The programs of a folder that no test of another one runs; a module of a package is not a program."""
+    found = [path for path in examples.rglob("[!_]*.py") if not (path.parent / "__init__.py").exists()]
+    programs = sorted(path.stem for path in found)
     assert programs
     run = set().union(*(programs_run_by(path.read_text("utf-8")) for path in tests.rglob("test_*.py")))
     return [program for program in programs if program not in run]
@@ -429,6 +436,7 @@ def test_the_packages_are_the_ones_of_this_tree() -> None:
     folders = {
         "penstock": "sdk",
         "penstock_spark": "runner_spark",
+        "penstock_connectors": "connectors",
         "penstock_conformance": "conformance",
         "penstock_figures": "conformance",
     }

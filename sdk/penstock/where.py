@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 _LIBRARY_FOLDER = os.path.dirname(os.__file__) + os.sep
 _PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OUR_PACKAGES = ("penstock", "penstock_spark", "penstock_connectors")
+"""The packages that run pipelines: no user wrote their lines, and workers get them in the driver's version."""
+
 _OUR_FOLDERS = tuple(
-    f"{os.sep}{name}{os.sep}" for name in ("penstock_spark", "penstock_conformance", "penstock_figures")
+    f"{os.sep}{name}{os.sep}" for name in (*OUR_PACKAGES[1:], "penstock_conformance", "penstock_figures")
 )
 _COMMAND = "penstock"
 """The script that pip writes for our command."""

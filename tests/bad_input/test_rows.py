@@ -11,7 +11,16 @@ from page_of_bad_input import PAGE, SUBJECTS, page
 from rows import FOLDER, PROGRAM, Row, played
 
 ROWS = [row for subject in SUBJECTS for row in subject.rows]
-FORBIDDEN = ("java", "py4j", "org.apache", "scala", "Traceback", '.py", line', "penstock_spark/")
+FORBIDDEN = (
+    "java",
+    "py4j",
+    "org.apache",
+    "scala",
+    "Traceback",
+    '.py", line',
+    "penstock_spark/",
+    "penstock_connectors/",
+)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.on_spark], ids=lambda row: row.name)

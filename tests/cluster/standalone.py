@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-_SOURCES = tuple(str(Path(__file__).parents[2] / folder) for folder in ("sdk", "runner_spark"))
+_SOURCES = tuple(str(Path(__file__).parents[2] / folder) for folder in ("sdk", "runner_spark", "connectors"))
 _START_SECONDS_MAX = 120
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Six Javas share one small machine."""

@@ -34,7 +34,12 @@ def documented_sessions() -> list[Path]:
 
 
 def example_programs() -> list[Path]:
-    return sorted(path for path in (ROOT / "examples").rglob("*.py") if not path.name.startswith("_"))
+    return sorted(
+        path
+        for folder in (ROOT / "examples", ROOT / "examples" / "cookbook")
+        for path in folder.glob("*.py")
+        if not path.name.startswith("_")
+    )
 
 
 @dataclass(frozen=True)

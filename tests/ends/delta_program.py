@@ -16,7 +16,7 @@ from scores import HIGHEST, highest_of, pipeline_of, scores_of
 
 import penstock as beam
 from penstock.io.delta import WriteToDelta
-from penstock_spark.formats.delta import writer
+from penstock_connectors.delta import writer
 
 
 def kill_at(moment: str, commits: int) -> None:

@@ -17,7 +17,7 @@ from scores import HIGHEST, highest_of, pipeline_of, scores_of
 
 import penstock as beam
 from penstock.io.iceberg import WriteToIceberg
-from penstock_spark.formats.iceberg import writer
+from penstock_connectors.iceberg import writer
 
 
 def kill_at(number: int, moment: str) -> None:

@@ -105,7 +105,7 @@ def test_a_file_that_is_not_avro_or_is_cut_off_or_missing_is_an_error(tmp_path: 
     importlib.util.find_spec("cramjam") is not None, reason="the package for snappy is installed"
 )
 def test_a_codec_whose_package_is_not_installed_is_no_damage(tmp_path: Path) -> None:
-    from penstock_spark.formats.avro.scan import records_of_file
+    from penstock_connectors.avro.scan import records_of_file
 
     put(tmp_path / "a.avro", users(3), codec="null")
     # The lengths of both names are before them, twice as large.
@@ -128,7 +128,7 @@ def test_records_are_those_that_beam_reads(codec: str, tmp_path: Path) -> None:
 
 
 def test_splits_of_every_size_give_each_record_once(tmp_path: Path) -> None:
-    from penstock_spark.files.avro_parts import open_part
+    from penstock_connectors.avro.parts import open_part
     from penstock_spark.files.splits import Split
 
     path = tmp_path / "a.avro"
@@ -284,14 +284,14 @@ def test_without_the_package_the_pipeline_says_what_to_install(
 
 
 def test_a_reader_takes_a_file_that_is_open(tmp_path: Path) -> None:
-    from penstock_spark.formats.avro.scan import records_of_file
+    from penstock_connectors.avro.scan import records_of_file
 
     put(tmp_path / "a.avro", users(3))
     assert list(records_of_file(io.BytesIO((tmp_path / "a.avro").read_bytes()), "a")) == users(3)
 
 
 def test_records_at_any_depth_become_rows() -> None:
-    from penstock_spark.formats.avro.scan import AvroRecords
+    from penstock_connectors.avro.scan import AvroRecords
     from penstock_spark.sources.partition_values import partition_values
 
     point = {"type": "record", "name": "Point", "namespace": "maps", "fields": [{"name": "x", "type": "int"}]}

@@ -41,10 +41,11 @@ from penstock.transforms.combiners import Count
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.typehints.column_types import decimal_of
-from penstock_spark.formats.database import postgres, through_driver
-from penstock_spark.formats.database.errors import rows_lost
+from penstock_connectors.database import postgres, through_driver
+from penstock_connectors.database.errors import rows_lost
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
+from penstock_spark.sinks import stream_commits
 from penstock_spark.sinks.plan import MicroBatch
 
 if postgres_server.binaries() is None:
@@ -168,7 +169,7 @@ class Shrunk(beam.PTransform):
 
 
 def shrink(element: Any) -> Any:
-    from penstock_spark.formats.database import postgres
+    from penstock_connectors.database import postgres
 
     postgres.INLINE_BYTES, postgres.CHUNK_BYTES = 1000, 50_000
     return element
@@ -424,7 +425,7 @@ def test_a_package_that_only_the_url_of_a_function_needs_is_named(spark, pg, mon
     ],
 )
 def test_a_url_of_an_unknown_kind_is_told_from_a_missing_package(url, what):
-    from penstock_spark.formats.database.address import Address
+    from penstock_connectors.database.address import Address
 
     with pytest.raises(beam.error.UnsupportedByRunner, match=what) as caught:
         Address(url, "scores", "url", "at step 'Write' (game.py:41)").engine()
@@ -833,8 +834,7 @@ def test_a_column_that_gets_another_type_under_a_stream(spark, pg):
 
 def test_a_server_that_stays_away(spark, monkeypatch):
     """Longer than the sink tries again, under a stream and at the start of the next one."""
-    for module in (postgres, through_driver):
-        monkeypatch.setattr(module, "ATTEMPTS", 2)
+    monkeypatch.setattr(stream_commits, "ATTEMPTS", 2)
     with postgres_server.postgres() as server:
         database = Database(server.url, server)
         stream = rows_into(database, spark)

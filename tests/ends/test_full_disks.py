@@ -105,7 +105,7 @@ def test_a_full_disk_under_the_commit_of_a_stream_is_left_to_the_runner(
     monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     """The runner says what to do. As a failure of the step, it would show penstock's own lines."""
-    writer = importlib.import_module(f"penstock_spark.formats.{package}.writer")
+    writer = importlib.import_module(f"penstock_connectors.{package}.writer")
     full_disk = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/lake/scores")
     commit = object.__new__(writer._Commit)
     vars(commit).update(_sink=SimpleNamespace(place="/lake/scores"), _where="at step 'Write' (game.py:9)")

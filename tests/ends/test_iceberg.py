@@ -324,7 +324,7 @@ def test_rows_that_delete_files_name_are_left_out(lake: Path) -> None:
     path = f"{table.location()}/data/deletes.parquet"
     positions = pa.table({"file_path": [task.file.file_path], "pos": pa.array([0], pa.int64())})
     pq.write_table(positions, path.removeprefix("file://"))
-    from penstock_spark.formats.iceberg import scan
+    from penstock_connectors.iceberg import scan
 
     plan = scan.planned_files
 
@@ -474,7 +474,7 @@ def stream(source: Path, lake: Path, checkpoint: Path, **arguments: Any) -> None
 def test_a_stream_writes_each_micro_batch_once_and_empty_ones_not_at_all(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.iceberg import writer
+    from penstock_connectors.iceberg import writer
     from penstock_spark.sinks.plan import MicroBatch
 
     source = tmp_path / "in"
@@ -509,7 +509,7 @@ def test_a_stream_writes_each_micro_batch_once_and_empty_ones_not_at_all(
 def test_a_micro_batch_goes_on_when_others_commit_in_between_and_old_snapshots_go(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.iceberg import writer
+    from penstock_connectors.iceberg import writer
     from penstock_spark.sinks.plan import MicroBatch
 
     source = tmp_path / "in"
@@ -552,7 +552,7 @@ def test_a_micro_batch_goes_on_when_others_commit_in_between_and_old_snapshots_g
 
 @pytest.mark.soak
 def test_a_table_that_goes_away_stops_the_stream(lake: Path, tmp_path: Path) -> None:
-    from penstock_spark.formats.iceberg import writer
+    from penstock_connectors.iceberg import writer
 
     source = tmp_path / "in"
     source.mkdir()
@@ -601,7 +601,7 @@ def test_an_answer_that_is_lost_after_the_commit_adds_nothing_twice(
 def test_columns_that_change_while_tasks_write_stop_the_commit(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.iceberg import writer
+    from penstock_connectors.iceberg import writer
 
     write(SCORES, lake)
     commit = writer._Commit._commit

@@ -27,7 +27,7 @@ from iceberg_tables import TABLE, make_namespace, properties, rows_of, table_of
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Transaction
 
-from penstock_spark.formats.iceberg import scan, table, writer
+from penstock_connectors.iceberg import scan, table, writer
 
 WHERE = "at step 'Write' (game.py:41)"
 SCORES = pa.schema([("team", pa.string()), ("points", pa.int64())])

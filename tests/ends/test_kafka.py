@@ -32,9 +32,9 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.formats.kafka import sink as kafka_sink
-from penstock_spark.formats.kafka.producers import Clients, Failed, Producer
-from penstock_spark.formats.kafka.sink import (
+from penstock_connectors.kafka import sink as kafka_sink
+from penstock_connectors.kafka.producers import Clients, Failed, Producer
+from penstock_connectors.kafka.sink import (
     Parts,
     Records,
     _in_transaction,
@@ -44,11 +44,11 @@ from penstock_spark.formats.kafka.sink import (
     write_all,
     write_parts,
 )
-from penstock_spark.formats.kafka.source import Topics
+from penstock_connectors.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.process.threads import in_thread
-from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.sinks import task_writes
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch
 from penstock_spark.worker.batch import dumps
 
@@ -229,9 +229,9 @@ def test_missing_topics_and_partitions(mock: Mock, topic: str) -> None:
 
 
 def test_brokers_that_are_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("penstock_spark.formats.kafka.client.REQUEST_SECONDS", 0.3)
-    monkeypatch.setattr("penstock_spark.formats.kafka.source.REQUEST_SECONDS", 0.3)
-    monkeypatch.setattr("penstock_spark.formats.kafka.sink.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("penstock_connectors.kafka.client.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("penstock_connectors.kafka.source.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("penstock_connectors.kafka.sink.REQUEST_SECONDS", 0.3)
     config = {"bootstrap.servers": "127.0.0.1:9", "sasl.password": "hush"}
     with (
         caplog.at_level(logging.DEBUG),
@@ -393,7 +393,7 @@ def test_what_is_empty_is_not_taken_for_nothing(mock: Mock, topic: str) -> None:
     sink = WriteToKafka(mock.config, topic).sink
     pairs = [(b"", b""), (b"", None), (None, b""), (None, None)]
     rows = Records(sink, "here").encode(pairs)
-    assert write_all(_Writing(sink, "here", "", 0, reporting_now()), Clients(), iter([rows])) == 4
+    assert write_all(_Writing(sink, "here", "", 0), Clients(), iter([rows])) == 4
     found = [(record.key(), record.value()) for record in mock.consume(topic, 4)]
     assert sorted(found, key=repr) == sorted(pairs, key=repr)
 
@@ -478,7 +478,7 @@ def test_each_part_of_a_micro_batch_is_written_once(tansu: Tansu) -> None:
     workers = [Clients(), Clients()]
 
     def write(number: int, worker: int) -> int:
-        writing = _Writing(sink, "here", "penstock-parts", number, reporting_now())
+        writing = _Writing(sink, "here", "penstock-parts", number)
         return write_parts(writing, workers[worker], iter([Parts(sink, "here").encode(records_of(number))]))
 
     assert [write(*each) for each in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 1))] == [20, 0, 20, 0, 20]
@@ -536,7 +536,7 @@ def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
     earlier, later = Clients(), Clients()
 
     def writing(batch: int) -> Any:
-        return _Writing(sink, "here", "penstock-fenced", batch, reporting_now())
+        return _Writing(sink, "here", "penstock-fenced", batch)
 
     assert _write_part(writing(0), earlier, 0, pages) == 1
     assert _write_part(writing(0), later, 0, pages) == 0, "the mark says that it is written"
@@ -559,7 +559,7 @@ def test_a_producer_that_is_shut_out_as_soon_as_it_begins_is_replaced_once(tansu
                 others.append(Producer(sink, name))
             return super().last_batch(sink, name)
 
-    writing = _Writing(sink, "here", topic, 0, reporting_now())
+    writing = _Writing(sink, "here", topic, 0)
     pages = [dumps([(topic, b"v", b"k", -1, 0, [])])]
     if times == 1:
         assert _write_part(writing, Interrupted(), 0, pages) == 1
@@ -573,7 +573,7 @@ def test_a_producer_that_is_shut_out_as_soon_as_it_begins_is_replaced_once(tansu
 def test_a_stopped_run_begins_no_transaction_once_the_brokers_are_back(tansu: Tansu) -> None:
     topic = tansu.make("stopped", 1)
     sink = WriteToKafka(tansu.config, topic, exactly_once=True).sink
-    writing = _Writing(sink, "here", "penstock-stopped", 0, reporting_now())
+    writing = _Writing(sink, "here", "penstock-stopped", 0)
     pages = [dumps([(topic, b"v", b"k", -1, 0, [])])]
     stopped = Clients()
     os.kill(tansu._process.pid, signal.SIGSTOP)
@@ -609,11 +609,11 @@ def test_a_producer_with_a_fatal_error_is_replaced(tansu: Tansu) -> None:
     clients, page = Clients(), dumps([(topic, b"v", b"k", -1, 0, [])])
     once = WriteToKafka(tansu.config, topic, exactly_once=True).sink
     for batch in range(2):
-        writing = _Writing(once, "here", "penstock-fatal", batch, reporting_now())
+        writing = _Writing(once, "here", "penstock-fatal", batch)
         assert _write_part(writing, clients, 0, [page]) == 1
         clients._producers["penstock-fatal-0"].client = Broken()
     # Without transactions, the rows that are gone cannot be written again; the next attempt can.
-    writing = _Writing(WriteToKafka(tansu.config, topic).sink, "here", "", 0, reporting_now())
+    writing = _Writing(WriteToKafka(tansu.config, topic).sink, "here", "", 0)
     rows = [pa.record_batch({"value": pa.array([page], pa.binary())})]
     assert write_all(writing, clients, iter(rows)) == 1
     producer = next(
@@ -634,7 +634,7 @@ def test_a_transaction_that_fails_says_why_its_records_are_not_delivered(tansu: 
     topic = tansu.make("undelivered", 1)
     sink = WriteToKafka(tansu.config, topic, exactly_once=True).sink
     clients, page = Clients(), dumps([(topic, b"v", b"k", -1, 0, [])])
-    writing = _Writing(sink, "here", "penstock-undelivered", 0, reporting_now())
+    writing = _Writing(sink, "here", "penstock-undelivered", 0)
     assert _write_part(writing, clients, 0, [page]) == 1
     producer = clients._producers["penstock-undelivered-0"]
     producer.last_batch = -1
@@ -708,8 +708,8 @@ def test_tasks_on_a_cluster_need_neither_the_serializers_nor_the_folders_of_the_
 ) -> None:
     sent: list[tuple[bytes, tuple[str, ...]]] = []
     write = SimpleNamespace(format=lambda name: SimpleNamespace(mode=lambda mode: SimpleNamespace(save=list)))
-    monkeypatch.setattr(kafka_sink, "_writing_function", lambda *given: sent.append(given))
-    monkeypatch.setattr(kafka_sink, "map_in_arrow", lambda *given: SimpleNamespace(write=write))
+    monkeypatch.setattr(task_writes, "_in_task", lambda *given: sent.append(given))
+    monkeypatch.setattr(task_writes, "map_in_arrow", lambda *given: SimpleNamespace(write=write))
     made: Any = WriteToKafka({"bootstrap.servers": "kafka:9092"}, "a", value_serializer=serialized)
     for master, has_folders in (("spark://kafka:7077", False), ("local[2]", True)):
         session = SimpleNamespace(sparkContext=SimpleNamespace(master=master))

@@ -13,10 +13,9 @@ from brokers import Mock, Tansu
 
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock.io.ranges import SourceRange
-from penstock_spark.formats.kafka import client, sink, source
-from penstock_spark.formats.kafka.client import StandsStill, in_time, leave
-from penstock_spark.formats.kafka.producers import Clients
-from penstock_spark.reports.reporting import reporting_now
+from penstock_connectors.kafka import client, sink, source
+from penstock_connectors.kafka.client import StandsStill, in_time, leave
+from penstock_connectors.kafka.producers import Clients
 from penstock_spark.worker.batch import dumps
 
 pytestmark = pytest.mark.spark
@@ -58,7 +57,7 @@ def test_another_producer_writes_what_is_not_written(tansu: Tansu, caplog: pytes
     page, clients = dumps([(topic, b"v", b"k", -1, 0, [])]), Clients()
 
     def write(batch: int) -> int:
-        writing = sink._Writing(once, "here", "penstock-stands-still", batch, reporting_now())
+        writing = sink._Writing(once, "here", "penstock-stands-still", batch)
         return sink._write_part(writing, clients, 0, [page])
 
     assert write(0) == 1

@@ -24,8 +24,8 @@ from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
 from penstock.utils import clock
-from penstock_spark.formats.kafka.sink import check_topic
-from penstock_spark.formats.kafka.source import Topics
+from penstock_connectors.kafka.sink import check_topic
+from penstock_connectors.kafka.source import Topics
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -415,8 +415,8 @@ def test_offsets_without_an_answer(mock: Mock, monkeypatch: pytest.MonkeyPatch) 
 def test_an_error_says_why_brokers_cannot_be_reached(
     tansu: Tansu, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], why: str, hint: str
 ) -> None:
-    monkeypatch.setattr("penstock_spark.formats.kafka.source.REQUEST_SECONDS", 0.5)
-    monkeypatch.setattr("penstock_spark.formats.kafka.sink.REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("penstock_connectors.kafka.source.REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("penstock_connectors.kafka.sink.REQUEST_SECONDS", 0.5)
     config = {**tansu.config, "sasl.password": "hush", **options}
     sink: Any = WriteToKafka(config, "t").sink
     for ask in (topics(ReadFromKafka(config, ["t"])).first_position, lambda: check_topic(sink)):

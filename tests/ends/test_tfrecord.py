@@ -124,7 +124,7 @@ def test_a_damaged_file_is_named_with_the_byte_and_its_content_is_not_shown(
     name: str, tmp_path: Path
 ) -> None:
     """A pipeline reads two of them; all readers of records are the same below it."""
-    from penstock_spark.formats.tfrecord.scan import records_of_file
+    from penstock_connectors.tfrecord.scan import records_of_file
 
     data, offset, words = DAMAGED[name]
     about = f"{tmp_path}/b is not a TFRecord file, or it is damaged: the record at byte {offset} {words}"
@@ -170,7 +170,7 @@ COMPRESSIONS: dict[str, tuple[str, Callable[[bytes], bytes], Callable[[bytes], b
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_a_file_whose_compressed_content_is_damaged_is_named(compression: str, tmp_path: Path) -> None:
     """A pipeline reads one of them; all readers of records are the same below it."""
-    from penstock_spark.formats.tfrecord.scan import records_of_file
+    from penstock_connectors.tfrecord.scan import records_of_file
 
     suffix, pack, _ = COMPRESSIONS[compression]
     packed = pack(content(some_records(300)))
@@ -230,7 +230,7 @@ def test_a_coder_that_gives_no_bytes_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_becomes_shorter_by_whole_records_before_it_is_read_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.formats.tfrecord import scan
+    from penstock_connectors.tfrecord import scan
 
     found = scan.whole_files
 
@@ -355,7 +355,7 @@ def test_an_empty_file_has_no_records_and_no_records_make_an_empty_file(tmp_path
 
 
 def test_a_file_of_many_batches_is_read_in_order(tmp_path: Path) -> None:
-    from penstock_spark.formats.tfrecord.scan import records_of_file
+    from penstock_connectors.tfrecord.scan import records_of_file
 
     records = [*(b"%d" % number for number in range(5_000)), bytes(9 << 20), b"end"]
     (tmp_path / "a").write_bytes(content(records))

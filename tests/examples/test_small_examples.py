@@ -16,7 +16,9 @@ from penstock.testing.util import assert_that, equal_to
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.rglob("*.py")))
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for folder in (EXAMPLES, EXAMPLES / "cookbook") for path in folder.glob("*.py"))
+)
 def test_what_the_docstrings_of_an_example_say_is_true(name):
     module = import_module(name)
     assert module.__doc__

@@ -16,10 +16,10 @@ from typing import Any
 
 POINTS: dict[str, tuple[str, str, str]] = {
     "files are named": ("penstock_spark.sinks.files", "", "_name_files"),
-    "a Delta table is committed": ("penstock_spark.formats.delta.writer", "_Commit", "_add"),
+    "a Delta table is committed": ("penstock_connectors.delta.writer", "_Commit", "_add"),
     "an Iceberg table is committed": ("pyiceberg.table", "Transaction", "commit_transaction"),
-    "rows are merged": ("penstock_spark.formats.database.postgres", "PostgresWriter", "_merge"),
-    "rows are committed": ("penstock_spark.formats.database.postgres", "PostgresWriter", "commit"),
+    "rows are merged": ("penstock_connectors.database.postgres", "PostgresWriter", "_merge"),
+    "rows are committed": ("penstock_connectors.database.postgres", "PostgresWriter", "commit"),
     "a micro-batch is written": ("penstock_spark.lowering.batch_writer", "BatchWriter", "__call__"),
     "a checkpoint is opened": ("penstock_spark.checkpoints.folder", "", "write_plan"),
 }

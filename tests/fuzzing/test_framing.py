@@ -13,10 +13,10 @@ import pytest
 from chance import Chance
 from refused import each_seed, seeds
 
-from penstock_spark.files import avro_parts
-from penstock_spark.files.avro_parts import NotAvro, open_part
+from penstock_connectors.avro import parts as avro_parts
+from penstock_connectors.avro.parts import NotAvro, open_part
+from penstock_connectors.tfrecord.records import Damaged, records_in, stored
 from penstock_spark.files.splits import Split
-from penstock_spark.formats.tfrecord.records import Damaged, records_in, stored
 
 SCHEMA = {
     "type": "record",

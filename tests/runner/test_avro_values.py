@@ -12,7 +12,7 @@ import pytest
 from penstock.io.avroio import AvroSink
 from penstock.io.shards import Shards
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock_spark.formats.avro.writer import avro_files
+from penstock_connectors.avro.writer import avro_files
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 
 pytest.importorskip("fastavro", reason="needs the package fastavro")

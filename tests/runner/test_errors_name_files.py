@@ -12,6 +12,7 @@ import pytest
 
 from penstock.io.file_readers import ReadFiles
 from penstock.io.filesystem import FileMetadata
+from penstock.io.parquetio import ParquetSource
 from penstock.io.paths import files_of
 from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import not_unpacked
@@ -67,7 +68,7 @@ def test_the_error_about_a_file_that_an_element_names_has_its_name(
     path = str(tmp_path / name)
     if content is not None:
         Path(path).write_bytes(content)
-    read = ReadFiles("Parquet", False, columns=None, as_tables=False)
+    read = ReadFiles(ParquetSource, False, columns=None, as_tables=False)
     files = [FileMetadata(path, 0)]
     found = map(read.process, files) if name.endswith("parquet") else [TextSource(path).read_file(path)]
     with pytest.raises(error) as caught:

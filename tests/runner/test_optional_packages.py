@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +18,11 @@ from penstock.io.iceberg import ReadFromIceberg, WriteToIceberg
 from penstock.io.kafka import AvroDeserializer, ReadFromKafka, WriteToKafka
 from penstock.io.postgres_changes import ReadChangesFromPostgres
 from penstock.io.tfrecordio import ReadAllFromTFRecord, ReadFromTFRecord, WriteToTFRecord
-from penstock_spark.formats import packages
+from penstock_connectors import packages
+from penstock_spark.formats.connectors import GROUP
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.packages import Package
-from penstock_spark.formats.registry import FORMATS
+from penstock_spark.formats.registry import FORMATS, format_of
 from penstock_spark.reports.lineage import innermost
 from penstock_spark.runs import opened
 
@@ -71,12 +73,15 @@ KNOWN = {value.module: value for value in vars(packages).values() if isinstance(
 
 
 def test_each_format_that_needs_a_package_is_tried_below() -> None:
-    tried = set()
+    tried = {}
     for _, transform in [*READS.values(), *WRITES.values()]:
-        description = getattr(transform, "source", None) or transform.sink
-        tried.add(type(innermost(description)))
-    needy = {kind for kind, format in FORMATS.items() if format.packages is not Format.packages}
-    assert tried == needy
+        description = innermost(getattr(transform, "source", None) or transform.sink)
+        kind = type(description)
+        tried[f"{kind.__module__}.{kind.__qualname__}"] = format_of(description)
+    own = [point for point in entry_points(group=GROUP) if point.module.startswith("penstock_connectors.")]
+    assert tried == {point.name: point.load() for point in own}
+    assert all(format.packages is not Format.packages for format in tried.values())
+    assert all(format.packages is Format.packages for format in FORMATS.values())
     assert {module for module, _ in [*READS.values(), *WRITES.values()]} == KNOWN.keys()
 
 

@@ -269,7 +269,7 @@ def test_fields_of_avro_become_folders_if_they_can(tmp_path: Path) -> None:
         ) as caught:
             plan_sink(AvroSink(Shards("/o"), AVRO, partition_by=("country", column)), WHERE)
         assert WHERE in str(caught.value)
-    from penstock_spark.formats.avro.writer import avro_files
+    from penstock_connectors.avro.writer import avro_files
 
     columns = ("day", "country", "kind", "new")
     partitions = avro_files(AvroSink(Shards("/o"), AVRO, partition_by=columns), WHERE).partitions

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.formats.tfrecord import records
-from penstock_spark.formats.tfrecord.checksums import masked_crc32c
-from penstock_spark.formats.tfrecord.records import Damaged, records_in, stored
+from penstock_connectors.tfrecord import records
+from penstock_connectors.tfrecord.checksums import masked_crc32c
+from penstock_connectors.tfrecord.records import Damaged, records_in, stored
 
 # TensorFlow has written the records foo and bar.
 FOO_BAR = base64.b64decode(b"AwAAAAAAAACwmUkOZm9vYYq+/gMAAAAAAAAAsJlJDmJhckYA5cg=")

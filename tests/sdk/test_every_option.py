@@ -35,7 +35,9 @@ def ignored(is_in_batch_only: bool) -> Iterator[Option]:
 def names_that_are_read() -> set[str]:
     """The attributes that our code reads, and the constants by which it asks a mapping."""
     read = set()
-    for file in (path for folder in ("sdk", "runner_spark") for path in (ROOT / folder).rglob("*.py")):
+    for file in (
+        path for folder in ("sdk", "runner_spark", "connectors") for path in (ROOT / folder).rglob("*.py")
+    ):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.Attribute(attr=name, ctx=ast.Load()):

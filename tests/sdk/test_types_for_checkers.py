@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).parents[1]))
+from installing import files_of_page
+
 _ROOT = Path(__file__).parents[2]
 
 _BEGINNING = """
@@ -191,7 +194,7 @@ def test_a_type_checker_finds_what_is_wrong_with_a_pipeline(folder) -> None:
 
 
 def test_the_examples_are_well_typed(folder) -> None:
-    examples = list((_ROOT / "examples").rglob("*.py"))
+    examples = list((_ROOT / "examples").glob("**/*.py"))
     checked = _checked(*examples, folder=folder, strict=False, cwd=_ROOT / "examples")
     assert checked.returncode == 0, checked.stdout
 
@@ -199,6 +202,8 @@ def test_the_examples_are_well_typed(folder) -> None:
 def test_the_programs_of_the_documents_are_well_typed(folder) -> None:
     programs = {"readme": re.search(r"```python\n(.*?)```", (_ROOT / "README.md").read_text(), re.DOTALL)[1]}
     for page in sorted((_ROOT / "docs").glob("*.md")):
+        for name, content in files_of_page(page.read_text()).items():
+            (folder / name).write_text(content)
         examples = doctest.DocTestParser().get_examples(page.read_text())
         programs[page.stem] = "".join(each.source for each in examples if each.exc_msg is None)
     for name, program in programs.items():

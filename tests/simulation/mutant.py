@@ -50,7 +50,8 @@ def _everywhere(plain: Any, made: dict[str, Any], mutant: Mutant) -> Iterator[No
     users = [
         module
         for name, module in list(sys.modules.items())
-        if name.startswith("penstock_spark") and vars(module).get(mutant.function) is plain
+        if name.startswith(("penstock_spark", "penstock_connectors"))
+        and vars(module).get(mutant.function) is plain
     ]
     before = [(module, vars(module)[mutant.function]) for module in users]
     for module in users:

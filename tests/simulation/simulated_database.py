@@ -20,7 +20,8 @@ from typing import Any
 import psycopg
 from simulated_world import Process, World
 
-from penstock_spark.formats.database import check, postgres, writer
+from penstock_connectors.database import check, postgres, writer
+from penstock_spark.sinks import stream_commits
 
 URL = "postgresql://sim/db"
 INLINE_BYTES, CHUNK_BYTES = 20, 30
@@ -76,7 +77,7 @@ class Server:
         self._crashes_left = 2
 
     def connect(self, address: Any, **more: Any) -> Connection:
-        """Stands in for `penstock_spark.formats.database.postgres.connect`."""
+        """Stands in for `penstock_connectors.database.postgres.connect`."""
         return self.world.change("connect to the database", self._connected)  # type: ignore[no-any-return]
 
     def _connected(self) -> Connection:
@@ -125,7 +126,7 @@ class Server:
         return [
             (postgres, "connect", self.connect),
             (postgres, "secrets", tokens),
-            (postgres, "random", SimpleNamespace(uniform=self.random.uniform)),
+            (stream_commits, "random", SimpleNamespace(uniform=self.random.uniform)),
             (postgres, "INLINE_BYTES", INLINE_BYTES),
             (postgres, "CHUNK_BYTES", CHUNK_BYTES),
             (writer, "secrets", tokens),
@@ -334,7 +335,7 @@ class Connection:
         self._change(make)
 
     def _claim(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
-        stream, driver, number, _ = parameters
+        stream, before_all, driver, number, _ = parameters
         self._known()
         self._lock(stream)
         known = self._known()
@@ -343,19 +344,18 @@ class Connection:
             return Result()
 
         def claim() -> None:
-            row = known.setdefault(stream, Committed(-1, driver, number))
+            row = known.setdefault(stream, Committed(before_all, driver, number))
             row.driver, row.claim = driver, number
 
         self._change(claim)
         return Result(rowcount=1)
 
     def _note(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
-        number, stream, driver, before = parameters
+        number, stream, before, driver = parameters
         self._known()
         self._lock(stream)
         row = self._known().get(stream)
-        is_before = row is not None and (row.batch < before or "batch <" not in found.string)
-        if row is None or row.driver != driver or not is_before:
+        if row is None or (row.batch, row.driver) != (before, driver):
             return Result()
 
         def note() -> None:
@@ -365,9 +365,9 @@ class Connection:
         self._change(note)
         return Result(rowcount=1)
 
-    def _driver(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
+    def _known_of(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
         row = self._known().get(parameters[0])
-        return Result([] if row is None else [(row.driver,)])
+        return Result([] if row is None else [(row.batch, row.driver)])
 
     def _batch_of(self, found: re.Match[str], parameters: Sequence[Any]) -> Result:
         row = self._known().get(parameters[0])
@@ -413,7 +413,7 @@ _STATEMENTS: dict[str, Callable[[Connection, re.Match[str], Sequence[Any]], Resu
     rf"CREATE (UNLOGGED )?TABLE IF NOT EXISTS {_NAME}": Connection._make,
     r'INSERT INTO "penstock_commits"': Connection._claim,
     r'UPDATE "penstock_commits" SET batch': Connection._note,
-    r'SELECT driver FROM "penstock_commits"': Connection._driver,
+    r'SELECT batch, driver FROM "penstock_commits"': Connection._known_of,
     r'SELECT batch FROM "penstock_commits"': Connection._batch_of,
     rf"INSERT INTO {_NAME} \(.*\) SELECT .* FROM {_NAME}": Connection._insert,
     r"DROP TABLE (IF EXISTS )?(.*)": Connection._drop,

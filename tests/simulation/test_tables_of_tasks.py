@@ -7,14 +7,15 @@ import pytest
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
 import pyarrow as pa
+from mutant import Mutant
 from simulated_database import URL, Server
 from simulated_world import CALM, World
 
-from penstock_spark.formats.database import postgres
-from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.errors import RowsLost
-from penstock_spark.formats.database.layout import Layout
-from penstock_spark.formats.database.pages import Page
+from penstock_connectors.database import postgres
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.errors import RowsLost
+from penstock_connectors.database.layout import Layout
+from penstock_connectors.database.pages import Page
 from penstock_spark.sinks.plan import MicroBatch
 
 ADDRESS = Address(URL, "lines", URL, "at step 'Write'")
@@ -48,3 +49,37 @@ def test_its_task_takes_it_for_lost(server: Server, monkeypatch: pytest.MonkeyPa
     del server.tables[name]
     with pytest.raises(RowsLost):
         rows.encode([{"line": "b"}])
+
+
+def test_tables_that_could_not_be_dropped_go_at_the_end(server: Server) -> None:
+    assert tables_at_the_end(server) == []
+
+
+def test_a_driver_that_forgets_tables_which_it_could_not_drop_is_found(server: Server) -> None:
+    # Few programs of the simulation break off in just this moment, and write nothing more.
+    forgets = Mutant(
+        "tables that could not be dropped stay",
+        postgres.PostgresWriter,
+        "tidy",
+        "self._has_left = True",
+        "pass",
+    )
+    with forgets.applied():
+        assert tables_at_the_end(server) != []
+
+
+def tables_at_the_end(server: Server) -> list[str]:
+    """The tables of tasks that a driver leaves, whose connection breaks when it drops them for the first time."""
+    driver = "0123456789ab"
+    writer = postgres.PostgresWriter(ADDRESS, LAYOUT, True, driver)
+    writer.begin("a stream", 1)
+    rows = postgres.StagedRows(ADDRESS, LAYOUT, driver)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres, "INLINE_BYTES", 1)
+        rows.encode([{"line": "of a task that has failed"}])
+        fates = iter(["before"])
+        patch.setattr(server, "fate", lambda is_commit: next(fates, ""))
+        writer.tidy()
+    assert [name for name in server.tables if name.startswith("penstock_staged_")] != []
+    writer.close()
+    return [name for name in server.tables if name.startswith("penstock_staged_")]

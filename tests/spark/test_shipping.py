@@ -46,7 +46,10 @@ def test_the_shipped_archive_is_the_same_each_time_and_imports_by_itself(tmp_pat
     assert packages_as_zip() == content
     assert not [name for name in zipfile.ZipFile(io.BytesIO(content)).namelist() if "__pycache__" in name]
     (tmp_path / "shipped.zip").write_bytes(content)
-    code = "import penstock, penstock_spark; print(penstock.__file__, penstock_spark.__file__)"
+    code = (
+        "import penstock, penstock_spark, penstock_connectors.delta\n"
+        "print(penstock.__file__, penstock_spark.__file__, penstock_connectors.delta.__file__)"
+    )
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         env={"PYTHONPATH": os.pathsep.join([str(tmp_path / "shipped.zip"), *site.getsitepackages()])},
@@ -54,7 +57,7 @@ def test_the_shipped_archive_is_the_same_each_time_and_imports_by_itself(tmp_pat
         text=True,
         check=True,
     )
-    assert done.stdout.count("shipped.zip") == 2
+    assert done.stdout.count("shipped.zip") == 3
 
 
 def test_the_paths_of_the_driver_are_absolute_and_the_current_folder_is_one_of_them(

@@ -23,13 +23,13 @@ from penstock.io.postgres_changes import ReadChangesFromPostgres
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.windowed_value import ValueKind
 from penstock.values.types import TYPES
-from penstock_spark.formats.database import changes, postgres, postgres_values, through_driver
-from penstock_spark.formats.database.address import Address
-from penstock_spark.formats.database.columns import postgres_type
-from penstock_spark.formats.database.layout import Layout
-from penstock_spark.formats.database.pages import Page
-from penstock_spark.formats.database.reader import Part, RowsReader, _chosen, _columns, _planning
-from penstock_spark.formats.database.through_driver import DriverWriter
+from penstock_connectors.database import changes, postgres, postgres_values, through_driver
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.columns import postgres_type
+from penstock_connectors.database.layout import Layout
+from penstock_connectors.database.pages import Page
+from penstock_connectors.database.reader import Part, RowsReader, _chosen, _columns, _planning
+from penstock_connectors.database.through_driver import DriverWriter
 from penstock_spark.sinks.plan import MicroBatch
 
 sys.path.append(str(Path(__file__).parents[1] / "ends"))

@@ -26,12 +26,12 @@ from penstock.io.sparkio import from_dataframe
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import TYPES
+from penstock_connectors.avro.scan import AvroRecords
+from penstock_connectors.avro.writer import avro_files
 from penstock_spark.columns.arrow_batches import TableConverter
 from penstock_spark.columns.numpy_batches import converter as numpy_converter
 from penstock_spark.columns.pandas_batches import FrameConverter
 from penstock_spark.columns.values import to_dicts, to_rows
-from penstock_spark.formats.avro.scan import AvroRecords
-from penstock_spark.formats.avro.writer import avro_files
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.formats.orc.writer import orc_files
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
@@ -180,7 +180,7 @@ def through_avro(column: Column, element: Any, place: Path) -> Iterable[Any]:
 
 def check_nothing_before_avro(patch: pytest.MonkeyPatch) -> None:
     """The package alone decides which values it takes."""
-    patch.setattr("penstock_spark.formats.avro.writer.check_of", lambda schema: None)
+    patch.setattr("penstock_connectors.avro.writer.check_of", lambda schema: None)
 
 
 AVRO = Border(

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import penstock as beam
+from penstock.io.kafka import KafkaSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import FixedWindows, TimestampedValue
+from penstock_spark.formats.registry import format_of
 
-PARTS = ("penstock", "penstock_spark", "penstock_conformance", "penstock_figures")
+PARTS = ("penstock", "penstock_spark", "penstock_connectors", "penstock_conformance", "penstock_figures")
 
 
 def main() -> None:
@@ -20,6 +22,7 @@ def main() -> None:
         folder = Path(str(__import__(part).__file__)).parent
         assert (folder / "py.typed").exists(), folder
         assert Path(sys.prefix) in folder.parents, f"{part} is imported from {folder}, not from the wheel"
+    assert format_of(KafkaSource({}, ("clicks",))).open is not None, "a connector is found"
     for mode in ("batch", "streaming"):
         with beam.Pipeline(options=PipelineOptions(mode=mode, fast_start=True)) as pipeline:
             sums = (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).parents[2]
-_NEEDED = ("sdk", "runner_spark", "conformance")
+_NEEDED = ("sdk", "runner_spark", "connectors", "conformance")
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +40,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_has_the_packages_their_types_and_the_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    packages = {"penstock", "penstock_spark", "penstock_conformance", "penstock_figures"}
+    packages = {
+        "penstock",
+        "penstock_spark",
+        "penstock_connectors",
+        "penstock_conformance",
+        "penstock_figures",
+    }
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == packages
     assert {name for name in names if name.endswith("py.typed")} == {f"{name}/py.typed" for name in packages}
     assert [name for name in names if name.endswith("/LICENSE")] != []
     assert [name for name in names if "__pycache__" in name] == []
+    [points] = [name for name in names if name.endswith("/entry_points.txt")]
+    assert b"penstock.io.kafka.KafkaSource = penstock_connectors.kafka:KAFKA" in zipfile.ZipFile(wheel).read(
+        points
+    )
     # The page of a run is not Python, and is needed all the same.
     assert "penstock_spark/live/page.html" in names
 

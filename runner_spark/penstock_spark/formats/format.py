@@ -1,4 +1,4 @@
-"""What the runner can do with a format: one value for the descriptions of `penstock.io` that are of it."""
+"""A format as a value: how the runner opens, reads and writes the descriptions of sources and sinks that are of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.io.file_readers import Reader
 from penstock.io.streams import StreamSource
 from penstock_spark.formats.packages import Package
 from penstock_spark.sinks.files import FileSink
@@ -40,7 +41,10 @@ class Format:
     files: Callable[[Any, str], FileSink] | None = None
     # Plans any other sink, given whether it takes micro-batches, and the step; writes nothing yet.
     plan: Callable[[Any, bool, str], SinkPlan] | None = None
-    # The optional packages that a source or a sink needs.
+    # Reads an open file, which is not unpacked yet, given its name and the options of a `ReadFiles`, for ReadAll. A
+    # function that tasks can import.
+    read_file: Reader | None = None
+    # The optional packages that a source, a sink or a `ReadFiles` needs.
     packages: Callable[[Any], tuple[Package, ...]] = lambda description: ()
     takes_streams: bool = True  # Whether it may take micro-batches.
     # Looks at what a sink needs, before every run; refuses what would fail later, and writes nothing.

@@ -1,4 +1,4 @@
-"""The optional packages of formats: looked for before Spark starts, and imported when they are used and not before."""
+"""A package that a format needs: looked for before Spark starts, and imported when it is used and not before."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from penstock.error import refusal
 
 @dataclass(frozen=True)
 class Package:
-    """A package that an extra of penstock brings.
+    """A package that may not be installed.
+
+    >>> Package("entries of Redis", "redis", "no_such_module").check("at step 'Read'")
+    Traceback (most recent call last):
+        ...
+    ModuleNotFoundError: entries of Redis need the package redis, which is not installed
+      at step 'Read'
+      hint: pip install 'redis'
 
     Attributes:
         subjects: What needs it.
         name: Its name for pip.
         module: Its name for Python.
-        extra: The extra.
+        extra: The extra of penstock that brings it; "" for a package that is installed by its own name.
     """
 
     subjects: str
     name: str
     module: str
-    extra: str
+    extra: str = ""
 
     def check(self, where: str | None = None) -> None:
         """Raises ModuleNotFoundError if it is not installed; imports nothing but the packages around it."""
@@ -34,24 +41,10 @@ class Package:
             is_installed = False
         if not is_installed:
             what = f"{self.subjects} need the package {self.name}, which is not installed"
-            raise refusal(
-                ModuleNotFoundError, what, where=where, hint=f"pip install 'penstock[{self.extra}]'"
-            )
+            wanted = f"penstock[{self.extra}]" if self.extra else self.name
+            raise refusal(ModuleNotFoundError, what, where=where, hint=f"pip install '{wanted}'")
 
     def load(self, where: str | None = None, submodule: str | None = None) -> Any:
         """Imports it, or a module in it; ModuleNotFoundError in three parts if it is not installed."""
         self.check(where)
         return importlib.import_module(self.module if submodule is None else f"{self.module}.{submodule}")
-
-
-FASTAVRO = Package("Avro files", "fastavro", "fastavro", "avro")
-FASTAVRO_OF_RECORDS = Package("records that AvroDeserializer reads", "fastavro", "fastavro", "avro")
-GOOGLE_CRC32C = Package("TFRecord files", "google-crc32c", "google_crc32c", "tfrecord")
-DELTALAKE = Package("Delta tables", "deltalake", "deltalake", "delta")
-PYICEBERG = Package("Iceberg tables", "pyiceberg", "pyiceberg", "iceberg")
-CONFLUENT_KAFKA = Package("topics of Kafka", "confluent-kafka", "confluent_kafka", "kafka")
-OF_READERS = {"Avro": FASTAVRO, "TFRecord files": GOOGLE_CRC32C}
-"""The packages of readers of files, by the names under which `provide_reader` knows the readers."""
-
-SQLALCHEMY = Package("tables of databases", "sqlalchemy", "sqlalchemy", "databases")
-PSYCOPG = Package("tables of PostgreSQL", "psycopg", "psycopg", "postgres")

@@ -1,4 +1,4 @@
-"""The formats, by the descriptions of `penstock.io` that are of them, and what is asked of them."""
+"""The format of each description: the runner's own and those of connectors, and what is asked of them."""
 
 from __future__ import annotations
 
@@ -8,42 +8,34 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import DriverList, Graph, ParDo, Read, Sink, Source, Step, Write
-from penstock.io.avroio import AvroSink, AvroSource
+from penstock.graph import DriverList, Graph, InlineValues, ParDo, Read, Sink, Source, Step, Write
+from penstock.io.bounded import UnboundedSourceOfBeam
 from penstock.io.console import ConsoleSink
 from penstock.io.csvio import CsvSink, CsvSource
-from penstock.io.database import DatabaseSink, DatabaseSource
-from penstock.io.delta import DeltaChangesSource, DeltaSink, DeltaSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.file_formats import FileSource
-from penstock.io.file_readers import ReadFiles
-from penstock.io.iceberg import IcebergSink, IcebergSource
+from penstock.io.file_readers import Reader, ReadFiles, provide_readers
 from penstock.io.jsonio import JsonSink, JsonSource
-from penstock.io.kafka import KafkaSink, KafkaSource
 from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
 from penstock.io.paths import known_path
-from penstock.io.postgres_changes import PostgresChangesSource
 from penstock.io.query_source import QuerySource
 from penstock.io.ranges import RangesOfSource
+from penstock.io.recorded_stream import RecordedStream
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
-from penstock.io.streams import StreamSource
+from penstock.io.streams import Streamable, StreamSource
 from penstock.io.text_sink import TextFileSink
 from penstock.io.text_source import TextSource
-from penstock.io.tfrecordio import TFRecordSink, TFRecordSource
+from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.files.stores import refuse_streams
-from penstock_spark.formats.avro import AVRO
+from penstock_spark.formats.connectors import connector_of
 from penstock_spark.formats.csv import CSV
-from penstock_spark.formats.database import DATABASES, POSTGRES_CHANGES
-from penstock_spark.formats.delta import DELTA, DELTA_CHANGES
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
-from penstock_spark.formats.iceberg import ICEBERG
 from penstock_spark.formats.json import JSON
-from penstock_spark.formats.kafka import KAFKA
 from penstock_spark.formats.orc import ORC
-from penstock_spark.formats.packages import OF_READERS, Package
+from penstock_spark.formats.packages import Package
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
 from penstock_spark.formats.query import QUERIES
@@ -51,7 +43,6 @@ from penstock_spark.formats.ranges import RANGES
 from penstock_spark.formats.sequences import SEQUENCES
 from penstock_spark.formats.tables import TABLES
 from penstock_spark.formats.text import TEXT
-from penstock_spark.formats.tfrecord import TFRECORD
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.reports.lineage import innermost
@@ -66,45 +57,61 @@ FORMATS: dict[type[Source | Sink], Format] = {
     JsonSource: JSON,
     ParquetSource: PARQUET,
     OrcSource: ORC,
-    AvroSource: AVRO,
-    TFRecordSource: TFRECORD,
-    DeltaSource: DELTA,
-    DeltaChangesSource: DELTA_CHANGES,
-    IcebergSource: ICEBERG,
-    DatabaseSource: DATABASES,
-    PostgresChangesSource: POSTGRES_CHANGES,
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
     QuerySource: QUERIES,
     RangesOfSource: RANGES,
-    KafkaSource: KAFKA,
     TextFileSink: TEXT,
     CsvSink: CSV,
     JsonSink: JSON,
     ParquetSink: PARQUET,
     OrcSink: ORC,
-    AvroSink: AVRO,
-    TFRecordSink: TFRECORD,
-    DeltaSink: DELTA,
-    IcebergSink: ICEBERG,
     SparkSink: TABLES,
-    KafkaSink: KAFKA,
-    DatabaseSink: DATABASES,
     FrameSink: FRAMES,
     DriverList: LISTS,
     ConsoleSink: CONSOLE,
     EachBatchSink: FUNCTIONS,
+    **dict.fromkeys((InlineValues, RecordedStream, PeriodicSource, UnboundedSourceOfBeam), Format()),
 }
-"""The only place that lists them."""
+"""The formats of the runner itself, and the sources that it reads without one; connectors bring all others."""
 
 _UNKNOWN = Format()
+_BASES = (Streamable, Source, Sink, object)
 
 
 def format_of(description: Source | Sink) -> Format:
     """The format of a source or a sink; an unknown one can do nothing."""
-    kinds = type(description).__mro__
-    return next((FORMATS[kind] for kind in kinds if kind in FORMATS), _UNKNOWN)
+    return _format_of_kind(type(description))
+
+
+def _format_of_kind(kind: type[Source | Sink]) -> Format:
+    foreign: list[type] = []
+    own = _UNKNOWN
+    for each in kind.__mro__:
+        if each in FORMATS:
+            own = FORMATS[each]
+            break
+        if each not in _BASES:
+            # A class that derives from one of the runner's may be a connector's.
+            foreign.append(each)
+    return (connector_of(foreign) if foreign else None) or own
+
+
+@provide_readers
+def reader_of(kind: type[Source]) -> Reader | None:
+    """Returns the function that reads an open file of a format; None if the format has no files."""
+    return _format_of_kind(kind).read_file
+
+
+def formats_of(graph: Graph) -> list[Format]:
+    """The formats of what a pipeline reads and writes: workers that have not installed a connector need its code."""
+    found = []
+    for step in graph.steps:
+        match step.primitive:
+            case Read(description) | Write(description):
+                found.append(format_of(innermost(description)))
+    return found
 
 
 def check_packages(graph: Graph) -> None:
@@ -120,8 +127,7 @@ def _packages_of(step: Step) -> tuple[Package, ...]:
             inner = innermost(description)
             return format_of(inner).packages(inner)
         case ParDo(dofn) if isinstance(reads := dofn.timer_owner(), ReadFiles):
-            package = OF_READERS.get(reads.format)
-            return () if package is None else (package,)
+            return _format_of_kind(reads.source).packages(reads)
     return ()
 
 

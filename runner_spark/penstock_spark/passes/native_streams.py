@@ -20,7 +20,6 @@ from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, w
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
-    COLUMNAR_STREAMS,
     Columns,
     ColumnStream,
     Combined,
@@ -29,6 +28,7 @@ from penstock_spark.plan.column_plan import (
     Table,
     WithTimestamps,
     event_time_field,
+    has_stream_columns,
 )
 from penstock_spark.plan.hosts import BySpark
 from penstock_spark.plan.masked_stream import MaskedStream
@@ -68,7 +68,7 @@ def _native(
 ) -> Graph:
     """Lets Spark do a whole stream, or its sums in rounds."""
     ends = ""
-    if isinstance(stream.source, COLUMNAR_STREAMS):
+    if has_stream_columns(stream.source):
         found, table = _found(graph, read, stream, table_of, mode)
         columns = found.columns(table)
         if found.operations or found.is_written:

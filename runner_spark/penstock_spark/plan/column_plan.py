@@ -8,13 +8,10 @@ from typing import Any
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.graph import Source, Step
-from penstock.io.csvio import CsvSource
-from penstock.io.delta import DeltaSource
-from penstock.io.orcio import OrcSource
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock.io.streams import StreamSource
+from penstock.io.streams import Streamable, StreamSource
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows
@@ -27,8 +24,10 @@ Named = tuple[tuple[str, Expression], ...]
 COLUMNAR = (ParquetSource, SparkSource, DataFrameSource, QuerySource)
 """The sources that have columns."""
 
-COLUMNAR_STREAMS = (*COLUMNAR, CsvSource, OrcSource, DeltaSource)
-"""The sources that have columns if they are read continuously: tasks of Python may read them, without its objects."""
+
+def has_stream_columns(source: Source) -> bool:
+    """True if a source has columns when it is read continuously: tasks of Python may read them, without its objects."""
+    return isinstance(source, Streamable) and source.has_columns
 
 
 @dataclass(frozen=True, eq=False)

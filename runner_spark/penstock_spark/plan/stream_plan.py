@@ -18,7 +18,12 @@ from penstock.io.streams import StreamSource
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
-from penstock_spark.plan.column_plan import COLUMNAR_STREAMS, Columns, ColumnStream, Combined
+from penstock_spark.plan.column_plan import (
+    Columns,
+    ColumnStream,
+    Combined,
+    has_stream_columns,
+)
 from penstock_spark.plan.hosts import InShards
 from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.splitting import asks_for_restriction
@@ -227,7 +232,7 @@ def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
             yield columns.ends
         case Read(SummedStream(sums=sums)) if sums.ends:
             yield sums.ends
-        case Read(source=StreamSource(source=source)) if isinstance(source, COLUMNAR_STREAMS):
+        case Read(source=StreamSource(source=source)) if has_stream_columns(source):
             yield "columns end here: the watermark of a stream sees each element, in Python"
     if waits := plan.watermark_inputs.get(root.label):
         yield f"watermark of {', '.join(feed.label for feed in waits)}"

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.metrics.execution import note_current_in
+from penstock.where import OUR_PACKAGES
 from penstock_spark.reports.reporting import reporting_now
 
 FAULT_HANDLER = "spark.sql.execution.pyspark.udf.faulthandler.enabled"
@@ -34,7 +35,7 @@ _LAST = _DIGITS * _DIGITS - 1
 _WRITTEN = re.compile(r"([0-o])([0-o]) penstock-steps<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
 _FATAL = re.compile(r"^Fatal Python error: ([\w :().-]{1,80})$", re.MULTILINE)
 _FRAME = re.compile(r'^  File "([^"\n]{1,300})", line (\d+) in (\S{1,100})$', re.MULTILINE)
-_OURS = re.compile(r"[/\\](penstock|penstock_spark|pyspark)[/\\]|pyspark\.zip|[/\\]penstock-[^/\\]*\.zip")
+_OURS = re.compile(rf"[/\\]({'|'.join(OUR_PACKAGES)}|pyspark)[/\\]|pyspark\.zip|[/\\]penstock-[^/\\]*\.zip")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock.utils.identifiers import identifier
+from penstock_spark.formats.registry import formats_of
 from penstock_spark.live.batch_snapshots import BatchLook
 from penstock_spark.live.views import NO_VIEWS, Views, Watch
 from penstock_spark.lowering.context import Context
@@ -87,7 +88,8 @@ def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context
     local = is_local_session(spark)
     if not local:
         ship_packages(spark)
-    modules = () if local else pickle_by_value_modules([*graph_objects(graph), *registered_objects()])
+    needed = [] if local else [*graph_objects(graph), *formats_of(graph), *registered_objects()]
+    modules = pickle_by_value_modules(needed)
 
     def pickled(value: Any) -> bytes:
         with by_value(modules):

@@ -31,8 +31,9 @@ import cloudpickle
 
 from penstock.typehints.annotations import texts_of
 from penstock.typehints.constraints import ALIASES
+from penstock.where import OUR_PACKAGES
 
-_OWN = ("penstock.", "penstock_spark.")
+_OWN = tuple(f"{name}." for name in OUR_PACKAGES)
 
 CachedFunction: Any = functools._lru_cache_wrapper
 NewType: Any = typing.NewType

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import penstock
+from penstock.where import OUR_PACKAGES
 from penstock_spark.process.user_cache import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SHIPPED_PACKAGES = ("penstock", "penstock_spark")
 _SHIPPED_SUFFIXES = (".py", ".properties", ".typed")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The oldest time that a zip archive can hold: with one time for all files, the same code gives the same bytes."""
@@ -30,7 +30,7 @@ _shipped_to: set[tuple[str, int]] = set()
 def ship_packages(spark: SparkSession) -> None:
     """Makes penstock importable on the workers of a cluster, in the driver's version.
 
-    Both packages travel as one zip archive, whether they are installed, installed as editable or run from
+    Its packages travel as one zip archive, whether they are installed, installed as editable or run from
     their source tree. The archive takes precedence over a penstock that a worker has installed. The second call for a
     SparkContext does nothing.
     """
@@ -49,10 +49,10 @@ def ship_packages(spark: SparkSession) -> None:
 
 @functools.cache
 def packages_as_zip() -> bytes:
-    """Both packages as a zip archive; the same sources always give the same bytes."""
+    """The packages as a zip archive; the same sources always give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in _SHIPPED_PACKAGES:
+        for package in OUR_PACKAGES:
             # The package's paths, not the folder of its __init__: an editable install may map it to any folder.
             for folder in map(Path, importlib.import_module(package).__path__):
                 for file in sorted(folder.rglob("*")):

@@ -18,13 +18,13 @@ import cloudpickle
 import pyspark.cloudpickle
 
 from penstock.graph import Graph
+from penstock.where import OUR_PACKAGES
 from penstock_spark.shipping.code_pickler import CachedFunction
 
 _PICKLERS = (cloudpickle, pyspark.cloudpickle)
 """PySpark pickles with its own copy of cloudpickle, and this runner with the installed one; each has its own list of
 the modules that travel by value."""
 
-_OURS = frozenset({"penstock", "penstock_spark"})
 _ITEMS_MAX = 1_000
 """How many items of a collection are examined: mostly they are all of the same classes."""
 
@@ -98,7 +98,7 @@ def is_user_module(module: types.ModuleType) -> bool:
     (False, False, False)
     """
     top = module.__name__.partition(".")[0]
-    if top in _OURS or top in sys.stdlib_module_names or module.__name__ == "__main__":
+    if top in OUR_PACKAGES or top in sys.stdlib_module_names or module.__name__ == "__main__":
         return False
     file = getattr(module, "__file__", None)
     if not file or not file.endswith(".py") or sys.modules.get(module.__name__) is not module:
@@ -192,7 +192,7 @@ def _is_looked_into(code: Any) -> bool:
     module = sys.modules.get(name) if isinstance(name, str) else None
     if module is None:
         return False
-    return name == "__main__" or module.__name__.partition(".")[0] in _OURS or is_user_module(module)
+    return name == "__main__" or module.__name__.partition(".")[0] in OUR_PACKAGES or is_user_module(module)
 
 
 def _fields(value: Any) -> Iterator[Any]:

@@ -33,6 +33,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
 from penstock.io.object_stores import check_store_url, store_of
 from penstock.io.partition_folders import escaped, in_folders
+from penstock.io.shards import Shards
 from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
@@ -48,7 +49,7 @@ from penstock_spark.files.temporary import (
     remove_of_earlier_claims,
 )
 from penstock_spark.session.session import existing_session
-from penstock_spark.sinks.file_names import Names
+from penstock_spark.sinks.file_names import Names, TemplateNames
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 
@@ -105,6 +106,36 @@ class FileSink:
     limits: tuple[str, ...] = ()
     # How rows are kept apart in folders; with it, `shards` is the most files that a folder gets, and no file is empty.
     partitions: Partitions | None = None
+
+
+def files_by_tasks(
+    shards: Shards,
+    subjects: str,
+    open_shard: Callable[[str], ShardWriter],
+    where: str,
+    partitions: Partitions | None = None,
+    instead: str = "",
+) -> FileSink:
+    """A sink of files that tasks write, and Spark cannot.
+
+    Args:
+        shards: The folder and the names of the files.
+        subjects: What errors call the files, such as ``"Avro files"``.
+        open_shard: Opens a file on a local disk for writing, given its path.
+        where: The step.
+        partitions: How rows are kept apart in folders.
+        instead: More of the hint for a place that tasks do not reach.
+    """
+
+    def by_spark() -> SparkFiles:
+        raise UnsupportedByRunner(
+            f"{subjects} cannot be written to {shards.prefix}",
+            where=where,
+            hint=f"write to a path without a scheme, on a disk that all workers share{instead}",
+        )
+
+    least = max(shards.count, 1)
+    return FileSink(TemplateNames(shards), shards.count, least, open_shard, by_spark, partitions=partitions)
 
 
 def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> SinkPlan:

@@ -18,13 +18,14 @@ from penstock.construction.ptransform import PTransform
 from penstock.error import SideInputError
 from penstock.typehints.decorators import WithTypeHints
 from penstock.typehints.io_hints import IOTypeHints
+from penstock.where import OUR_PACKAGES
 
 _NO_VALUES = (pvalue.PValue, pvalue.DoOutputsTuple, pvalue.AsSideInput)
 _MAY_HOLD = (*_NO_VALUES, dict, list, tuple)
 _USER_CODE = (WithTypeHints, graph.Source, graph.Sink)
 """DoFns, CombineFns, functions of Partition, sources and sinks: their attributes are searched."""
 
-_OWN_MODULES = ("penstock.", "penstock_spark.")
+_OWN_MODULES = tuple(f"{name}." for name in OUR_PACKAGES)
 _SEEN_OF_A_CONTAINER = 100
 """The number of items of a container that are searched: PCollections are in small ones, large ones hold data."""
 

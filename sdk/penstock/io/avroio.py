@@ -120,7 +120,7 @@ class ReadAllFromAvro(ReadAllFiles):
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
-        super().__init__(label, ReadFiles("Avro", with_filename))
+        super().__init__(label, ReadFiles(AvroSource, with_filename))
 
 
 class ReadAllFromAvroContinuously(ReadAllFromAvro):

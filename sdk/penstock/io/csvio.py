@@ -28,6 +28,7 @@ class CsvSource(RecordFileSource):
     found: Any = None
 
     has_fields = True
+    has_columns = True
     rejects_text = True
 
     def known_fields(self) -> tuple[str, ...] | None:

@@ -65,6 +65,7 @@ class DeltaSource(Streamable):
     skips_changes: bool = False
 
     has_fields = True
+    has_columns = True
     reads_files = False
     limits_records = True
 

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.construction.ptransform import PTransform
 from penstock.error import RunnerError
 from penstock.functions.dofn import DoFn
+from penstock.graph import Source
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.naming_errors import naming
@@ -21,12 +22,19 @@ from penstock.transforms.reshuffling import Reshuffle
 Reader = Callable[..., Iterator[Any]]
 """From an open file as it is stored, its name and the options of a `ReadFiles` to the elements."""
 
-_readers: dict[str, Reader] = {}
+Find = Callable[[type[Source]], Reader | None]
+
+_providers: list[Find] = []
 
 
-def provide_reader(format: str, reader: Reader) -> None:
-    """Called by the runner with its reader of a format, a function that the workers can import."""
-    _readers[format] = reader
+def provide_readers(find: Find) -> Find:
+    """Called by the runner with what finds its reader for the files of a source, a function that workers can import."""
+    _providers[:] = [find]
+    return find
+
+
+def _reader_of(source: type[Source]) -> Reader | None:
+    return _providers[0](source) if _providers else None
 
 
 class FindFiles(DoFn):
@@ -40,27 +48,26 @@ class ReadFiles(DoFn):
     """Reads each file that an element names.
 
     Args:
-        format: The name of the format, under which the runner provides its reader.
+        source: The class of the sources that read such files.
         with_filename: Whether the elements are pairs of the file's name and what the reader gives.
         options: Further arguments of the reader.
     """
 
-    def __init__(self, format: str, with_filename: bool, **options: Any) -> None:
-        self.format = format
+    def __init__(self, source: type[Source], with_filename: bool, **options: Any) -> None:
+        self.source = source
         self._with_filename = with_filename
         self._options = options
         self._reader: Reader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # The pickled DoFn takes the runner's reader to the workers.
-        return {**self.__dict__, "_reader": self._reader or _readers.get(self.format)}
+        return {**self.__dict__, "_reader": self._reader or _reader_of(self.source)}
 
     def process(self, element: str | FileMetadata) -> Iterator[Any]:
-        read = self._reader or _readers.get(self.format)
+        read = self._reader or _reader_of(self.source)
         if read is None:
-            raise RunnerError(
-                f"the runner cannot read {self.format}", hint="run the pipeline with SparkRunner"
-            )
+            what = f"the runner cannot read the files of {self.source.__name__}"
+            raise RunnerError(what, hint="run the pipeline with SparkRunner")
         for found in files_of(element):
             with (
                 naming(found.path),

@@ -33,6 +33,7 @@ class OrcSource(RecordFileSource):
     as_rows: bool = False
 
     has_fields = True
+    has_columns = True
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class ReadAllFromOrc(ReadAllFiles):
 
     def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
         wanted = None if columns is None else column_names("columns", columns)
-        super().__init__(label, ReadFiles("ORC", with_filename, columns=wanted))
+        super().__init__(label, ReadFiles(OrcSource, with_filename, columns=wanted))
 
 
 class WriteToOrc(RecordFileSinkTransform):

@@ -37,6 +37,8 @@ class ParquetSource(RecordFileSource):
 
     elements: str = "dict"  # Or ``"row"``, or ``"table"``: a ``pyarrow.Table`` of many records.
 
+    has_columns = True
+
     @property
     def has_fields(self) -> bool:  # type: ignore[override]
         """Whether elements are records, not tables."""
@@ -189,7 +191,7 @@ class ReadAllFromParquetBatched(ReadAllFiles):
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
-        read = ReadFiles("Parquet", with_filename, columns=_wanted(columns), as_tables=self._as_tables)
+        read = ReadFiles(ParquetSource, with_filename, columns=_wanted(columns), as_tables=self._as_tables)
         super().__init__(label, read)
 
 

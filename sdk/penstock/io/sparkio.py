@@ -31,6 +31,7 @@ class SparkSource(Streamable):
     options: tuple[tuple[str, Any], ...] = ()
 
     has_fields = True
+    has_columns = True
 
     def describe(self) -> str:
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
@@ -57,6 +58,7 @@ class DataFrameSource(Streamable):
     frame: Any
 
     has_fields = True
+    has_columns = True
 
     def describe(self) -> str:
         return f"dataframe [{', '.join(self.frame.columns)}]"

@@ -47,6 +47,8 @@ class Streamable(Source):
     """Whether its elements have event times of their own."""
     has_partitions: bool = False
     """Whether it names the partitions of its elements."""
+    has_columns: bool = False
+    """True if a stream of it has the fields of its elements as columns, with which Spark may compute."""
     acknowledges: bool = False
     """Whether its server is told how far a stream has read, which happens when the next micro-batch begins."""
 

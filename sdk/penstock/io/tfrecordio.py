@@ -113,7 +113,7 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
         record = _type_of(plain)
         self._element_type = typehints.KV[str, record] if with_filename else record
         self._read = ReadFiles(
-            "TFRecord files",
+            TFRecordSource,
             with_filename,
             compression_type=check_compression(compression_type),
             coder=plain,

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from penstock_spark.formats.format import Format
-from penstock_spark.formats.orc.scan import open_orc, open_orc_stream, schema_before_opening, type_of_orc
+from penstock_spark.formats.orc.scan import (
+    open_orc,
+    open_orc_stream,
+    records_of_file,
+    schema_before_opening,
+    type_of_orc,
+)
 from penstock_spark.formats.orc.writer import orc_files
 
 ORC = Format(
@@ -13,4 +19,5 @@ ORC = Format(
     records=lambda source: "row" if source.as_rows else "dict",
     schema=schema_before_opening,
     files=orc_files,
+    read_file=records_of_file,
 )

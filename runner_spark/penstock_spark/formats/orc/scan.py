@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
@@ -45,9 +44,6 @@ def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) 
     """The records of an open file, for ``ReadAllFromOrc``."""
     for batch in OrcRecords(columns, partition_values((), None, ""), "").all_of(file, name):
         yield from to_dicts(batch)
-
-
-provide_reader("ORC", records_of_file)
 
 
 class Stripe(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from penstock.error import UnsupportedByRunner, noun_for, refusal
+from penstock.error import noun_for, refusal
 from penstock.io.compression import CompressionTypes
 from penstock.io.orcio import OrcSink
 from penstock.values.types import INSTANT, LOCAL_TIME
@@ -18,8 +18,7 @@ from penstock_spark.columns.records import schema_of, to_batch
 from penstock_spark.columns.types import value_of, with_singles
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
-from penstock_spark.sinks.file_names import TemplateNames
-from penstock_spark.sinks.files import FileSink, SparkFiles
+from penstock_spark.sinks.files import FileSink, files_by_tasks
 from penstock_spark.sinks.partitions import Partitions, rest_of
 
 
@@ -29,25 +28,13 @@ def orc_files(sink: OrcSink, where: str) -> FileSink:
         schema = schema_of(sink.element_type, where)
     _check_types(schema, where)
 
-    def by_spark() -> SparkFiles:
-        raise UnsupportedByRunner(
-            f"ORC files cannot be written to {sink.shards.prefix}",
-            where=where,
-            hint="write to a path without a scheme, on a disk that all workers share, or use WriteToSpark('orc', ...)",
-        )
-
     partitions = None
     if sink.partition_by:
         open_rows = partial(_OrcRows, rest_of(schema, sink.partition_by), sink, where)
         partitions = Partitions(sink.partition_by, schema, open_rows, where)
-    return FileSink(
-        TemplateNames(sink.shards),
-        sink.shards.count,
-        max(sink.shards.count, 1),
-        lambda path: _OrcShard(path, schema, sink, where),
-        by_spark,
-        partitions=partitions,
-    )
+    open_shard = partial(_OrcShard, schema=schema, sink=sink, where=where)
+    instead = ", or use WriteToSpark('orc', ...)"
+    return files_by_tasks(sink.shards, "ORC files", open_shard, where, partitions, instead)
 
 
 def _check_types(schema: Any, where: str) -> None:

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
@@ -101,9 +100,6 @@ def records_of_file(
         else:
             for batch in batches:
                 yield from to_dicts(batch)
-
-
-provide_reader("Parquet", records_of_file)
 
 
 @dataclass(frozen=True)

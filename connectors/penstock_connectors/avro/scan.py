@@ -1,0 +1,226 @@
+"""Avro files: those on disks of the workers are read by the tasks block by block, others as whole files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, BinaryIO
+
+from pyspark.sql import SparkSession
+
+from penstock.base.row import Row
+from penstock.error import refusal
+from penstock.io.avroio import AvroSource
+from penstock.io.streams import StreamSource
+from penstock_connectors.avro.parts import NotAvro, open_part
+from penstock_connectors.packages import FASTAVRO
+from penstock_spark.connecting.files import (
+    PartitionValues,
+    Split,
+    beside,
+    find_files,
+    leaves_files_out,
+    partition_values,
+    scan_of_contents,
+    splits_of,
+    stream_files,
+    stream_of_contents,
+    unreadable,
+)
+from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, no_elements, scan_of_parts
+from penstock_spark.connecting.running import step_failed
+
+_BATCH_RECORDS = 2_000
+_LACKS_CODEC = re.compile(
+    r"(\w+) codec is supported but you need to install one of the following libraries: \((.*)\)"
+)
+"""What the package says of a codec that needs another package."""
+
+Convert = Callable[[Any], Any]
+
+
+def records_of_file(file: BinaryIO, name: str) -> Iterator[Any]:
+    """The records of an open file, for ``ReadAllFromAvro``."""
+    records = AvroRecords(False, partition_values((), None, ""), "")
+    yield from chain.from_iterable(records.all_of(file, name))
+
+
+def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
+    """Dicts, Rows or plain values, by the schema of each file."""
+    FASTAVRO.check(where)
+    values = partition_values(source.partition_by, source.schema, where)
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return no_elements(spark)
+    values.check(files.paths)
+    records = AvroRecords(source.as_rows, values, where)
+    if files.is_open_to_tasks and not leaves_files_out(spark):
+        parts = splits_of(spark, files.paths, b"\n", sizes=files.sizes)
+        read = {split.name for part in parts for split in part}
+        for name in files.paths:
+            if name not in read:
+                # An empty file, which has no header, and no split either.
+                raise _damaged(name, where)
+        return scan_of_parts(spark, SplitReader(records, parts))
+    return scan_of_contents(files, spark, records.of_content, where)
+
+
+def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
+    """The records of files that arrive; a file must fit into a task's memory. Files that are not Avro are rejects."""
+    FASTAVRO.check(where)
+    values = partition_values(source.partition_by, source.schema, where)
+    records = AvroRecords(source.as_rows, values, where)
+    files = stream_files(stream, source.file_pattern, where)
+    return stream_of_contents(files, stream, spark, records.of_content)
+
+
+@dataclass(frozen=True)
+class SplitReader(PartsReader):
+    records: AvroRecords
+    parts: Sequence[Sequence[Split]]
+
+    def read(self, split: Split) -> Iterator[list[Any]]:
+        where = self.records.where
+        try:
+            with open_part(split) as file:
+                yield from self.records.all_of(file, split.name)
+        except NotAvro:
+            step_failed(_damaged(split.name, where), where)
+        except OSError as error:
+            step_failed(unreadable(error, split.name, where), where)
+
+
+@dataclass(frozen=True)
+class AvroRecords:
+    """Reads the records of files."""
+
+    as_rows: bool
+    values: PartitionValues  # The columns that are in the names of folders.
+    where: str
+
+    def of_content(self, content: bytes, name: str) -> Iterator[Any]:
+        """The records in the bytes of a file."""
+        return chain.from_iterable(self.all_of(io.BytesIO(content), name))
+
+    def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
+        """The records of a file, many at a time; ValueError if it is damaged, without what is in it."""
+        package = FASTAVRO.load(self.where)
+        try:
+            reader = package.reader(file)
+            schema = reader.writer_schema
+            convert = _row_of(package.parse_schema(schema)) if self.as_rows else None
+        except Exception:
+            raise _damaged(name, self.where) from None
+        if self.values.names:
+            if convert is None and not _is_record(schema):
+                what = f"{name} has values that are no records, beside which partition_by has no place for columns"
+                raise refusal(ValueError, what, where=self.where, hint="pass as_rows=True")
+            convert = _with_columns(convert, self.values.in_python(name))
+        while True:
+            try:
+                records = list(islice(reader, _BATCH_RECORDS))
+            except OSError:
+                raise
+            except Exception as error:
+                raise _unreadable(name, error, self.where) from None
+            if not records:
+                return
+            yield records if convert is None else [convert(record) for record in records]
+
+
+def _with_columns(convert: Convert | None, known: dict[str, Any]) -> Convert:
+    """Makes elements of records with the values of the folders at their ends."""
+    if convert is None:
+        return lambda record: beside(record, known)
+    to_row = convert
+    return lambda record: Row(**beside(dict(vars(to_row(record))), known))
+
+
+def _is_record(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema["type"] == "record"
+
+
+def _damaged(name: str, where: str) -> ValueError:
+    what = f"{name} is not an Avro file, or it is damaged"
+    return refusal(
+        ValueError, what, where=where, hint="delete it, write it again, or give a pattern without it"
+    )
+
+
+def _unreadable(name: str, error: Exception, where: str) -> ValueError:
+    lacks = _LACKS_CODEC.match(str(error))
+    if lacks is None:
+        return _damaged(name, where)
+    codec, packages = lacks.groups()
+    what = f"{name} is compressed with {codec}, for which a package is not installed"
+    return refusal(ValueError, what, where=where, hint=f"install one of these: {packages.rstrip(',')}")
+
+
+def _row_of(schema: Any) -> Convert:
+    convert = _converter(schema, {})
+    if _is_record(schema):
+        return convert
+    return lambda value: Row(record=convert(value))
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A record with a name, which other parts of a schema may use."""
+
+    fields: frozenset[str]
+    convert: Convert
+
+
+def _converter(schema: Any, named: dict[str, _Record]) -> Convert:
+    """Turns the records in a value of a schema into Rows; `named` are the records that come before it."""
+    match schema:
+        case {"type": "record", "name": name, "fields": fields}:
+            return _record(name, fields, named)
+        case str() if schema in named:
+            return named[schema].convert
+        case {"type": "array", "items": items}:
+            each = _converter(items, named)
+            return lambda value: [each(item) for item in value]
+        case {"type": "map", "values": values}:
+            of_value = _converter(values, named)
+            return lambda value: {key: of_value(item) for key, item in value.items()}
+        case list():
+            return _union([branch for branch in schema if branch != "null"], named)
+    return lambda value: value
+
+
+def _record(name: str, fields: Sequence[Any], named: dict[str, _Record]) -> Convert:
+    parts: list[tuple[str, Convert]] = []
+
+    def to_row(value: Any) -> Row:
+        return Row(**{each: convert(value[each]) for each, convert in parts})
+
+    # A record may have itself in it.
+    named[name] = _Record(frozenset(field["name"] for field in fields), to_row)
+    parts += [(field["name"], _converter(field["type"], named)) for field in fields]
+    return to_row
+
+
+def _union(branches: Sequence[Any], named: dict[str, _Record]) -> Convert:
+    converters = [_converter(branch, named) for branch in branches]
+    if len(converters) == 1:
+        (inner,) = converters
+        return lambda value: None if value is None else inner(value)
+    # The package does not tell the branch of a value, and a record has all of its fields.
+    names = [branch["name"] if _is_record(branch) else branch for branch in branches]
+    records = [named[name] for name in names if isinstance(name, str) and name in named]
+    kinds = [branch["type"] if isinstance(branch, dict) else branch for branch in branches]
+    others = {
+        kind: convert for kind, convert in zip(kinds, converters, strict=True) if kind in ("array", "map")
+    }
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, dict):
+            record = next((each for each in records if each.fields == value.keys()), None)
+            return record.convert(value) if record is not None else others["map"](value)
+        return others["array"](value) if isinstance(value, list) else value
+
+    return convert

@@ -1,0 +1,36 @@
+"""The table of commits: which micro-batch of each stream is in a database, and which driver may write the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock_connectors.database.address import Address
+from penstock_connectors.database.errors import failure
+from penstock_spark.connecting.tables import holds
+from penstock_spark.connecting.writing import MicroBatch
+
+COMMITS = "penstock_commits"
+
+
+def is_next(known: Sequence[Any], driver: str, batch: MicroBatch, address: Address) -> bool:
+    """True if a micro-batch is to be written now; an error if another driver may write the stream.
+
+    Args:
+        known: The stream's rows in the table: the number of its last micro-batch, and the driver that may write it.
+        driver: The driver that asks.
+        batch: The micro-batch.
+        address: The table that gets its rows.
+    """
+    [(last, owner)] = known or [(None, None)]
+    if owner != driver:
+        raise displaced(address, is_other=owner is not None)
+    return not holds(last, batch.number)
+
+
+def displaced(address: Address, is_other: bool) -> Exception:
+    if is_other:
+        said = "another run has taken over this stream"
+        return failure(address, said, "let the other one run, or stop it and start this one again")
+    said = f"the row of this stream in {COMMITS} has been deleted"
+    return failure(address, said, "never delete rows of streams that run")

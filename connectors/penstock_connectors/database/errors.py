@@ -1,0 +1,125 @@
+"""What a database refused, in three parts: the step, the table, and the column or constraint, but no value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from penstock.error import RunnerError
+from penstock_connectors.database.address import Address
+from penstock_spark.connecting.running import find_failure, reporting_now
+
+_SHOWN_CHARACTERS = 1_000
+_COPIED_COLUMN = re.compile(r"column (\"[^\"]*\"|[^\s:,]+)")
+
+_AGAIN = ("40001", "40P01", "55P03")
+
+_SAID: dict[str, tuple[str, str]] = {
+    "23505": (
+        "a row breaks the unique {constraint}",
+        'pass mode="upsert" with its columns as key, or drop the duplicates',
+    ),
+    "23502": (
+        "a row has None in {column}, which takes no null",
+        "filter such rows, or give the column a default",
+    ),
+    "23503": ("a row refers to a row that is not there: {constraint}", "write that table first"),
+    "23514": ("a row breaks the {constraint}", "filter such rows, or change the constraint"),
+    "23P01": ("a row breaks the exclusion {constraint}", "filter such rows, or change the constraint"),
+    "22001": ("a text is too long for {column}", "cut it, or make the column longer"),
+    "22003": ("a number is out of range for {column}", "use a larger type, such as bigint or numeric"),
+    "22021": ("a text for {column} has a character that the database cannot store", "remove NUL characters"),
+    "22P05": ("a text for {column} has a character that the database cannot store", "use the encoding UTF8"),
+    "22P02": ("a value for {column} cannot be read as its type", "convert the values, or the column"),
+    "22008": ("a time for {column} is out of range", "filter such times"),
+    "21000": ("a key has several rows at once", "make what tells the rows apart a part of the key"),
+    "42P01": ("there is no such table any more", "create it, or pass create=True, and start again"),
+    "42703": ("the table has lost a column", "compare the table with the rows, and start again"),
+    "42501": (
+        "the database user may not do that",
+        "grant INSERT, UPDATE, DELETE on it, and CREATE on its schema",
+    ),
+    "53100": ("the disk of the database is full", "make room on it, and start again"),
+    "53200": ("the database has no memory left", "give it more, or write less at once"),
+    "53300": (
+        "the database takes no more connections",
+        "run fewer tasks at a time, or allow more connections",
+    ),
+    "28P01": ("the database does not accept the password", "look at the user and the password"),
+    "3D000": ("there is no such database", "create it, or look at the url"),
+    "25006": ("the database only reads now", "connect to the primary server"),
+}
+
+
+def may_succeed_again(error: Any) -> bool:
+    """Whether the same transaction may succeed now: it was rolled back because of another one."""
+    return getattr(error, "sqlstate", None) in _AGAIN
+
+
+def refused(error: Any, address: Address) -> RunnerError:
+    """An error of psycopg as one of the step's."""
+    state = getattr(error, "sqlstate", None) or ""
+    diagnostics = getattr(error, "diag", None)
+    said, hint = _SAID.get(
+        state, (f"the database refuses it ({type(error).__name__})", "see the log of the database")
+    )
+    if not state:
+        said, hint = "the connection to the database is lost", "start again when the database is back"
+    constraint = getattr(diagnostics, "constraint_name", None)
+    said = said.format(
+        constraint=f"constraint {constraint}" if constraint else "constraint", column=_column(diagnostics)
+    )
+    return failure(address, said, hint, _shown(error, diagnostics))
+
+
+def failure(address: Address, said: str, hint: str, shown: str = "") -> RunnerError:
+    what = f"{_cannot_write(address)}: {said}"
+    return RunnerError(
+        what + (f" ({masked(shown, address)})" if shown else ""), where=address.where, hint=hint
+    )
+
+
+class RowsLost(RunnerError):
+    """The database has crashed and lost the rows of tasks before the transaction that would have written them."""
+
+
+def rows_lost(address: Address) -> RowsLost:
+    what = f"{_cannot_write(address)}: the database has lost rows on their way, since it has crashed"
+    return RowsLost(what, where=address.where, hint="start again: nothing of the transaction was written")
+
+
+def are_rows_lost(error: Exception) -> bool:
+    """Whether an error is a `RowsLost`, or comes from a task that has raised one."""
+    if isinstance(error, RowsLost):
+        return True
+    failed = find_failure(str(error))
+    return failed is not None and failed.kind == RowsLost.__qualname__
+
+
+def _cannot_write(address: Address) -> str:
+    return f"cannot write to the table {address.table} of {address.shown}"
+
+
+def _column(diagnostics: Any) -> str:
+    name = getattr(diagnostics, "column_name", None)
+    if not name:
+        # Only the first line of the context is of the server; what it quotes comes after the column.
+        found = _COPIED_COLUMN.search((getattr(diagnostics, "context", None) or "").partition(":")[0])
+        name = found and found[1].strip('"')
+    return f"the column {name}" if name else "a column"
+
+
+def _shown(error: Any, diagnostics: Any) -> str:
+    """The database's own words, which may quote a row: only if the user wants to see elements."""
+    if not reporting_now().show_elements:
+        return ""
+    words = (getattr(diagnostics, name, None) for name in ("message_primary", "message_detail", "context"))
+    return "; ".join(filter(None, words)) or str(error)
+
+
+def masked(text: str, address: Address) -> str:
+    """A text without any password of the URL."""
+    text = " ".join(text.split())[:_SHOWN_CHARACTERS]
+    for secret in sorted(address.passwords(), key=len, reverse=True):
+        text = text.replace(secret, "...")
+    return text

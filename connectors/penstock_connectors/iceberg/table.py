@@ -1,0 +1,271 @@
+"""An Iceberg table in its catalog: how it is found and made, what cannot be written to, and errors without secrets.
+
+`pyiceberg` is an optional package: nothing here is imported from it before a table is used.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.error import RunnerError, UnsupportedByRunner, refusal
+from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
+from penstock_connectors.packages import PYICEBERG
+from penstock_spark.connecting.running import NoAnswer, answer_of, without_secrets
+from penstock_spark.connecting.tables import columns_of, no_type
+
+_NEWEST_FORMAT = 2
+"""The newest version of the format that pyiceberg writes."""
+
+ANSWER_SECONDS = 120.0
+"""How long a catalog may take for an answer: pyiceberg waits for some of them without an end."""
+
+_NOT_COMPUTABLE = {("identity", "float"), ("identity", "double"), ("identity", "uuid"), ("bucket", "time")}
+"""Transforms and types of columns."""
+
+_NO_RETRY = {"commit.retry.num-retries": "0"}
+"""We try again ourselves: before each try, we have to look at what is in the table."""
+
+
+def module(name: str, where: str) -> Any:
+    """A module of the package; ModuleNotFoundError in three parts if it is not installed."""
+    return PYICEBERG.load(where, name)
+
+
+@contextmanager
+def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
+    """The catalog, which is closed in the end."""
+    load = module("catalog", where).load_catalog
+    with told(place, "cannot be opened: its catalog does not answer", where):
+        catalog = answered(partial(load, place.catalog, **dict(place.properties)))
+    with closing(catalog):
+        yield catalog
+
+
+def answered(call: Callable[[], Any]) -> Any:
+    """What a call of a catalog gives; TimeoutError if it does not answer, though it may still do what it was asked."""
+    try:
+        return answer_of(call, "penstock iceberg", ANSWER_SECONDS)
+    except NoAnswer:
+        raise TimeoutError(f"no answer within {ANSWER_SECONDS:g} seconds") from None
+
+
+@contextmanager
+def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
+    """Turns errors of the package into errors in three parts, without the properties of the catalog."""
+    try:
+        yield
+    except RunnerError:
+        raise
+    except refused_commits(where):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise  # The runner knows what to say of full disks.
+        shown = without_secrets(f"{error}" or type(error).__name__, place.properties)
+        raise refusal(
+            RuntimeError,
+            f"the Iceberg table {place.shown} {what}: {shown}",
+            where=where,
+            hint="check the name of the table, the properties of the catalog, and that it can be reached",
+        ) from None
+
+
+def refused_commits(where: str) -> tuple[type[Exception], ...]:
+    """The errors after which a commit is certainly not in the table, and may be tried again on its newest state."""
+    errors = module("exceptions", where)
+    return (errors.CommitFailedException, errors.ValidationException, errors.TableAlreadyExistsError)
+
+
+def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
+    """The current state of a table; None if there is no table."""
+    with told(place, "cannot be opened", where):
+        try:
+            table = answered(partial(catalog.load_table, place.name))
+        except module("exceptions", where).NoSuchTableError:
+            return None
+    table.metadata.properties.update(_NO_RETRY)
+    return table
+
+
+def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
+    """The current state of a table; LookupError if there is no table."""
+    table = find_table(catalog, place, where)
+    if table is None:
+        hint = "check the names of the catalog, the namespace and the table"
+        raise refusal(LookupError, f"there is no Iceberg table {place.shown}", where=where, hint=hint)
+    return table
+
+
+def arrow_columns(schema: Any, where: str) -> pa.Schema:
+    """The columns of a schema of Iceberg, without its identifiers."""
+    arrow = module("io.pyarrow", where)
+    small: pa.Schema = arrow._pyarrow_schema_ensure_small_types(
+        arrow.schema_to_pyarrow(schema, include_field_ids=False)
+    )
+    return small
+
+
+@dataclass(frozen=True)
+class Target:
+    """What tasks need to write files of a table."""
+
+    columns: pa.Schema
+    metadata: Any
+    io: Any
+
+    def has_layout_of(self, metadata: Any) -> bool:
+        """Whether files of these tasks are right for a table, with its identifiers of columns and partitions."""
+        own = self.metadata
+        return bool(
+            own.schema().as_struct() == metadata.schema().as_struct()
+            and own.default_spec_id == metadata.default_spec_id
+            and own.spec() == metadata.spec()
+        )
+
+
+def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target:
+    """What to write, and where; ValueError if the elements do not fit, or nothing says what columns there are."""
+    place = sink.place
+    if table is not None:
+        check_writable(table, place, where)
+        own = arrow_columns(table.schema(), where)
+        columns = columns_of(sink, own, _sources(sink), lambda wanted: wanted, where)
+        _check_partitions(sink, table.metadata, where)
+        _check_computable(table.metadata, place, where)
+        return Target(columns, without_history(table.metadata), table.io)
+    staged: list[Any] = []
+
+    def for_new_table(wanted: pa.Schema) -> pa.Schema:
+        _check_types(wanted, where)
+        _check_partition_columns(sink, wanted, where)
+        staged.append(new_table(sink, catalog, wanted, where))
+        return arrow_columns(staged[0].table_metadata.schema(), where)
+
+    with told(place, "cannot be made", where):
+        namespace = tuple(place.name.split(".")[:-1])
+        has_namespace = answered(partial(catalog.namespace_exists, namespace))
+    if not has_namespace:
+        what = f"the catalog has no namespace for the table {place.shown}"
+        hint = "check the name, or make it with load_catalog(...).create_namespace(...)"
+        raise refusal(LookupError, what, where=where, hint=hint)
+    columns = columns_of(sink, None, _sources(sink), for_new_table, where)
+    _check_computable(staged[0].table_metadata, place, where)
+    with told(place, "cannot be made", where):
+        return Target(columns, without_history(staged[0].table_metadata), staged[0]._table.io)
+
+
+def new_table(
+    sink: IcebergSink,
+    catalog: Any,
+    columns: Any,
+    where: str,
+    location: str | None = None,
+) -> Any:
+    """A transaction that makes the table; as long as it is not committed, there is none.
+
+    The columns are a schema of Arrow or of Iceberg. Without a location, the catalog chooses one.
+    """
+    parse = module("transforms", where).parse_transform
+    with told(sink.place, "cannot be made", where):
+        transaction = answered(partial(catalog.create_table_transaction, sink.place.name, columns, location))
+        if sink.partition_by:
+            with transaction.update_spec() as spec:
+                for part in sink.partition_by:
+                    name = part.column if part.transform == "identity" else None
+                    spec.add_field(part.column, parse(part.transform), name)
+    return transaction
+
+
+def without_history(metadata: Any) -> Any:
+    """What tasks need of the metadata of a table, which may have had very many snapshots."""
+    return metadata.model_copy(
+        update={
+            "snapshots": [],
+            "snapshot_log": [],
+            "metadata_log": [],
+            "refs": {},
+            "current_snapshot_id": None,
+        }
+    )
+
+
+def _check_partition_columns(sink: IcebergSink, columns: pa.Schema, where: str) -> None:
+    for part in sink.partition_by:
+        if part.column not in columns.names:
+            what = f"the table {sink.place.shown} has no column {part.column}"
+            raise refusal(ValueError, what, where=where, hint=f"its columns are {', '.join(columns.names)}")
+
+
+def _check_types(columns: pa.Schema, where: str) -> None:
+    convert = module("io.pyarrow", where)._pyarrow_to_schema_without_ids
+    for field in columns:
+        try:
+            convert(pa.schema([field]))
+            is_known = not pa.types.is_null(field.type)
+        except Exception:  # Nothing but its class says that this error is about a type.
+            is_known = False
+        if not is_known:
+            raise no_type("Iceberg", field, where)
+
+
+def _sources(sink: IcebergSink) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.column for part in sink.partition_by))
+
+
+def check_writable(table: Any, place: CatalogTable, where: str) -> None:
+    if table.format_version > _NEWEST_FORMAT:
+        raise UnsupportedByRunner(
+            f"the Iceberg table {place.shown} has the format {table.format_version}, and pyiceberg writes "
+            f"formats up to {_NEWEST_FORMAT}",
+            where=where,
+            hint="write to a table of format 2, or use WriteToSpark('iceberg', table) with Iceberg's own jar",
+        )
+    if table.properties.get("write.format.default", "parquet").lower() != "parquet":
+        raise UnsupportedByRunner(
+            f"the Iceberg table {place.shown} wants files of {table.properties['write.format.default']}",
+            where=where,
+            hint="set write.format.default to parquet",
+        )
+
+
+def _check_partitions(sink: IcebergSink, metadata: Any, where: str) -> None:
+    schema = metadata.schema()
+    own = tuple(
+        PartitionPart(schema.find_column_name(field.source_id) or "", str(field.transform))
+        for field in metadata.spec().fields
+    )
+    if sink.partition_by and own != sink.partition_by:
+        are = f"is partitioned by {', '.join(map(str, own))}" if own else "is not partitioned"
+        given = ", ".join(map(str, sink.partition_by))
+        what = f"the table {sink.place.shown} {are}, but partition_by has {given}"
+        raise refusal(ValueError, what, where=where, hint="leave partition_by out")
+
+
+def _check_computable(metadata: Any, place: CatalogTable, where: str) -> None:
+    """Refuses partitions of which pyiceberg loses or doubles rows, such as 0.0 and -0.0, or which it cannot write."""
+    schema, fields = metadata.schema(), metadata.spec().fields
+    sources = [field.source_id for field in fields]
+    for field in fields:
+        column = schema.find_column_name(field.source_id)
+        if column is None or sources.count(field.source_id) > 1:
+            why = "several partition fields of one column" if column else "a partition field without a column"
+            raise UnsupportedByRunner(
+                f"the Iceberg table {place.shown} has {why}, which pyiceberg does not write",
+                where=where,
+                hint="change its partitions, or use WriteToSpark('iceberg', table) with Iceberg's own jar",
+            )
+        part = PartitionPart(column, str(field.transform))
+        kind = str(schema.find_type(field.source_id))
+        if (part.transform.partition("[")[0], kind) in _NOT_COMPUTABLE:
+            shown = f"{part}, which is {kind}"
+            what = (
+                f"the Iceberg table {place.shown} is partitioned by {shown}: pyiceberg does not do that right"
+            )
+            raise refusal(ValueError, what, where=where, hint="partition it by another column, or not at all")

@@ -1,0 +1,172 @@
+"""Clients of Kafka: how they are made, and their errors in three parts."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
+
+from penstock.error import refusal
+from penstock.utils import clock
+from penstock_connectors.packages import CONFLUENT_KAFKA
+from penstock_spark.connecting.running import NoAnswer, answer_of
+
+_LOGGER = logging.getLogger("penstock_connectors.kafka")
+_Answer = TypeVar("_Answer")
+
+THREAD = "penstock kafka"
+
+REQUEST_SECONDS = 10.0
+"""How long the driver waits for an answer."""
+
+_LATE_SECONDS = 15.0
+"""How much longer than it was asked to a client may wait."""
+
+_FAREWELL_SECONDS = 1.0
+
+_AWAY = {
+    "_ALL_BROKERS_DOWN",
+    "_TRANSPORT",
+    "_TIMED_OUT",
+    "_RESOLVE",
+    "REQUEST_TIMED_OUT",
+    "NETWORK_EXCEPTION",
+}
+_AWAY |= {"LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"}
+_AWAY |= {"COORDINATOR_LOAD_IN_PROGRESS", "_MSG_TIMED_OUT"}
+# While partitions get another leader; the first is what the client says if none of them has one.
+_AWAY |= {"_NOENT", "BROKER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"}
+_AWAY |= {"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "KAFKA_STORAGE_ERROR"}
+_DENIED = {"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"}
+_DENIED |= {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
+
+_heard: dict[str, Any] = {}
+"""Why a client could not reach its brokers, as its callback last said, by the brokers."""
+
+FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+"""What a producer hears once another one uses its transactional identifier."""
+
+
+def client(where: str | None = None) -> Any:
+    """The client's package; ModuleNotFoundError in three parts if it is not installed."""
+    return CONFLUENT_KAFKA.load(where)
+
+
+def make(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
+    """A client such as ``"Consumer"``; what librdkafka says of its options becomes a ValueError without values."""
+    package = client()
+    inside = importlib.import_module("confluent_kafka.admin") if kind == "AdminClient" else package
+    # Its own lines on the console would repeat for as long as a broker is away.
+    hear = partial(_hear, config["bootstrap.servers"])
+    options = {"log_level": 2, "error_cb": hear, **config, **more}
+    try:
+        return getattr(inside, kind)(options, logger=_LOGGER)
+    except package.KafkaException as error:
+        what = f"Kafka's client refuses an option: {error.args[0].str()}"
+        for value in map(str, config.values()):
+            what = what.replace(f'"{value}"', "...")
+        hint = "see librdkafka's list of options for names and values"
+        raise refusal(ValueError, what, hint=hint) from None
+
+
+def _hear(brokers: str, error: Any) -> None:
+    if error.name() != "_ALL_BROKERS_DOWN":
+        _heard[brokers] = error
+
+
+class StandsStill(ConnectionError):
+    """A client waits for much longer than it was asked to, and will not be asked again."""
+
+
+def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
+    """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
+
+    The client waits until a time of day. Where a clock has been set back since, all of its threads wait for as much
+    longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
+    """
+    try:
+        return answer_of(call, THREAD, seconds + _LATE_SECONDS)
+    except NoAnswer:
+        what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
+        hint = "another client takes its place; check whether this machine's clock has been set back"
+        raise refusal(StandsStill, what, hint=hint) from None
+
+
+def leave(*clients: Any) -> None:
+    """Gives clients up. Whoever holds one last waits for the end of its threads, which may take long (`in_time`)."""
+    Thread(target=_hold, args=(clients,), name=THREAD, daemon=True).start()
+
+
+def _hold(clients: Any) -> None:
+    """Holds clients for so long that nobody else does."""
+    clock.sleep(_FAREWELL_SECONDS)
+
+
+def asked(
+    question: Callable[[], _Answer],
+    what: str,
+    brokers: str,
+    seconds: float = REQUEST_SECONDS,
+    asker: Any = None,
+) -> _Answer:
+    """The brokers' answer to a question, or an error in three parts: a ConnectionError if they are away.
+
+    The question waits for so many seconds at most. Its error only says that there was no answer; the client that has
+    asked, `asker`, knows why.
+    """
+    package = client()
+    _heard.pop(brokers, None)
+    try:
+        return in_time(question, seconds)
+    except package.KafkaException as error:
+        if asker is not None:
+            in_time(partial(asker.poll, 0), 0)
+        raise explained(error.args[0], what, brokers, _heard.get(brokers)) from None
+
+
+def topic_of(partition: str) -> str:
+    """The topic of a partition by its name.
+
+    >>> topic_of("clicks/3")
+    'clicks'
+    """
+    return partition.rpartition("/")[0]
+
+
+def topic_partition(name: str, *offset: int) -> Any:
+    """A partition by its name, such as ``clicks/3``, and an offset in it if there is one."""
+    topic, _, number = name.rpartition("/")
+    return client().TopicPartition(topic, int(number), *offset)
+
+
+def explained(error: Any, what: str, brokers: str, cause: Any = None) -> Exception:
+    """An error of Kafka's: what could not be done, and why.
+
+    A broker that goes away while it checks who asks looks like one that refuses access, so a refusal that is only the
+    `cause` of a missing answer is a ConnectionError.
+    """
+    name, why = error.name(), error.str()
+    if name in _AWAY:
+        hint = "check that the brokers run, and that this machine reaches the addresses that they advertise"
+        if cause is not None:
+            why = cause.str()
+            hint = (
+                "check the options security.protocol, sasl.* and ssl.*" if cause.name() in _DENIED else hint
+            )
+        return refusal(ConnectionError, f"{what}: the brokers {brokers} cannot be reached ({why})", hint=hint)
+    if name in _DENIED:
+        hint = "check the options security.protocol, sasl.* and ssl.*, and what this user may do"
+        return refusal(PermissionError, f"{what}: {brokers} refuses access ({why})", hint=hint)
+    if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+        hint = "check the names, and make the topic first"
+        return refusal(LookupError, f"{what}: there is no such topic or partition at {brokers}", hint=hint)
+    if name == "MSG_SIZE_TOO_LARGE":
+        hint = "raise message.max.bytes in producer_config and in the topic, or write less in one record"
+        return refusal(ValueError, f"{what}: a record is too large", hint=hint)
+    if name in FENCED:
+        hint = "run only one pipeline with this checkpoint"
+        return refusal(RuntimeError, f"{what}: another run writes with the same transactions", hint=hint)
+    return refusal(RuntimeError, f"{what}: {why} ({name})", hint="see Kafka's documentation of this error")

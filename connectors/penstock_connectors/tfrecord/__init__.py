@@ -1,0 +1,16 @@
+"""TFRecord files: records of bytes with checksums by the package ``google-crc32c``."""
+
+from __future__ import annotations
+
+from penstock_connectors.packages import GOOGLE_CRC32C
+from penstock_connectors.tfrecord.scan import open_tfrecord, open_tfrecord_stream, records_of_file
+from penstock_connectors.tfrecord.writer import tfrecord_files
+from penstock_spark.connecting.formats import Format
+
+TFRECORD = Format(
+    open_tfrecord,
+    open_tfrecord_stream,
+    files=tfrecord_files,
+    read_file=records_of_file,
+    packages=lambda files: (GOOGLE_CRC32C,),
+)

@@ -1,0 +1,134 @@
+"""TFRecord files: tasks read whole files, and open those themselves that are on their disks or on stores."""
+
+from __future__ import annotations
+
+import errno
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, BinaryIO
+
+from pyspark.sql import SparkSession
+
+from penstock.error import refusal
+from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.streams import StreamSource
+from penstock.io.tfrecordio import TFRecordSource
+from penstock_connectors.tfrecord.checksums import masked_crc32c
+from penstock_connectors.tfrecord.records import Damaged, records_in
+from penstock_spark.connecting.files import (
+    SHORTER,
+    Split,
+    find_files,
+    leaves_files_out,
+    open_bytes,
+    open_for_reading,
+    scan_of_contents,
+    size_of,
+    stream_files,
+    stream_of_contents,
+    unpacking,
+    unreadable,
+    whole_files,
+)
+from penstock_spark.connecting.reading import (
+    PartsReader,
+    Scan,
+    StreamScan,
+    no_elements,
+    packed,
+    parallelism_of,
+    scan_of_parts,
+)
+from penstock_spark.connecting.running import step_failed
+
+_BATCH_RECORDS = 2_000
+_BATCH_BYTES = 8 << 20
+
+
+def records_of_file(file: BinaryIO, name: str, compression_type: str, coder: Any = None) -> Iterator[Any]:
+    """The records of an open file, as it is stored, for ``ReadAllFromTFRecord``."""
+    records = _records(file, name, resolve_compression(name, compression_type), "")
+    return records if coder is None else map(coder.decode, records)
+
+
+def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:
+    """Bytes, or what the coder makes of them."""
+    masked_crc32c(where)
+    files = find_files(spark, source.file_pattern, where, validate=source.validate)
+    if not files.paths:
+        return no_elements(spark)
+    if files.is_open_to_tasks and not leaves_files_out(spark):
+        parallelism = parallelism_of(spark)
+        tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
+        return scan_of_parts(spark, FileReader(source, tasks, where), files.unchanged(where))
+    return scan_of_contents(files, spark, ContentReader(source, where), where)
+
+
+def open_tfrecord_stream(
+    source: TFRecordSource, stream: StreamSource, spark: SparkSession, where: str
+) -> StreamScan:
+    """The records of files that arrive; a file must fit into a task's memory. Damaged files are rejects."""
+    masked_crc32c(where)
+    files = stream_files(stream, source.file_pattern, where)
+    return stream_of_contents(files, stream, spark, ContentReader(source, where))
+
+
+@dataclass(frozen=True)
+class FileReader(PartsReader):
+    source: TFRecordSource
+    parts: Sequence[Sequence[Split]]
+    where: str
+
+    def read(self, split: Split) -> Iterator[list[Any]]:
+        try:
+            with open_bytes(split.path) as file:
+                if size_of(file) < split.end:
+                    # Whole records may be missing, which nobody would notice.
+                    raise OSError(errno.EIO, SHORTER)
+                yield from _batches(file, split.name, self.source, self.where)
+        except OSError as error:
+            step_failed(unreadable(error, split.name, self.where), self.where)
+
+
+@dataclass(frozen=True)
+class ContentReader:
+    """Reads the bytes of a file."""
+
+    source: TFRecordSource
+    where: str
+
+    def __call__(self, content: bytes, name: str) -> Iterator[Any]:
+        return chain.from_iterable(_batches(io.BytesIO(content), name, self.source, self.where))
+
+
+def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> Iterator[list[Any]]:
+    """The elements of some records of a file at a time."""
+    decode = (lambda record: record) if source.coder is None else source.coder.decode
+    batch: list[Any] = []
+    size = 0
+    for record in _records(file, name, resolve_compression(name, source.compression_type), where):
+        batch.append(decode(record))
+        size += len(record)
+        if len(batch) == _BATCH_RECORDS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterator[bytes]:
+    """The records of a file as stored; ValueError if it is damaged, without what is in it."""
+    checksum = masked_crc32c(where)
+    try:
+        with unpacking(compression, name, where):
+            yield from records_in(open_for_reading(file, compression), checksum)
+    except Damaged as error:
+        is_plain = compression == CompressionTypes.UNCOMPRESSED
+        place = f"byte {error.offset}" if is_plain else f"byte {error.offset} of the uncompressed content"
+        what = f"{name} is not a TFRecord file, or it is damaged: the record at {place} {error.what}"
+        hint = "write the file again, or give a pattern without it"
+        if is_plain and error.offset == 0:
+            hint = "pass compression_type if the file is compressed, or give a pattern without it"
+        raise refusal(ValueError, what, where=where, hint=hint) from None

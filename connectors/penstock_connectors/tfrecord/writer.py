@@ -1,0 +1,59 @@
+"""Records as TFRecord files, written by the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from penstock.error import refusal
+from penstock.io.tfrecordio import TFRecordSink
+from penstock_connectors.tfrecord.checksums import masked_crc32c
+from penstock_connectors.tfrecord.records import stored
+from penstock_spark.connecting.files import FileSink, files_by_tasks, open_for_writing
+from penstock_spark.connecting.running import step_failed
+
+
+def tfrecord_files(sink: TFRecordSink, where: str) -> FileSink:
+    masked_crc32c(where)
+    compression = sink.shards.compression(sink.compression_type)
+
+    open_shard = partial(_TFRecordShard, compression=compression, coder=sink.coder, where=where)
+    return files_by_tasks(sink.shards, "TFRecord files", open_shard, where)
+
+
+class _TFRecordShard:
+    """One TFRecord file on a local disk."""
+
+    def __init__(self, path: str, compression: str, coder: Any, where: str) -> None:
+        self._checksum = masked_crc32c(where)
+        self._file = open_for_writing(path, compression)
+        self._coder = coder
+        self._where = where
+
+    def write(self, values: Sequence[Any]) -> int:
+        records = values if self._coder is None else self._encoded(values)
+        for record in records:
+            if not isinstance(record, bytes):
+                self._refuse(record)
+        self._file.write(stored(records, self._checksum))
+        return len(values)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _encoded(self, values: Sequence[Any]) -> list[Any]:
+        try:
+            return [self._coder.encode(value) for value in values]
+        except Exception as error:
+            step_failed(error, self._where)
+
+    def _refuse(self, record: Any) -> NoReturn:
+        kind = type(record).__name__
+        if self._coder is None:
+            what = f"an element has the type {kind}, and TFRecord files take only bytes"
+            hint = "make bytes of the elements first, or pass a coder that does"
+        else:
+            what = f"the coder of the TFRecord files gives {kind}, not bytes"
+            hint = "let the coder's encode return bytes"
+        step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)

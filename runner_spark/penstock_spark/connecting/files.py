@@ -1,0 +1,45 @@
+"""What formats of files share: how files are found, divided, read in a batch or a stream, and written."""
+
+from penstock_spark.files.compressed import open_for_reading, open_for_writing, unpacking
+from penstock_spark.files.finding import find_files, unreadable
+from penstock_spark.files.splits import (
+    BLOCK_BYTES,
+    SHORTER,
+    Split,
+    leaves_files_out,
+    open_bytes,
+    size_of,
+    splits_of,
+    whole_files,
+)
+from penstock_spark.sinks.files import FileSink, files_by_tasks
+from penstock_spark.sinks.partitions import Partitions, RecordsFile
+from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
+from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
+from penstock_spark.sources.stream_files import stream_files
+
+__all__ = [
+    "BLOCK_BYTES",
+    "SHORTER",
+    "FileSink",
+    "PartitionValues",
+    "Partitions",
+    "RecordsFile",
+    "Split",
+    "beside",
+    "files_by_tasks",
+    "find_files",
+    "leaves_files_out",
+    "open_bytes",
+    "open_for_reading",
+    "open_for_writing",
+    "partition_values",
+    "scan_of_contents",
+    "size_of",
+    "splits_of",
+    "stream_files",
+    "stream_of_contents",
+    "unpacking",
+    "unreadable",
+    "whole_files",
+]

@@ -1,0 +1,27 @@
+"""How a connector reads: in parts that it hands out to tasks, or as the ranges of a `penstock.io.RangeSource`."""
+
+from penstock_spark.files.packing import SHARE_BYTES, packed
+from penstock_spark.formats.ranges.batch import open_ranges
+from penstock_spark.formats.ranges.stream import columns_of_ranges, open_range_stream
+from penstock_spark.session.parallelism import parallelism_of
+from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
+from penstock_spark.sources.scan import Scan, StreamScan, pruned_to
+from penstock_spark.sources.table_rows import decoder_of, hint_of_table, schema_in_spark
+
+__all__ = [
+    "SHARE_BYTES",
+    "PartsReader",
+    "Scan",
+    "StreamScan",
+    "columns_of_ranges",
+    "decoder_of",
+    "hint_of_table",
+    "no_elements",
+    "open_range_stream",
+    "open_ranges",
+    "packed",
+    "parallelism_of",
+    "pruned_to",
+    "scan_of_parts",
+    "schema_in_spark",
+]

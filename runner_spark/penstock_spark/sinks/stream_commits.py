@@ -1,0 +1,120 @@
+"""How a stream commits to a table: the rows of a micro-batch and its number, in one commit, and that only once.
+
+A table knows a stream by `digest`, and has one number of it: that of the last micro-batch that is in the table, or
+`BEFORE_ALL`. A stream that starts for the first time notes `BEFORE_ALL` before anything else (`has_begun`), so that a
+table without a number is another table, of which nobody knows what it has. Each try of a commit begins with the newest
+state of the table: `is_written` says whether the micro-batch, or a later one, is in it. If another commit has come in
+between, the table refuses, and `persist` lets the next try look again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable
+from typing import TypeVar
+
+from penstock.error import refusal
+from penstock.utils import clock
+
+ATTEMPTS = 10
+"""How often a commit is tried while others change the table, or while its server is away for a moment."""
+
+BEFORE_ALL = -1
+"""The number of a stream that has started, and of which the table has no micro-batch yet."""
+
+_FIRST_PAUSE_SECONDS = 0.05
+_DOUBLINGS_MAX = 5
+
+_Result = TypeVar("_Result")
+
+
+def digest(stream: str) -> str:
+    """The name of a stream in a table; it shows neither paths nor labels.
+
+    >>> digest("a stream") == digest("a stream") != digest("another stream")
+    True
+    """
+    return hashlib.sha256(stream.encode()).hexdigest()[:32]
+
+
+def holds(last: int | None, number: int) -> bool:
+    """True if a table has the micro-batch of a number; `last` is the last one that it has of the stream.
+
+    >>> [holds(last, 4) for last in (None, BEFORE_ALL, 3, 4, 5)]
+    [False, False, False, True, True]
+    """
+    return last is not None and last >= number
+
+
+def is_written(last: int | None, number: int, table: str, why: str, where: str) -> bool:
+    """Likewise, for a stream that is about to commit.
+
+    Args:
+        last: The number that the table has of the stream; None if it has none.
+        number: The number of the micro-batch.
+        table: What errors call the table.
+        why: Why it may have no number, after "does not know this stream".
+        where: The step.
+
+    Raises:
+        LookupError: The table does not know the stream, although it has started before.
+    """
+    if last is None:
+        what = f"{table} does not know this stream{why}, so it may lack what the stream has written"
+        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
+        raise refusal(LookupError, what, where=where, hint=hint)
+    return holds(last, number)
+
+
+def has_begun(last: int | None, table: str, where: str) -> bool:
+    """True if a table knows already that a stream begins, as after a start that was cut short.
+
+    Raises:
+        ValueError: The stream has written to the table before, and has lost its checkpoint since.
+    """
+    if last is None or last == BEFORE_ALL:
+        return last == BEFORE_ALL
+    what = f"{table} has micro-batches of this stream, whose checkpoint is gone"
+    raise refusal(ValueError, what, where=where, hint="write to another table, or use another checkpoint")
+
+
+class TryAgain(Exception):
+    """A try has certainly changed nothing, or the next one finds out what it has changed.
+
+    Args:
+        error: What to raise if there is no further try.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def persist(work: Callable[[int], _Result]) -> _Result:
+    """The result of some work, which is done again while it raises `TryAgain`; it gets the number of the try, from 0.
+
+    >>> def work(attempt: int) -> str:
+    ...     if attempt == 0:
+    ...         raise TryAgain(ValueError("another program has changed the table"))
+    ...     return "in the table"
+    >>> persist(work)
+    'in the table'
+    """
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            # Those who were refused at once should not come back at once.
+            longest = _FIRST_PAUSE_SECONDS * 2 ** min(attempt - 1, _DOUBLINGS_MAX)
+            clock.sleep(longest * random.uniform(0.5, 1))
+        try:
+            return work(attempt)
+        except TryAgain as again:
+            error = again.error
+    raise error
+
+
+def not_committed(table: str, reason: str, where: str) -> RuntimeError:
+    """The error of a commit that a table has refused to the last."""
+    what = f"{table} does not take a commit: {reason}"
+    hint = "start the pipeline again; other programs may be changing the table"
+    return refusal(RuntimeError, what, where=where, hint=hint)

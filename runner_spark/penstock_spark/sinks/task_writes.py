@@ -1,0 +1,59 @@
+"""A job whose tasks write the rows of a sink to another system, each task in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.session.session import is_local_session
+from penstock_spark.session.spark_versions import repartition_by_number
+from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
+from penstock_spark.worker.batch import dumps_with_code, loads
+
+WriteRows = Callable[[Iterator[pa.RecordBatch]], int]
+"""Writes the rows of a task, and returns how many elements they were."""
+
+
+def write_in_tasks(
+    frame: DataFrame, write: WriteRows, where: str, parts: int | None = None, part: str = ""
+) -> None:
+    """Runs a job whose tasks write all rows.
+
+    Args:
+        frame: The rows, as the encoders of the sink have made them.
+        write: Writes the rows of a task; it travels to the tasks, and a task may run again.
+        where: The step, for errors of the tasks.
+        parts: How many tasks there are; None leaves the rows where they are.
+        part: The column with the number of the task that gets a row; only with `parts`.
+
+    Raises:
+        Exception: What `write` raises, as the failure of the step.
+    """
+    if parts is not None:
+        frame = repartition_by_number(frame, parts, frame[part])
+    sys_path = driver_sys_path() if is_local_session(frame.sparkSession) else ()
+    function = _in_task(dumps_with_code((write, where, reporting_now())), sys_path)
+    map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
+
+
+def _in_task(program: bytes, sys_path: tuple[str, ...]) -> Any:
+    def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import_like_driver(sys_path)
+        write: WriteRows
+        where: str
+        reporting: Reporting
+        write, where, reporting = loads(program)
+        report_with(reporting)
+        try:
+            written = write(rows)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            step_failed(error, where)
+        yield pa.RecordBatch.from_arrays([pa.array([written], pa.int64())], names=["written"])
+
+    return run
