@@ -15,9 +15,9 @@ from cells import Cell
 from keyed_inputs import JOIN_SECONDS
 from keyed_penstock import Expire
 from penstock import field
-from penstock.functions.field_functions import window_start
 from penstock.io.watermarks import BoundedDisorder
 from penstock.relations.joins import JoinRows
+from penstock.scalars.field_functions import window_start
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,

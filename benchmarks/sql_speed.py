@@ -26,9 +26,10 @@ from pairs import paired
 from penstock.io.each_batch import ForEachBatch
 from penstock.io.sparkio import ReadFromSpark, WriteToSpark
 from penstock.io.watermarks import BoundedDisorder
-from penstock.sql.binding import Tables, bound
-from penstock.sql.relations import Named
-from penstock.sql.types import BIGINT, STRING, TIMESTAMP
+from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
+from penstock.sql.binding import bind
+from penstock.sql.relations import ColumnDef
+from penstock.sql.statement import Tables
 from penstock.transforms.sql import SqlTransform
 from penstock.transforms.window import FixedWindows
 from penstock.typehints import KV
@@ -206,15 +207,15 @@ def planning(queries: int) -> dict[str, Any]:
 
     types = {"INTEGER": BIGINT, "STRING": STRING, "TIME": TIMESTAMP}
     columns = {
-        name: tuple(Named(column, types[kind].or_null()) for column, kind in found)
+        name: tuple(ColumnDef(column, types[kind].or_null()) for column, kind in found)
         for name, found in TABLES.items()
     }
     tables = Tables(columns, {}, {})
     texts = [random_query(seed).text.own for seed in range(queries)]
-    bound(texts[0], tables)
+    bind(texts[0], tables)
     cpu, wall = time.process_time(), time.perf_counter()
     for text in texts:
-        bound(text, tables)
+        bind(text, tables)
     return {
         "queries": queries,
         "median_characters": statistics.median(map(len, texts)),

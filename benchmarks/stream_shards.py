@@ -41,7 +41,7 @@ class Grid(NamedTuple):
     batches: int
 
 
-FULL = Grid((2, 8, 32, 128, 512), (1, 3), (0, 20_000), 6)
+FULL = Grid((2, 8, 32, 128), (1, 3), (0, 20_000), 6)
 QUICK = Grid((2, 8), (1, 2), (0, 2_000), 4)
 
 _KEYS = 1_000

@@ -8,7 +8,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 # The docstrings are those of this checkout, whatever is installed.
-sys.path[:0] = [str(ROOT / "sdk"), str(ROOT / "runner_spark")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("sdk", "runner_spark", "conformance")]
 
 project = "penstock"
 copyright = "the penstock authors"

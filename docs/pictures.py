@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.figures import draw, recording_of_played
 from penstock_conformance.bare import run
 from penstock_conformance.parsing import load
 from penstock_conformance.scenario import Scenario
+from penstock_figures import draw, recording_of_played
 
 FOLDER = Path(__file__).parent / "images"
 _PAPER = "Paper, figure "

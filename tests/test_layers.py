@@ -1,4 +1,4 @@
-"""The layers of the packages: imports point down, wherever they stand, and none of them makes a circle."""
+"""The layers of the packages: imports point down, wherever they stand, and no files and no folders make circles."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"penstock": "sdk", "penstock_spark": "runner_spark", "penstock_conformance": "conformance"}
+PACKAGES = {
+    "penstock": "sdk",
+    "penstock_spark": "runner_spark",
+    "penstock_conformance": "conformance",
+    "penstock_figures": "conformance",
+}
 
 LAYERS = (
-    ("error", "base", "utils"),
+    ("where",),
+    ("error",),
+    ("utils",),
+    ("base",),
     ("left_out", "absent"),
     ("typehints",),
     ("values",),
@@ -24,6 +32,7 @@ LAYERS = (
     ("coders",),
     ("windows",),
     ("functions",),
+    ("scalars",),
     ("graph",),
     ("diagrams",),
     ("machines",),
@@ -33,22 +42,21 @@ LAYERS = (
     ("relations",),
     ("io",),
     ("sql", "ml"),
-    ("testing", "figures", "notebooks"),
-    ("live",),
+    ("testing", "notebooks"),
 )
 """The folders and files of the SDK, from the ground up. Each imports from itself and from those before it."""
 
 RUNNER_LAYERS = (
     ("process",),
     ("session",),
-    ("aggregates",),
+    ("columns",),
     ("plan",),
     ("reports",),
     ("shipping",),
-    ("arrow",),
-    ("batches",),
     ("files",),
     ("worker",),
+    ("folding",),
+    ("stages",),
     ("sources",),
     ("sinks",),
     ("formats",),
@@ -58,6 +66,7 @@ RUNNER_LAYERS = (
     ("compiler",),
     ("checkpoints",),
     ("lowering",),
+    ("live",),
     ("runs",),
     ("supported",),
     ("runner",),
@@ -70,6 +79,7 @@ FACADES = frozenset(
     for name in (
         *("__main__", "io", "io.iobase", "pipeline", "pvalue", "transforms"),
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
+        "transforms.periodicsequence",
         *("transforms.resources", "transforms.sideinputs", "transforms.sql", "transforms.timeutil"),
         *(
             "transforms.periodicsequence",
@@ -187,7 +197,7 @@ def test_imports_point_down(package: str, for_types: bool) -> None:
 
 
 # Some modules of the runner enter what they have with the model, and that only once.
-@pytest.mark.parametrize("package", ["penstock", "penstock_conformance"])
+@pytest.mark.parametrize("package", ["penstock", "penstock_conformance", "penstock_figures"])
 def test_every_module_can_be_the_first_that_a_program_imports(package: str) -> None:
     # A package imports modules of its own, too, so that a circle may lead through it.
     program = f"""
@@ -209,20 +219,128 @@ for name in {sorted(_modules(package))!r}:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_modules_import_each_other(package: str) -> None:
-    assert circles(imports_of(_texts(package), for_types=False)) == []
+def test_no_modules_import_each_other_not_even_for_types(package: str) -> None:
+    assert circles(imports_of(_texts(package), for_types=True)) == []
+
+
+def imports_of_folders(imports: Imports) -> Imports:
+    """Which folders import which; a folder and what lies in it are one, and a file beside folders is a folder."""
+    folders: Imports = {}
+    for module, others in imports.items():
+        if module not in FACADES:
+            for other in others - FACADES:
+                one, another = _folder(module), _folder(other)
+                folders.setdefault(another, set())
+                if not f"{one}.".startswith(f"{another}.") and not f"{another}.".startswith(f"{one}."):
+                    folders.setdefault(one, set()).add(another)
+    return folders
+
+
+def _folder(module: str) -> str:
+    """The folder of a module: `package.room.module` lies in `package.room`."""
+    above, _, _ = module.rpartition(".")
+    return above if "." in above else module
+
+
+def test_no_folders_import_each_other() -> None:
+    found = [
+        circle
+        for package in PACKAGES
+        for circle in circles(imports_of_folders(imports_of(_texts(package), for_types=True)))
+    ]
+    assert found == []
+
+
+def test_a_folder_that_imports_one_that_imports_it_is_found() -> None:
+    texts = _texts("penstock_spark")
+    one, another = "penstock_spark.plan.schema_text", "penstock_spark.reports.secrets"
+    lines = {
+        one: "from penstock_spark.reports import lineage\n",
+        another: "from penstock_spark.plan import windowing\n",
+    }
+    changed = imports_of(
+        {**texts, **{name: texts[name] + line for name, line in lines.items()}}, for_types=True
+    )
+    assert circles(changed) == []
+    [circle] = circles(imports_of_folders(changed))
+    assert {"penstock_spark.plan", "penstock_spark.reports"} <= set(circle)
+
+
+PRIVATE_NAMES_OF_LIBRARIES = {
+    "penstock_spark.files.finding": {"_spark"},
+    "penstock_spark.files.stores": {"_copy", "_list"},
+    "penstock_spark.formats.database.types": {"_Binary"},
+    "penstock_spark.formats.iceberg.table": {"_table"},
+}
+"""Attributes of other people's objects that have the names of attributes of ours. All of Beam's are in `beam`."""
+
+OF_NAMED_TUPLES = frozenset({"_asdict", "_fields", "_make", "_replace"})
+
+
+def private_names_touched(texts: Mapping[str, str]) -> list[str]:
+    """The private names that a module touches though only other modules define them; imported names too."""
+    names = {module: _private_names(text) for module, text in texts.items()}
+    defined = set().union(*(own for own, _ in names.values()))
+    return [
+        f"{module} touches {name}"
+        for module, (own, touched) in sorted(names.items())
+        if module not in FACADES and not module.startswith("penstock_spark.beam.")
+        for name in sorted(touched & defined - own - OF_NAMED_TUPLES)
+        if name not in PRIVATE_NAMES_OF_LIBRARIES.get(module, ())
+    ]
+
+
+@cache
+def _private_names(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The private names that a module defines, and those that it takes from another object or module."""
+    defined, touched = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                defined.add(name)
+            case ast.Name(name, ast.Store()) | ast.Attribute(ast.Name("self" | "cls"), name, ast.Store()):
+                defined.add(name)
+            case ast.Attribute(ast.Name("self" | "cls"), _) | ast.Attribute(ast.Call(ast.Name("super")), _):
+                pass
+            case ast.Attribute(_, name):
+                touched.add(name)
+            case ast.ImportFrom(str(module), names) if module.startswith("penstock"):
+                touched.update(alias.name for alias in names)
+            case ast.Constant(str(name)):
+                defined.add(name)  # It may be in `__slots__`.
+    return frozenset(filter(_is_private, defined)), frozenset(filter(_is_private, touched))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name.isidentifier()
+
+
+def test_no_private_name_of_another_module_is_touched() -> None:
+    texts = {name: text for package in PACKAGES for name, text in _texts(package).items()}
+    assert private_names_touched(texts) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["def f(options):\n    return options._flags\n", "from penstock.metrics.cells import _parts\n"]
+)
+def test_a_private_name_of_another_module_is_found(line: str) -> None:
+    texts = {**_texts("penstock"), "penstock.metrics.cells": "def _parts(): ...\n"}
+    name = "penstock.io.schedules"
+    [found] = private_names_touched({**texts, name: texts[name] + line})
+    assert found.startswith(f"{name} touches _")
 
 
 LATE_IMPORTS = {
     "penstock": {"penstock.absent"},
     "penstock_spark": {
         "penstock_spark",
-        "penstock_spark.batches",
+        "penstock_spark.columns.batches",
         "penstock_spark.formats.database.address",
         "penstock_spark.formats.database.changes",
         "penstock_spark.formats.database.reader",
         "penstock_spark.formats.database.writer",
         "penstock_spark.formats.ranges.stream",
+        "penstock_spark.live.views",
         "penstock_spark.runner",
         "penstock_spark.session.spark_versions",
         "penstock_spark.stream.level_processor",
@@ -232,7 +350,8 @@ LATE_IMPORTS = {
 """Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for
 it. In the runner: workers import
 the package and the modules that Spark unpickles in each task, and need little of them; a library of batches is loaded
-when a hint names it, one of databases when a run reads or writes one, and a batch run loads nothing of streams."""
+when a hint names it, one of databases when a run reads or writes one, one that draws trees when a run is shown as a
+tree, and a batch run loads nothing of streams."""
 
 
 def late(texts: Mapping[str, str]) -> set[str]:
@@ -284,7 +403,7 @@ def test_an_import_that_points_up_is_found(line: str) -> None:
     assert any(name in circle and "penstock.transforms.create" in circle for circle in circles(imports))
 
 
-def test_an_import_for_types_is_no_circle_but_points_up() -> None:
+def test_an_import_for_types_is_a_circle_for_types_and_points_up() -> None:
     texts = _texts("penstock")
     name = "penstock.coders.base"
     line = (
@@ -292,5 +411,6 @@ def test_an_import_for_types_is_no_circle_but_points_up() -> None:
     )
     changed = {**texts, name: texts[name] + line}
     assert circles(imports_of(changed, for_types=False)) == []
+    assert circles(imports_of(changed, for_types=True)) != []
     assert upward(imports_of(changed, for_types=False)) == []
     assert upward(imports_of(changed, for_types=True)) == [f"{name} imports penstock.pvalue"]

@@ -24,7 +24,8 @@ IMPORT_SECONDS_MAX = 0.3
 
 LAYERS = {
     "sdk/penstock": {"penstock", "typing_extensions"},
-    "conformance/penstock_conformance": {"penstock", "penstock_conformance"},
+    "conformance/penstock_figures": {"penstock", "penstock_figures"},
+    "conformance/penstock_conformance": {"penstock", "penstock_figures", "penstock_conformance"},
     "runner_spark/penstock_spark": {
         *("penstock", "penstock_spark", "pyspark", "pyarrow", "pandas", "cloudpickle", "typing_extensions"),
     },
@@ -36,11 +37,15 @@ EXCEPTIONS = {
     # The one place where the model reaches its runner, when a pipeline runs without naming one.
     "sdk/penstock/runners/runner.py": {"penstock_spark"},
     # Imported when a type hint is NumPy's, and not before.
-    "runner_spark/penstock_spark/batches/numpy_batches.py": {"numpy"},
+    "runner_spark/penstock_spark/columns/numpy_batches.py": {"numpy"},
     # SQL is optional, and brings its parser.
     "sdk/penstock/sql/": {"sqlglot"},
     # The tree in the terminal is optional, too.
-    "sdk/penstock/live/tree.py": {"rich"},
+    "runner_spark/penstock_spark/live/tree.py": {"rich"},
+    # The result of a run draws its groupings.
+    "runner_spark/penstock_spark/runs/result.py": {"penstock_figures"},
+    # The command that shows a run serves the page of the runner.
+    "conformance/penstock_conformance/showing.py": {"penstock_spark"},
     "runner_spark/penstock_spark/formats/database/": {"psycopg", "sqlalchemy"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.
     "sdk/penstock/coders/": {"cloudpickle"},
@@ -128,7 +133,7 @@ CLOCK_AND_CHANCE = frozenset(
     }.items()
     for name in names.split()
 )
-SEAMS = ("sdk/penstock/base/clock.py", "sdk/penstock/base/identifiers.py")
+SEAMS = ("sdk/penstock/utils/clock.py", "sdk/penstock/utils/identifiers.py")
 
 
 def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterator[str]:
@@ -143,7 +148,7 @@ def asks_the_clock_and_makes_names_in_one_place(name: str, text: str) -> Iterato
             case _:
                 continue
         for each in CLOCK_AND_CHANCE.intersection(used):
-            yield f"{name}:{node.lineno}: {each}, where penstock.base.clock or identifiers should be asked"
+            yield f"{name}:{node.lineno}: {each}, where penstock.utils.clock or identifiers should be asked"
 
 
 ROOMS_WITHOUT_FILES = tuple(
@@ -421,7 +426,12 @@ def test_tests_are_files_and_not_packages() -> None:
 
 
 def test_the_packages_are_the_ones_of_this_tree() -> None:
-    folders = {"penstock": "sdk", "penstock_spark": "runner_spark", "penstock_conformance": "conformance"}
+    folders = {
+        "penstock": "sdk",
+        "penstock_spark": "runner_spark",
+        "penstock_conformance": "conformance",
+        "penstock_figures": "conformance",
+    }
     for package, folder in folders.items():
         specification = importlib.util.find_spec(package)
         assert specification is not None

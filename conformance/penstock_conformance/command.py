@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from penstock.error import RunnerError, refusal, three_parts
 from penstock.options.base import text_of_help
-from penstock.options.spark import OPTIMISATIONS
+from penstock.options.optimisations import OPTIMISATIONS
 from penstock_conformance import report, showing, summary, table
 from penstock_conformance.capabilities import chapters
 from penstock_conformance.choosing import chosen, listed, modes_chosen

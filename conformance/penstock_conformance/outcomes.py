@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.figures.recording import Recording
 from penstock_conformance.bare import Run
 from penstock_conformance.choosing import rows_of
 from penstock_conformance.scenario import MODES, Expected, ExpectedPane, Scenario
+from penstock_figures.recording import Recording
 
 
 class Status(Enum):

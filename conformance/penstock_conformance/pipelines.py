@@ -15,7 +15,6 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin
-from penstock.figures.recording import Recording
 from penstock.metrics.metric import MetricResults, MetricsFilter
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.test_stream import ElementEvent, TestStream
@@ -29,6 +28,7 @@ from penstock_conformance.malformed import Malformed
 from penstock_conformance.programs import Program, program_of
 from penstock_conformance.scenario import Scenario
 from penstock_conformance.tapes import Tape, tape_of, why_untold
+from penstock_figures.recording import Recording
 
 BRANCHES_MAX = 250
 """The maximum number of scenarios in one pipeline: an engine's work at each event grows with them."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from penstock.error import refusal
-from penstock.figures import Recording, Section, draw, page, recording_of_played
 from penstock_conformance.choosing import rows_of
 from penstock_conformance.citations import is_figure, order_of
 from penstock_conformance.junit import junit_xml
 from penstock_conformance.outcomes import Outcome, Status
+from penstock_figures import Recording, Section, draw, page, recording_of_played
 
 JUNIT = "junit.xml"
 PAGE = "index.html"

@@ -17,9 +17,9 @@ from penstock.diagrams.graphs import mermaid_of, svg_of
 from penstock.diagrams.steps import folded, steps_of
 from penstock.error import refusal
 from penstock.graph import show
-from penstock.live.kept import Followed
-from penstock.live.scripts import graph_of_program
-from penstock.live.server import LOOPBACK, LiveServer
+from penstock_conformance.program_graphs import pipeline_of_program
+from penstock_spark.live.kept import Followed
+from penstock_spark.live.server import LOOPBACK, LiveServer
 
 FORMS = ("text", "svg", "mermaid")
 TABLES = ("table", "csv", "json")
@@ -79,11 +79,12 @@ def add_commands(commands: Any) -> None:
 
 
 def _graph(options: argparse.Namespace) -> int:
-    graph = graph_of_program(options.program, options.arguments)
+    pipeline = pipeline_of_program(options.program, options.arguments)
+    graph = pipeline.to_graph()
     steps = folded(steps_of(graph)) if options.folded else steps_of(graph)
     match options.to:
         case "svg":
-            print(svg_of(steps, options.program.stem))
+            print(svg_of(steps, options.program.stem, pipeline.facts()))
         case "mermaid":
             print(mermaid_of(steps))
         case _ if options.folded:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from penstock.graph import CombinePerKey, Graph, GroupByKey, Step, describe
 from penstock_spark.formats.registry import table_before_opening
 from penstock_spark.passes.choose import choose
+from penstock_spark.passes.choose_folds import choose_folds, choose_shards
 from penstock_spark.passes.columns import TableOf, columns
 from penstock_spark.passes.driver_rows import driver_rows
 from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.kept_restrictions import kept_restrictions
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.lift_combiners import lift_combiners
-from penstock_spark.passes.native import grouping_strategies
 from penstock_spark.passes.native_streams import native_streams
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
@@ -33,7 +33,7 @@ from penstock_spark.plan.stream_plan import StreamPlan, show_stream_plan
 @dataclass(frozen=True)
 class Target:
     mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
-    # The optimisations that are switched off; see `penstock.options.spark.OPTIMISATIONS`.
+    # The optimisations that are switched off; see `penstock.options.optimisations.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
     # How many elements and panes of each grouping a batch records; None turns recording off.
     record_events: int | None = None
@@ -98,7 +98,7 @@ STREAM_PASSES = (
         # A grouping that Spark computes without Python cannot be recorded.
         lambda target: target.record_events is None,
         "native_streams",
-        lambda target: (target.table_of, target.mode),
+        lambda target: (target.table_of, target.mode, target.without),
     ),
 )
 """The passes over a query's own graph, after a batch has taken over the bounded side inputs."""
@@ -133,7 +133,8 @@ def compiled(graph: Graph, target: Target) -> Compiled:
     whole = optimise(optimised, by_python, STREAM_PASSES)
     aside = side_views(optimised)
     views = None if aside is None else batch_plan(aside, target)
-    return Compiled(replace(levels(main, target.mode), views=views, whole=whole), graph, target)
+    plan = choose_shards(levels(main, target.mode), target.without)
+    return Compiled(replace(plan, views=views, whole=whole), graph, target)
 
 
 def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:
@@ -160,7 +161,7 @@ def _serving(passes: Iterable[Pass], target: Target) -> Iterator[Pass]:
 def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
     """The plan of an optimised graph: which steps run together, and which Spark operators run them."""
     units = fuse(graph)
-    plan = choose(graph, units, grouping_strategies(graph, units, target.without))
+    plan = choose(graph, units, choose_folds(graph, units, target.without))
     return plan if "driver_rows" in target.without else driver_rows(plan)
 
 

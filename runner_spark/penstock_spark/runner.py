@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from penstock.base.where import caller, here
 from penstock.construction.graph_of import graph_with_edge
-from penstock.construction.without_effect import refusals, warn_of_hints, warn_of_no_effect
 from penstock.error import UnsupportedByRunner, located, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
-from penstock.options.given import check_given, checked_arguments, misfits
-from penstock.options.pipeline_options import PipelineOptions, TypeOptions
+from penstock.options.base import with_values
+from penstock.options.checks import check_given, checked_arguments, warn_of_no_effect_in_batch
+from penstock.options.pipeline_options import PipelineOptions, SparkOptions, TypeOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
-from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineResult, PipelineRunner
+from penstock.where import caller, here
 from penstock_spark.compiler import Compiled, Target, compiled
 from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.supported import check, default_mode
+from penstock_spark.supported import check, default_mode, warn_of_hints
 
 
 class SparkRunner(PipelineRunner):
@@ -37,12 +35,12 @@ class SparkRunner(PipelineRunner):
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
         """Runs a pipeline: when this returns, a batch has ended, or a query has started."""
+        from penstock_spark.live.views import views_of
         from penstock_spark.process.interrupts import stoppable
         from penstock_spark.reports.spark_errors import Surroundings, translating
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
         from penstock_spark.runs.opened import Opened
-        from penstock_spark.runs.watching import views_of
         from penstock_spark.session.job_tags import leave_connection
 
         settings = self._settings(options)
@@ -69,8 +67,7 @@ class SparkRunner(PipelineRunner):
         mode = settings.mode or default_mode(graph)
         check(graph, mode, settings.view_as(TypeOptions).allow_unsafe_triggers)
         if mode == "batch":
-            # What no class of options knows, such as a session, was looked at before.
-            warn_of_no_effect(settings.get_all_options(drop_default=True, retain_unknown_options=True))
+            warn_of_no_effect_in_batch(settings)
         warn_of_hints(graph.steps)
         return compiled(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
 
@@ -140,9 +137,9 @@ class SparkRunner(PipelineRunner):
 
     def elements_of(self, pcoll: Any, first: int | None) -> list[Any]:
         """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
+        from penstock_spark.live.views import views_of
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.opened import Opened
-        from penstock_spark.runs.watching import views_of
 
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
@@ -163,16 +160,9 @@ class SparkRunner(PipelineRunner):
 
     def _settings(self, options: PipelineOptions) -> SparkOptions:
         """The pipeline's options, overridden by the runner's arguments and checked."""
-        settings = options.view_as(SparkOptions)
-        if self.arguments:
-            settings = copy.copy(settings)
-            settings._all_options = {**settings._all_options, **self.arguments}
+        settings = with_values(options.view_as(SparkOptions), self.arguments)
         check_given(settings)
-        given = settings.get_all_options(drop_default=True, retain_unknown_options=True)
-        errors = [*misfits(settings)] or [
-            *PipelineOptionsValidator(settings, self).validate(),
-            *refusals(given),
-        ]
+        errors = PipelineOptionsValidator(settings, self).validate()
         if errors:
             raise ValueError("\n".join(located(error, here()) for error in errors))
         return settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.error import UnsupportedByRunner, three_parts
@@ -31,6 +31,18 @@ from penstock_spark.plan.windowing import windowing_of
 _LOGGER = logging.getLogger(__name__)
 
 _STREAMS = (RecordedStream, StreamSource, PeriodicSource, SequenceSource)
+
+
+def warn_of_hints(steps: Iterable[Step]) -> None:
+    """Logs one warning if steps of a pipeline that is about to run have resource hints."""
+    hinted = [step.label for step in steps if step.resource_hints]
+    if hinted:
+        _LOGGER.warning(
+            "Spark gives all steps the same machines, so the resource hints of these steps have no effect: %s; set "
+            "Spark's properties, such as --spark_conf=spark.executor.memory=8g, spark.executor.cores and "
+            "spark.executor.resource.gpu.amount",
+            ", ".join(hinted),
+        )
 
 
 def default_mode(graph: Graph) -> str:
@@ -176,7 +188,7 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
                         f"state belongs to one window, and the windows of {windowfn} merge",
                         "use windows that do not merge, or group first and process the groups",
                     )
-                if dofn._process_yields_batches:
+                if dofn.process_yields_batches:
                     yield "a DoFn with state or timers cannot yield batches yet", "yield elements"
         case GroupByKey() | CombinePerKey():
             for edge in step.inputs:
@@ -194,7 +206,7 @@ def _splittable(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]
         hint = "read in one step, and keep state in the next one"
         yield "a splittable DoFn cannot use state or timers, because its restrictions have no key", hint
         return
-    if dofn._process_batch_defined or dofn._process_yields_batches:
+    if dofn.defines_process_batch or dofn.process_yields_batches:
         yield "a splittable DoFn cannot take or yield batches", "take and yield elements"
         return
     if mode == "batch":

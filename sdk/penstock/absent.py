@@ -15,13 +15,13 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from penstock.base.near_names import nearest
-from penstock.base.where import here
 from penstock.error import three_parts
+from penstock.where import here
 
 _PACKAGE = "penstock."
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _NAMED_AS_ATTRIBUTES = {
-    "penstock.coders": ("coder_impl",),
+    "penstock.coders": (),
     "penstock.options": ("pipeline_options_validator",),
     "penstock.runners": (),
     "penstock.transforms": (
@@ -35,6 +35,8 @@ _NAMED_AS_ATTRIBUTES = {
     ),
     "penstock.typehints": ("batch", "schema_registry", "schemas"),
     "penstock.utils": ("histogram", "shared"),
+    "penstock.utils.retry": (),
+    "penstock.utils.windowed_value": (),
 }
 """The modules that Beam loads at once, so that ``beam.transforms.util`` needs no import. Here they load when named.
 A name that such a package does not have is refused with a hint."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from penstock.base.where import here
+from penstock.where import here
 
 ErrorT = TypeVar("ErrorT", bound=Exception)
 
@@ -16,7 +16,7 @@ ErrorT = TypeVar("ErrorT", bound=Exception)
 def three_parts(what: str, *, where: str | None = None, hint: str | None = None) -> str:
     """The text of an error: what is wrong, where, and what to do.
 
-    `what` is a short clause; `where` comes from `penstock.base.where`.
+    `what` is a short clause; `where` comes from `penstock.where`.
 
     >>> print(three_parts("the label 'A' is used twice", where="at step 'A' (game.py:41)", hint="give it a label"))
     the label 'A' is used twice

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from penstock.base.where import Location, at_step
 from penstock.typehints.constraints import show_type
+from penstock.where import Location, at_step
 
 
 class Source:

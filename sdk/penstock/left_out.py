@@ -101,6 +101,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "utils.transform_service_launcher utils.urns",
         "not our business: inner parts of Beam's",
     ),
+    ("coders.coder_impl", "subclass `Coder`, and define `encode` and `decode`"),
     ("coders.avro_record", "not yet: subclass `Coder` around an Avro library"),
     ("version", "`penstock.__version__`"),
 )
@@ -142,6 +143,11 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     ),
     ("pipeline", "ComponentIdMap ExternalTransformFinder", "not our business: protocol messages"),
     (
+        "pipeline",
+        "PTransformOverride",
+        "not our business: for runners that replace transforms; apply the transform that you mean",
+    ),
+    (
         "coders.coders",
         "AVRO_GENERIC_CODER_URN AvroGenericCoder",
         "not yet: subclass `Coder` around an Avro library",
@@ -158,7 +164,8 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "coders.coders",
-        "StateBackedIterableCoder TimestampPrefixingOpaqueWindowCoder",
+        "StateBackedIterableCoder TimestampPrefixingOpaqueWindowCoder TimestampPrefixingWindowCoder "
+        "PaneInfoCoder WindowedValueCoder ParamWindowedValueCoder",
         "not our business: formats between Beam's workers and their runner",
     ),
     ("coders.coders", "serialize_coder deserialize_coder", "not our business: pickle the coder"),
@@ -205,6 +212,16 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
         "not our business: for tests with Pub/Sub",
     ),
     (
+        "transforms.combiners",
+        "PhasedCombineFnExecutor",
+        "not our business: for Beam's workers; call the methods of the CombineFn",
+    ),
+    (
+        "transforms.combiners",
+        "LiftedCombinePerKey",
+        "not our business: `CombinePerKey`; the runner combines before the shuffle where that is legal",
+    ),
+    (
         "transforms.core",
         "DoFnInfo PickledDoFnInfo StatelessDoFnInfo SIDE_INPUT_PREFIX",
         "not our business: how Beam sends a DoFn to its workers",
@@ -241,6 +258,22 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     ("transforms.util", "U", "Python's own: `typing.TypeVar`"),
     ("transforms.sideinputs", "SideInputMap", "not our business: in Beam's workers"),
     ("transforms.sql", "SqlTransformSchema", "not our business: a message to Beam's expansion service"),
+    (
+        "utils.windowed_value",
+        "WindowedBatch",
+        "not our business: inner parts of Beam's; a DoFn may yield a `HomogeneousWindowedBatch`",
+    ),
+    (
+        "utils.histogram",
+        "Histogram",
+        "not our business: for Beam's own metrics; `Metrics.histogram`",
+    ),
+    (
+        "utils.retry",
+        "retry_on_server_errors_filter retry_on_server_errors_and_timeout_filter "
+        "retry_if_valid_input_but_server_error_and_timeout_filter",
+        "not our business: for Google's services; pass a function of your own as `retry_filter`",
+    ),
     ("typehints.decorators", "GeneratorWrapper", "not our business: inner parts of Beam's"),
     (
         "typehints.schemas",

@@ -6,16 +6,14 @@ from penstock.base.display import HasDisplayData as HasDisplayData
 from penstock.base.engine import create_runner as create_runner
 from penstock.construction.applied import AppliedPTransform as AppliedPTransform
 from penstock.construction.applied import PipelineVisitor as PipelineVisitor
-from penstock.construction.applied import PTransformOverride as PTransformOverride
 from penstock.construction.applied import encode_annotations as encode_annotations
 from penstock.construction.applied import transform_annotations as transform_annotations
 from penstock.construction.pipeline import Pipeline as Pipeline
-from penstock.construction.replacing import replace_all as replace_all
 from penstock.functions.resources import merge_resource_hints as merge_resource_hints
 from penstock.functions.resources import resource_hints_from_options as resource_hints_from_options
 from penstock.io.filesystems import FileSystems as FileSystems
 from penstock.options.base import StreamingOptions as StreamingOptions
-from penstock.options.other_systems import CrossLanguageOptions as CrossLanguageOptions
+from penstock.options.ignored import CrossLanguageOptions as CrossLanguageOptions
 from penstock.options.pipeline_options import PipelineOptions as PipelineOptions
 from penstock.options.pipeline_options import StandardOptions as StandardOptions
 from penstock.options.pipeline_options import TypeOptions as TypeOptions

@@ -28,9 +28,9 @@ from beam_panes import in_order
 from beam_programs import Make, Program, programs
 from beam_quirks import Quirk
 
-from penstock.machines.composite_triggers import AllOf
+from penstock.machines.composite_triggers import AfterAllMachine
 from penstock.machines.program import GroupingProgram as MachineProgram
-from penstock.machines.simple_triggers import EndOfWindow, Total
+from penstock.machines.simple_triggers import AfterCountMachine, EndOfWindowMachine
 
 OUTCOMES = Path(__file__).parent / "outcomes_of_seeds.txt"
 """What came of the programs of each seed; ``python tests/beam/beam_comparison.py`` writes it."""
@@ -124,10 +124,14 @@ def test_what_the_programs_leave_out_is_an_error_in_beams_runner_only(
 
 
 MUTANTS: dict[str, tuple[type, str, Callable[..., Any]]] = {
-    "counts one too many": (Total, "should_fire", lambda trigger, state, status: state > trigger.enough),
-    "takes any for all": (AllOf, "_of_parts", lambda trigger, answers: any(answers)),
+    "counts one too many": (
+        AfterCountMachine,
+        "should_fire",
+        lambda trigger, state, status: state > trigger.enough,
+    ),
+    "takes any for all": (AfterAllMachine, "_of_parts", lambda trigger, answers: any(answers)),
     "misses the end of the window": (
-        *(EndOfWindow, "should_fire"),
+        *(EndOfWindowMachine, "should_fire"),
         lambda trigger, state, status: status.times.watermark_micros > status.window.end_micros,
     ),
     "lets go one microsecond later": (

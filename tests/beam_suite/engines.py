@@ -52,8 +52,8 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
 
     from penstock.coders.deterministic import allow_pickled_keys
     from penstock.graph import DriverList, InlineValues, Read, Write
-    from penstock.live.snapshot import RunSnapshot
     from penstock.options.pipeline_options import TypeOptions
+    from penstock_spark.live.snapshot import RunSnapshot
     from penstock_spark.lowering.context import INLINE_VALUES
     from penstock_spark.plan.batch_plan import Plan
     from penstock_spark.reports.spark_errors import raise_translated

@@ -90,6 +90,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xfail(reason=expected[name_of(item.nodeid)], strict=True))
 
 
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    # All classes of options that live are known to each pipeline, and a positional one reads what the others leave.
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+
+
 class TookTooLong(Exception):
     """A test took longer than `SECONDS_MAX`."""
 

@@ -239,7 +239,7 @@ def test_the_junit_file_has_a_case_for_each_scenario_and_mode(
 
 
 def test_the_page_has_a_drawing_of_each_scenario(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("penstock.figures")
+    pytest.importorskip("penstock_figures")
     assert command.main([*BARE, "--report", str(two)]) == 1
     page = (two / "index.html").read_text("utf-8")
     assert page.count("<svg") == 2

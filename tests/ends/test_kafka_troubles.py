@@ -17,13 +17,13 @@ from brokers import Mock, Tansu, confluent_kafka
 from numbered_files import wait_for
 
 import penstock as beam
-from penstock.base import clock
 from penstock.io import WriteToMemory
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock.io.ranges import SourceRange
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
+from penstock.utils import clock
 from penstock_spark.formats.kafka.sink import check_topic
 from penstock_spark.formats.kafka.source import Topics
 

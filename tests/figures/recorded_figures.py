@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from penstock.figures import RecordedInput, Recording, recording_of_played
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
 from penstock_conformance.parsing import load
 from penstock_conformance.programs import program_of
+from penstock_figures import RecordedInput, Recording, recording_of_played
 
 SECOND = 1_000_000
 

@@ -8,8 +8,8 @@ from itertools import combinations
 from xml.etree import ElementTree
 
 from penstock.diagrams.markup import text_width
-from penstock.figures.room import Area
-from penstock.figures.style import BOLD, FONT_SIZES, WORD_SHARE
+from penstock_figures.room import Area
+from penstock_figures.style import BOLD, FONT_SIZES, WORD_SHARE
 
 SVG = "{http://www.w3.org/2000/svg}"
 

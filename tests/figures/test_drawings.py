@@ -13,10 +13,10 @@ from svg_reading import SVG, along, circles, classes, elements_drawn, number, ov
 
 from penstock.diagrams.colours import DARK, LIGHT
 from penstock.diagrams.markup import MINUS
-from penstock.figures import RecordedInput, RecordedPane, Recording, draw
-from penstock.figures.layout import KEYS_MAX, WIDTH
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
+from penstock_figures import RecordedInput, RecordedPane, Recording, draw
+from penstock_figures.layout import KEYS_MAX, WIDTH
 
 
 def minutes(label: str) -> float:

@@ -10,12 +10,12 @@ from recorded_figures import figure, transcripts
 from svg_reading import SVG, Text, overlaps, parsed, texts
 
 from penstock.diagrams.markup import MINUS, shortened, text_width
-from penstock.figures import Recording, draw
-from penstock.figures.layout import WIDTH, Layout, Panel, layout_of, timeline_of
-from penstock.figures.pane_marks import CLASSES
-from penstock.figures.room import Area
-from penstock.figures.style import FONT_SIZES
 from penstock.machines.recorder import RecordedPane
+from penstock_figures import Recording, draw
+from penstock_figures.layout import WIDTH, Layout, Panel, layout_of, timeline_of
+from penstock_figures.pane_marks import CLASSES
+from penstock_figures.room import Area
+from penstock_figures.style import FONT_SIZES
 
 LINE = 36
 """A value is within two lines of the upper edge of its pane."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.diagrams.markup import MINUS, text_width
-from penstock.figures.moments import (
+from penstock_figures.moments import (
     DAY_MICROS,
     HOUR_MICROS,
     LABEL_SIZE,

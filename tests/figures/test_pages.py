@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from penstock.figures import RecordedInput, Recording, Section, draw, page
-from penstock.figures.style import STYLE
+from penstock_figures import RecordedInput, Recording, Section, draw, page
+from penstock_figures.style import STYLE
 
 DRAWING = draw(Recording("one element", (RecordedInput(3_000_000, 5_000_000, "", "7"),), (), ()))
 SECTIONS = (

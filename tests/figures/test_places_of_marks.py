@@ -11,8 +11,8 @@ from svg_reading import SVG, Text, circles, classes, number, parsed, texts
 
 from penstock.diagrams.colours import LIGHT
 from penstock.diagrams.markup import MINUS
-from penstock.figures import draw
-from penstock.figures.room import Area
+from penstock_figures import draw
+from penstock_figures.room import Area
 
 
 def test_the_values_of_figure_14_are_in_their_panes() -> None:

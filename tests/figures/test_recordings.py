@@ -6,7 +6,6 @@ import pytest
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.coders import Coder, PickleCoder
-from penstock.figures import recording_of_played, recording_of_test_stream, value_text
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player, play
 from penstock.machines.records import (
@@ -25,6 +24,7 @@ from penstock.transforms.window import FixedWindows, GlobalWindows, NonMergingWi
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
 from penstock.windows.windowing import Windowing
+from penstock_figures import recording_of_played, recording_of_test_stream, value_text
 
 SECOND = 1_000_000
 TEN_SECONDS = Windowing(FixedWindows(10))

@@ -15,7 +15,6 @@ from penstock import coders
 from penstock.coders.deterministic import decode_key, encode_key, encode_keys
 from penstock.transforms.window import IntervalWindow
 from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 
 def same(one: Any, other: Any) -> bool:
@@ -88,13 +87,6 @@ def _window(chance: Chance) -> Any:
     return IntervalWindow(start, start + chance.randint(1, 1000))
 
 
-def _pane(chance: Chance) -> Any:
-    index = chance.randint(0, 300)
-    timing = chance.one_of((PaneInfoTiming.EARLY, PaneInfoTiming.ON_TIME, PaneInfoTiming.LATE))
-    nonspeculative = -1 if timing == PaneInfoTiming.EARLY else chance.randint(0, index)
-    return PaneInfo(index == 0, chance.often(), timing, index, nonspeculative)
-
-
 INT, TEXT = coders.VarIntCoder(), coders.StrUtf8Coder()
 CODERS: dict[str, tuple[Any, Make]] = {
     "VarIntCoder": (INT, _small),
@@ -114,7 +106,6 @@ CODERS: dict[str, tuple[Any, Make]] = {
     ),
     "TimestampCoder": (coders.TimestampCoder(), _time),
     "IntervalWindowCoder": (coders.IntervalWindowCoder(), _window),
-    "PaneInfoCoder": (coders.PaneInfoCoder(), _pane),
     "DecimalCoder": (coders.DecimalCoder(), lambda chance: Decimal(chance.number()).scaleb(-3)),
 }
 MAY_NOT_BE_UTF8 = ("StrUtf8Coder", "FastPrimitivesCoder", "TupleCoder", "MapCoder", "NullableCoder")

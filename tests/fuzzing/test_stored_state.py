@@ -15,10 +15,10 @@ from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.window import GlobalWindow, IntervalWindow
 from penstock_spark.process.written_formats import COMMAND
 from penstock_spark.stream import control
-from penstock_spark.stream.column_pages import ColumnPage, page_of, stored_column
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import KeyPage
 from penstock_spark.stream.page_index import NOTHING, PageNotes
+from penstock_spark.stream.window_pages import WindowPage, page_of, stored_window
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 
 
@@ -37,8 +37,8 @@ def key_page(chance: Chance) -> KeyPage:
     return page
 
 
-def column_page(chance: Chance) -> ColumnPage:
-    page = ColumnPage()
+def column_page(chance: Chance) -> WindowPage:
+    page = WindowPage()
     for _ in range(chance.randint(1, 4)):
         start = chance.randint(-(2**50), 2**50)
         window = chance.one_of((GlobalWindow(), IntervalWindow.from_micros(start, start + 60)))
@@ -52,7 +52,7 @@ def column_page(chance: Chance) -> ColumnPage:
             )
             for number in range(chance.randint(1, 4))
         }
-        page[window] = stored_column(cells, {}, time_of(chance), set(list(cells)[: chance.randint(0, 2)]))
+        page[window] = stored_window(cells, {}, time_of(chance), set(list(cells)[: chance.randint(0, 2)]))
     return page
 
 

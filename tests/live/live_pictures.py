@@ -19,9 +19,9 @@ from pathlib import Path
 
 from sample import SECOND, batch, hostile, stream
 
-from penstock.base import clock
-from penstock.live.server import LiveServer
-from penstock.live.snapshot import RunSnapshot
+from penstock.utils import clock
+from penstock_spark.live.server import LiveServer
+from penstock_spark.live.snapshot import RunSnapshot
 
 WIDTHS = {"wide": (1280, 1180), "narrow": (400, 1900)}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scores.ipynb"
@@ -75,7 +75,7 @@ def terminal(now: RunSnapshot) -> str:
     """The tree of a snapshot in a terminal, as SVG, without the fonts of another server."""
     from rich.console import Console
 
-    from penstock.live.tree import drawn
+    from penstock_spark.live.tree import drawn
 
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     console.print(drawn(now))

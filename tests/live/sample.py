@@ -9,8 +9,6 @@ from typing import Any
 
 from penstock.diagrams.steps import StepView
 from penstock.functions.combinefn import CombineFn
-from penstock.live.elements import Counts, Flow, StepElements, composites_of, elements_of
-from penstock.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, Event
@@ -19,8 +17,10 @@ from penstock.metrics.execution import COUNTERS
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows
 from penstock.windows.windowing import Windowing
+from penstock_spark.live.elements import Counts, Flow, StepElements, composites_of, elements_of
+from penstock_spark.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError
+from penstock_spark.live.stream_snapshots import About, Seen, stream_snapshot, with_elements, with_tallies
 from penstock_spark.reports.metrics import Told, Watermarks
-from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_elements, with_tallies
 
 SECOND = 1_000_000
 BEGAN = 1_767_261_600 * SECOND  # Noon of a day in 2026.

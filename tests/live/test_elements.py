@@ -13,7 +13,10 @@ import pytest
 from sample import BEGAN, FLOWS, PER_SECOND, SECOND, SUM, TOTAL, batch, stream
 
 import penstock as beam
-from penstock.live.elements import (
+from penstock.metrics.execution import ELEMENTS, taken_out
+from penstock.pvalue import AsList
+from penstock_spark.live.batch_snapshots import Totals
+from penstock_spark.live.elements import (
     Counts,
     Flow,
     StepElements,
@@ -23,15 +26,12 @@ from penstock.live.elements import (
     noted,
     of_late,
 )
-from penstock.live.notebook import run_html
-from penstock.live.prometheus import metrics_text
-from penstock.live.snapshot import RunSnapshot
-from penstock.metrics.execution import ELEMENTS, taken_out
-from penstock.pvalue import AsList
+from penstock_spark.live.notebook import run_html
+from penstock_spark.live.prometheus import metrics_text
+from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.stream_snapshots import About, Seen, stream_snapshot, with_elements
 from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import Told, Watermarks, take_snapshots
-from penstock_spark.runs.batch_looking import Totals
-from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_elements
 
 ABOUT = About(
     "a", "r", "streaming", 0, flows=FLOWS, composites=composites_of(FLOWS), counted=frozenset(range(9)) - {3}
@@ -257,7 +257,7 @@ def test_the_tree_has_the_elements_of_composites_of_steps_at_the_top_and_of_grou
 ) -> None:
     from rich.console import Console
 
-    from penstock.live.tree import drawn
+    from penstock_spark.live.tree import drawn
 
     Console(file=console, width=120).print(drawn(stream(60)))
     lines = console.getvalue().splitlines()
@@ -278,7 +278,7 @@ def test_the_tree_has_the_elements_of_composites_of_steps_at_the_top_and_of_grou
 def test_the_tree_of_a_batch_has_its_steps(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock.live.tree import drawn
+    from penstock_spark.live.tree import drawn
 
     Console(file=console, width=120).print(drawn(batch()))
     assert "Words  12.4 M in · 96.1 M out · 165.0 k a second" in console.getvalue()

@@ -7,6 +7,7 @@ import sys
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sample import HOSTILE, STEPS
@@ -14,11 +15,12 @@ from sample import HOSTILE, STEPS
 from penstock.construction.pipeline import Pipeline
 from penstock.diagrams.graphs import mermaid_of, svg_of
 from penstock.diagrams.steps import StepView, folded, steps_of
-from penstock.live.scripts import graph_of_program
 from penstock.pvalue import AsList
 from penstock.transforms.combiners import Count
-from penstock.transforms.core import Create, FlatMap
+from penstock.transforms.core import Create, DoFn, FlatMap, ParDo
+from penstock.transforms.display import DisplayDataItem
 from penstock_conformance import command
+from penstock_conformance.program_graphs import pipeline_of_program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAM = """
@@ -44,7 +46,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_program_goes_on_until_it_runs_its_pipeline(program: Path) -> None:
     argv, folders, run = sys.argv, list(sys.path), Pipeline.run
-    graph = graph_of_program(program, ["Print"])
+    graph = pipeline_of_program(program, ["Print"]).to_graph()
     assert [step.label for step in graph.steps][-2:] == ["Team/Sum", "Print"]
     assert not Path("ran").exists()
     assert (sys.argv, sys.path, Pipeline.run) == (argv, folders, run)
@@ -63,7 +65,7 @@ def test_a_program_without_a_pipeline_is_refused_with_a_hint(tmp_path: Path, tex
     path = tmp_path / "program.py"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=said) as refused:
-        graph_of_program(path)
+        pipeline_of_program(path)
     assert "hint: " in str(refused.value)
 
 
@@ -95,7 +97,7 @@ def test_examples_are_drawn_with_an_arrow_for_each_input(
     # What a program writes before it runs its pipeline, it writes here too.
     monkeypatch.chdir(tmp_path)
     for name in ("leaderboard.py", "wordcount.py"):
-        steps = steps_of(graph_of_program(EXAMPLES / name, ["--output", str(tmp_path)]))
+        steps = steps_of(pipeline_of_program(EXAMPLES / name, ["--output", str(tmp_path)]).to_graph())
         drawn = mermaid_of(steps)
         assert drawn.count(" --> ") == sum(len(step.inputs) for step in steps) > 5
         assert drawn.count(" -.-> ") == sum(len(step.side_inputs) for step in steps)
@@ -162,3 +164,24 @@ def test_a_folded_graph_is_drawn_but_not_told_as_text(
     assert command.main(["graph", str(program), "--folded", "--arguments", "Print"]) == 2
     assert "add --to svg or --to mermaid" in capsys.readouterr().err
     sys.modules.pop("helper")
+
+
+def test_a_drawing_shows_the_display_data_of_steps_where_the_pointer_rests() -> None:
+    class Parse(DoFn):
+        def __init__(self, team: str) -> None:
+            self.team = team
+
+        def process(self, line: str) -> list[str]:
+            return [line]
+
+        def display_data(self) -> dict[str, Any]:
+            return {
+                "team": DisplayDataItem(self.team, label="Team"),
+                "none": DisplayDataItem(None).drop_if_none(),
+            }
+
+    pipeline = Pipeline()
+    _ = pipeline | Create(["a"]) | "Parse" >> ParDo(Parse("<red>"))
+    assert pipeline.facts()["Parse"] == ("Transform Function: Parse", "Team: <red>")
+    shown = pipeline._repr_html_()
+    assert "<title>Parse = ParDo\nTransform Function: Parse\nTeam: &lt;red&gt;</title>" in shown

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from penstock.live.snapshot import RunSnapshot
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.machines.tally import Tally
 from penstock.metrics.execution import COUNTERS
+from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.spark_stages import JobNow, SparkStages
+from penstock_spark.live.stream_snapshots import About, Seen, stream_snapshot, with_progress, with_tallies
 from penstock_spark.reports.metrics import Told, Watermarks
-from penstock_spark.runs.looking import About, Seen, stream_snapshot, with_progress, with_tallies
-from penstock_spark.runs.spark_stages import JobNow, SparkStages
 
 ABOUT = About("a", "r", "streaming", 0, (), {"Sum": 1, "All": 2}, ("Read",), 2, True, True)
 

@@ -9,8 +9,8 @@ import pytest
 from live_pictures import as_of_now, browser, run_browser
 from sample import HOSTILE, SUM, batch, hostile, stream
 
-from penstock.live.server import LiveServer, Look
-from penstock.live.snapshot import RunSnapshot
+from penstock_spark.live.server import LiveServer, Look
+from penstock_spark.live.snapshot import RunSnapshot
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="there is no Chromium on this machine")
 

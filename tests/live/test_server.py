@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from sample import HOSTILE, SUM, batch, hostile, stream
 
-from penstock.live.kept import NAME, Followed, kept_snapshot
-from penstock.live.prometheus import metrics_text
-from penstock.live.server import LiveServer, page
-from penstock.live.snapshot import RunSnapshot
+from penstock_spark.live.kept import NAME, Followed, kept_snapshot
+from penstock_spark.live.prometheus import metrics_text
+from penstock_spark.live.server import LiveServer, page
+from penstock_spark.live.snapshot import RunSnapshot
 
 Serve = Callable[[RunSnapshot | None], LiveServer]
 

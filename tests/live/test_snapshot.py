@@ -9,9 +9,9 @@ import pytest
 from sample import HOSTILE, SECOND, STEPS, SUM, batch, hostile, stream
 
 from penstock.diagrams.steps import StepView
-from penstock.live.history import FIRINGS_MAX, POINTS_MAX, Firing, History, extended
-from penstock.live.snapshot import RunSnapshot
 from penstock.machines.records import MAX_MICROS
+from penstock_spark.live.history import FIRINGS_MAX, POINTS_MAX, Firing, History, extended
+from penstock_spark.live.snapshot import RunSnapshot
 
 
 @pytest.mark.parametrize("now", [stream(60), batch(), hostile()], ids=["stream", "batch", "hostile"])

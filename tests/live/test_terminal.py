@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from sample import BEGAN, SECOND, batch, hostile, stream
 
-from penstock.live.progress import Bar, Lines, bar
-from penstock.live.snapshot import RunSnapshot, Stages
-from penstock.live.summary import LINE_SECONDS, stream_line
-from penstock_spark.runs.watching import View
+from penstock_spark.live.progress import Bar, Lines, bar
+from penstock_spark.live.snapshot import RunSnapshot, Stages
+from penstock_spark.live.summary import LINE_SECONDS, stream_line
+from penstock_spark.live.views import View
 
 
 def after(seconds: float, state: str = "RUNNING", doing: str = "Sum") -> RunSnapshot:
@@ -100,7 +100,7 @@ def console() -> io.StringIO:
 def test_the_tree_shows_composites_watermarks_and_what_holds_them(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock.live.tree import drawn
+    from penstock_spark.live.tree import drawn
 
     Console(file=console, width=110).print(drawn(stream(60)))
     text = console.getvalue()
@@ -117,7 +117,7 @@ def test_the_tree_shows_composites_watermarks_and_what_holds_them(console: io.St
 def test_a_hostile_label_is_text_in_the_tree(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock.live.tree import drawn
+    from penstock_spark.live.tree import drawn
 
     now = hostile()
     marked = tuple(replace(each, label="[bold]not bold[/]\x1b[2J") for each in now.groupings)
@@ -127,7 +127,7 @@ def test_a_hostile_label_is_text_in_the_tree(console: io.StringIO) -> None:
 
 
 def test_the_tree_of_a_run_that_is_over_stays_and_frees_the_terminal(console: io.StringIO) -> None:
-    from penstock.live.tree import LiveTree
+    from penstock_spark.live.tree import LiveTree
 
     tree = LiveTree(console)
     tree.show(stream(20))
@@ -140,7 +140,7 @@ def test_the_tree_of_a_run_that_is_over_stays_and_frees_the_terminal(console: io
 def test_a_batch_has_a_tree_too(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock.live.tree import drawn
+    from penstock_spark.live.tree import drawn
 
     Console(file=console, width=120).print(drawn(batch()))
     assert "━" in console.getvalue()

@@ -16,14 +16,14 @@ import pytest
 from sample import batch, stream
 
 import penstock as beam
-from penstock.live.kept import NAME
-from penstock.live.progress import Bar, Lines
 from penstock.options.spark import SparkOptions
 from penstock_conformance import command
+from penstock_spark.live import views as live_views
+from penstock_spark.live.kept import NAME
+from penstock_spark.live.progress import Bar, Lines
+from penstock_spark.live.views import Kept, Page, Watch, views_of
 from penstock_spark.process import interrupts, progress
 from penstock_spark.runner import SparkRunner
-from penstock_spark.runs import watching
-from penstock_spark.runs.watching import Kept, Page, Watch, views_of
 
 
 class Terminal(io.StringIO):
@@ -48,10 +48,10 @@ class Seen:
 @pytest.fixture(autouse=True)
 def no_pages() -> Iterator[None]:
     yield
-    for page in watching._pages.by_place.values():
+    for page in live_views._pages.by_place.values():
         page.server.close()
-    watching._pages.by_place.clear()
-    watching._pages.tree = None
+    live_views._pages.by_place.clear()
+    live_views._pages.tree = None
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_page_stays_for_the_next_run_of_a_program_at_the_same_port() -> None:
 
 
 def test_a_tree_on_a_terminal_needs_rich_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "find_spec", lambda name: None)
+    monkeypatch.setattr(live_views, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="needs the package rich") as refused:
         views_of(options(live=True), False, Terminal())
     assert "penstock[live]" in str(refused.value)
@@ -168,7 +168,7 @@ def test_the_kept_snapshot_is_replaced_every_two_seconds_at_most_and_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(watching.clock, "monotonic_seconds", lambda: now[0])
+    monkeypatch.setattr(live_views.clock, "monotonic_seconds", lambda: now[0])
     written: list[tuple[str, bytes]] = []
     kept = Kept(lambda name, content: written.append((name, content)))
     running = stream(5)
@@ -226,7 +226,7 @@ def test_a_run_that_fails_before_it_begins_gives_its_port_back(monkeypatch: pyte
     _ = pipeline | beam.Create([1]) | beam.Map(print)
     with pytest.raises(RuntimeError, match="no Spark today"):
         pipeline.run()
-    [page] = watching._pages.by_place.values()
+    [page] = live_views._pages.by_place.values()
     assert not page.is_in_use
 
 

@@ -105,10 +105,10 @@ def arrivals_of(machine: GroupingMachine, elements: list[Element], random: Rando
 
 def map_side(machine: GroupingMachine, elements: Iterable[Element]) -> Iterator[Arrival]:
     """Each element by itself, in each of its windows."""
-    contents = machine.program.contents
+    fold = machine.program.fold
     for element in elements:
         for window in element.windows:
-            held = contents.add(contents.empty(), element.value)
+            held = fold.lift(element.value)
             yield Arrival(window, held, 1, machine.program.output_times.needed([element.timestamp_micros]))
 
 

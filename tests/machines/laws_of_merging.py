@@ -14,19 +14,26 @@ from generated_triggers import is_even, is_third, size_of
 from law_book import law
 from outcomes import ACCUMULATING, RETRACTING, finals, latest, played, reckoned, settled
 
-from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InTurn, Repeat
-from penstock.machines.contents import Contents, contents_of
+from penstock.functions.folds import Fold
+from penstock.machines.composite_triggers import (
+    AfterAllMachine,
+    AfterAnyMachine,
+    AfterEachMachine,
+    AfterWatermarkMachine,
+    RepeatedlyMachine,
+)
+from penstock.machines.folds import fold_for
 from penstock.machines.records import MIN_MICROS, Arrive, Element, Times
 from penstock.machines.simple_triggers import (
-    Always,
-    ClockDelay,
-    Delta,
-    EndOfWindow,
-    ExternalSignal,
-    Never,
-    Pattern,
-    Punctuation,
-    Total,
+    AfterCountMachine,
+    AfterDeltaMachine,
+    AfterPatternMachine,
+    AfterProcessingTimeMachine,
+    AfterPunctuationMachine,
+    AfterSignalMachine,
+    AlwaysMachine,
+    EndOfWindowMachine,
+    NeverMachine,
 )
 from penstock.machines.trigger_machine import TriggerMachine, WindowStatus
 from penstock.transforms.window import IntervalWindow
@@ -84,20 +91,20 @@ class States:
 
 
 SIMPLE: tuple[Callable[[Random], TriggerMachine], ...] = (
-    lambda random: Total(random.randint(2, 6)),
-    lambda random: Total(random.randint(4, 12), size_of),
-    lambda random: ClockDelay(random.randint(0, 5) * SECOND),
-    lambda random: ClockDelay(0, 3 * SECOND, SECOND),
-    lambda random: Punctuation(is_third),
-    lambda random: Pattern((is_even, is_third, is_even)),
-    lambda random: Pattern((is_even, is_third), True),
-    lambda random: ExternalSignal("flush"),
+    lambda random: AfterCountMachine(random.randint(2, 6)),
+    lambda random: AfterCountMachine(random.randint(4, 12), size_of),
+    lambda random: AfterProcessingTimeMachine(random.randint(0, 5) * SECOND),
+    lambda random: AfterProcessingTimeMachine(0, 3 * SECOND, SECOND),
+    lambda random: AfterPunctuationMachine(is_third),
+    lambda random: AfterPatternMachine((is_even, is_third, is_even)),
+    lambda random: AfterPatternMachine((is_even, is_third), True),
+    lambda random: AfterSignalMachine("flush"),
 )
 OTHERS: tuple[Callable[[Random], TriggerMachine], ...] = (
-    lambda random: EndOfWindow(random.choice((1.0, 0.5))),
-    lambda random: Never(),
-    lambda random: Always(),
-    lambda random: Delta(3, 0, lambda before, now: 0),
+    lambda random: EndOfWindowMachine(random.choice((1.0, 0.5))),
+    lambda random: NeverMachine(),
+    lambda random: AlwaysMachine(),
+    lambda random: AfterDeltaMachine(3, 0, lambda before, now: 0),
 )
 
 
@@ -107,15 +114,17 @@ def random_machine(random: Random, depth: int = 2) -> TriggerMachine:
     parts = tuple(random_machine(random, depth - 1) for _ in range(2))
     match random.randrange(5):
         case 0:
-            return Repeat(parts[0])
+            return RepeatedlyMachine(parts[0])
         case 1:
-            return EarlyAndLate(Repeat(parts[0]), Repeat(parts[1]) if random.random() < 0.7 else None)
+            return AfterWatermarkMachine(
+                RepeatedlyMachine(parts[0]), RepeatedlyMachine(parts[1]) if random.random() < 0.7 else None
+            )
         case 2:
-            return InTurn(parts)
+            return AfterEachMachine(parts)
         case 3:
-            return AllOf(parts)
+            return AfterAllMachine(parts)
         case _:
-            return AnyOf(parts)
+            return AfterAnyMachine(parts)
 
 
 def random_states(random: Random) -> States:
@@ -170,9 +179,9 @@ class Parts:
     inputs: tuple[tuple[tuple[int, bool], ...], ...]
 
     @property
-    def contents(self) -> Contents:
-        """The operations at hand."""
-        return contents_of(COMBINES[self.combine], self.input_retracts)
+    def fold(self) -> Fold:
+        """The fold at hand."""
+        return fold_for(COMBINES[self.combine], self.input_retracts)
 
 
 def random_parts(random: Random) -> Parts:
@@ -192,16 +201,20 @@ def what_windows_hold_merges_in_any_order(case: Parts) -> None:
 
     (Beam's CombineFn: merging must not depend on how values were divided; paper, section 2.3: retractions.)
     """
-    contents = case.contents
+    fold = case.fold
 
     def held(part: tuple[tuple[int, bool], ...]) -> Any:
-        holds = contents.empty()
+        holds = fold.empty()
         for value, is_taken_back in part:
-            holds = contents.subtract(holds, value) if is_taken_back else contents.add(holds, value)
+            if is_taken_back:
+                assert fold.inverse is not None
+                holds = fold.inverse(holds, value)
+            else:
+                holds = fold.step(holds, value)
         return holds
 
     def result(holds: Any) -> Any:
-        return settled(contents.result(holds, True))
+        return settled(fold.result(holds, True))
 
     left = [value for part in case.inputs for value, is_taken_back in part if not is_taken_back]
     for value in (value for part in case.inputs for value, is_taken_back in part if is_taken_back):
@@ -209,12 +222,12 @@ def what_windows_hold_merges_in_any_order(case: Parts) -> None:
     fn = COMBINES[case.combine]
     whole = settled(left if fn is None else fn.apply(left))
     for order in permutations(case.inputs):
-        assert result(contents.merge([held(part) for part in order])) == whole
+        assert result(fold.merged([held(part) for part in order])) == whole
     one, two, three = case.inputs
-    first_two = contents.merge([held(one), held(two)])
-    assert result(contents.merge([first_two, held(three)])) == whole
-    last_two = contents.merge([held(two), held(three)])
-    assert result(contents.merge([held(one), last_two])) == whole
+    first_two = fold.merged([held(one), held(two)])
+    assert result(fold.merged([first_two, held(three)])) == whole
+    last_two = fold.merged([held(two), held(three)])
+    assert result(fold.merged([held(one), last_two])) == whole
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,22 @@ from typing import Any
 
 import pytest
 
-from penstock.machines import composite_triggers, firing, grouping, merging, playing, splitting, visiting
-from penstock.machines.contents import Accumulator, Bag, Values
+from penstock.functions.folds import Fold
+from penstock.machines import (
+    composite_triggers,
+    firing,
+    folds,
+    grouping,
+    merging,
+    pieces,
+    playing,
+    splitting,
+    visiting,
+)
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player
 from penstock.machines.records import Dropped, DropReason
-from penstock.machines.simple_triggers import Total
+from penstock.machines.simple_triggers import AfterCountMachine
 from penstock.machines.states import Agenda, KeyState
 from penstock.machines.trigger_machine import unfinished
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
@@ -27,7 +37,7 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 
 def discarding_panes_hold_what_was_before(patch: pytest.MonkeyPatch) -> None:
     def fire(program: Any, state: Any, *rest: Any) -> Any:
-        held = program.contents.merge([state.held])
+        held = state.held
         emitted = firing.fire(program, state, *rest)
         state.held = held
         return emitted
@@ -36,8 +46,7 @@ def discarding_panes_hold_what_was_before(patch: pytest.MonkeyPatch) -> None:
 
 
 def merged_windows_hold_what_the_first_held(patch: pytest.MonkeyPatch) -> None:
-    for contents in (Values, Accumulator, Bag):
-        patch.setattr(contents, "merge", lambda self, several: several[0])
+    patch.setattr(Fold, "merged", lambda self, several: several[0])
 
 
 def _united(patch: pytest.MonkeyPatch, attribute: str) -> None:
@@ -54,25 +63,24 @@ def _united(patch: pytest.MonkeyPatch, attribute: str) -> None:
 
 
 def panes_share_what_the_window_goes_on_holding(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Values, "result", lambda self, held, is_kept: held)
-    patch.setattr(Accumulator, "result", lambda self, held, is_kept: self.fn.extract_output(held))
+    patch.setattr(Fold, "result", lambda self, held, is_kept: self.finish(held))
 
 
 def debts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    def add(self: Bag, held: Any, value: Any) -> Any:
+    def add(held: Any, value: Any) -> Any:
         held[0].append(value)
         return held
 
-    patch.setattr(Bag, "add", add)
+    for module in (folds, pieces):
+        patch.setattr(module, "add_to_bag", add)
 
 
 def debts_are_not_paid_by_other_windows(patch: pytest.MonkeyPatch) -> None:
-    def merge(self: Bag, several: Any) -> Any:
-        return [value for held in several for value in held[0]], [
-            value for held in several for value in held[1]
-        ]
+    def merge(held: Any, other: Any) -> Any:
+        return [*held[0], *other[0]], [*held[1], *other[1]]
 
-    patch.setattr(Bag, "merge", merge)
+    for module in (folds, pieces):
+        patch.setattr(module, "merge_bags", merge)
 
 
 def retractions_count_as_elements(patch: pytest.MonkeyPatch) -> None:
@@ -254,7 +262,7 @@ def rounds_begin_with_empty_windows(patch: pytest.MonkeyPatch) -> None:
 
     def emptied(program: Any, key: Any, state: Any, status: Any) -> Any:
         emitted = end_micro_batch(program, key, state, status)
-        state.held = program.contents.empty()
+        state.held = program.fold.empty()
         return emitted
 
     patch.setattr(grouping, "end_micro_batch", emptied)
@@ -360,11 +368,13 @@ def only_the_window_before_is_asked(patch: pytest.MonkeyPatch) -> None:
 
 
 def counts_of_merged_windows_are_the_first_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "merge", lambda self, states, status: states[0])
+    patch.setattr(AfterCountMachine, "merge", lambda self, states, status: states[0])
 
 
 def counts_of_merged_windows_are_the_largest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "merge", lambda self, states, status: max(unfinished(states), default=states[0]))
+    patch.setattr(
+        AfterCountMachine, "merge", lambda self, states, status: max(unfinished(states), default=states[0])
+    )
 
 
 def merged_turns_go_on_where_the_last_one_was(patch: pytest.MonkeyPatch) -> None:
@@ -372,9 +382,9 @@ def merged_turns_go_on_where_the_last_one_was(patch: pytest.MonkeyPatch) -> None
         return max(states, key=lambda state: sum(map(self.is_finished_part, self.parts, state)))
 
     patch.setattr(
-        composite_triggers.InTurn,
+        composite_triggers.AfterEachMachine,
         "is_finished_part",
         lambda self, part, state: part.is_finished(state),
         raising=False,
     )
-    patch.setattr(composite_triggers.InTurn, "merge", merge)
+    patch.setattr(composite_triggers.AfterEachMachine, "merge", merge)

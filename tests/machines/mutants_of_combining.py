@@ -10,18 +10,18 @@ import pytest
 from penstock.machines import arrivals, composite_triggers, program
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrival, Dropped
-from penstock.machines.simple_triggers import Always, Total
+from penstock.machines.simple_triggers import AfterCountMachine, AlwaysMachine
 from penstock.windows.output_times import OutputTimes
 
 # What triggers say of themselves.
 
 
 def counts_are_said_to_tell_no_one_from_many(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "tells_one_from_many", False)
+    patch.setattr(AfterCountMachine, "tells_one_from_many", False)
 
 
 def triggers_at_each_element_are_said_to_tell_no_one_from_many(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Always, "tells_one_from_many", False)
+    patch.setattr(AlwaysMachine, "tells_one_from_many", False)
 
 
 def any_late_trigger_is_said_to_tell_no_one_from_many(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.machines import firing, merging, visiting
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.simple_triggers import Total
+from penstock.machines.simple_triggers import AfterCountMachine
 from penstock.machines.states import Agenda, KeyState
 from penstock.transforms.window import MergeScope, Sessions
 
@@ -16,11 +16,11 @@ from penstock.transforms.window import MergeScope, Sessions
 
 
 def counts_are_said_to_wait_for_time(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "fires_on_elements", False)
+    patch.setattr(AfterCountMachine, "fires_on_elements", False)
 
 
 def counts_are_said_to_mind_no_elements(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Total, "heeds_elements", False)
+    patch.setattr(AfterCountMachine, "heeds_elements", False)
 
 
 # What it costs.

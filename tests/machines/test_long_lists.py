@@ -12,7 +12,7 @@ import pytest
 from penstock.coders import VarIntCoder
 from penstock.functions.userstate import BagStateSpec
 from penstock.machines.cells import cell_of
-from penstock.machines.contents import Values
+from penstock.machines.folds import LIST
 from penstock.machines.long_lists import AnyList, LongList, Segment, Snapshot
 
 
@@ -39,7 +39,7 @@ class DictKeeper:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_a_group_of_long_lists_is_the_group_of_plain_ones(seed: int) -> None:
-    random, keeper, values = Random(seed), DictKeeper(), Values()
+    random, keeper = Random(seed), DictKeeper()
     plain: list[list[int]] = [[]]
     long: list[AnyList] = [[]]
     for number in range(60):
@@ -48,14 +48,14 @@ def test_a_group_of_long_lists_is_the_group_of_plain_ones(seed: int) -> None:
         match random.choice(("add", "add", "add", "merge", "new", "seal", "seal", "store")):
             case "add":
                 plain[place].append(number)
-                long[place] = values.add(held, number)
+                long[place] = LIST.step(held, number)
             case "merge" if len(plain) > 1:
                 [other, other_held] = plain.pop(place), long.pop(place)
                 plain[0] += other
-                long[0] = values.merge([long[0], other_held])
+                long[0] = LIST.merged([long[0], other_held])
             case "new":
                 plain.append([])
-                long.append(values.empty())
+                long.append(LIST.empty())
             case "seal" if held:
                 again = held if isinstance(held, LongList) else LongList([held], keeper)
                 again.seal(keeper.seal)
@@ -66,7 +66,7 @@ def test_a_group_of_long_lists_is_the_group_of_plain_ones(seed: int) -> None:
                 long[place] = restored
         assert [len(held) for held in long] == [len(own) for own in plain]
     assert keeper.reads == 0
-    panes = [values.result(held, True) for held in long]
+    panes = [LIST.result(held, True) for held in long]
     assert panes == plain
     assert all(type(pane) is list for pane in panes)
 

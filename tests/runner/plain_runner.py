@@ -31,7 +31,7 @@ from penstock_spark.plan.batch_plan import Plan
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import take_snapshots
-from penstock_spark.worker import stage as worker
+from penstock_spark.stages import stage as worker
 from penstock_spark.worker.batch import dumps_with_code
 from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS, PARTITION_COLUMNS, SORT_COLUMNS
 

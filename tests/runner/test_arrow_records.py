@@ -12,9 +12,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from penstock.io.parquetio import ParquetSink
+from penstock.io.shards import Shards
 from penstock.pvalue import Row
+from penstock.typehints import List, Optional
+from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock_spark.arrow.records import to_batch
+from penstock_spark.columns.records import schema_of, to_batch
+from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
+from penstock_spark.formats.parquet.writer import parquet_files
 
 WHERE = "at step 'Write' (game.py:41)"
 
@@ -69,6 +76,12 @@ def test_named_tuples_of_one_class_become_the_columns_of_their_dicts() -> None:
         (pa.decimal128(5, 2), decimal.Decimal("1.234"), "at most 5 digits, 2 of them"),
         (pa.string(), 7, "a text has no halves"),
         (pa.date32(), datetime.datetime(2026, 1, 1), "a date has no time of day"),
+        (pa.date32(), 7, "a date has no time of day"),
+        (pa.time64("us"), 7, "a time of day has microseconds"),
+        (pa.timestamp("us", "UTC"), 7, "an instant is a datetime with a zone"),
+        (pa.timestamp("us", "UTC"), 1.5, "an instant is a datetime with a zone"),
+        (pa.timestamp("us"), 7, "a local time is a datetime without a zone"),
+        (pa.duration("us"), 7, "a timedelta has 64 bits of microseconds"),
         (pa.duration("us"), datetime.timedelta.max, "a timedelta has 64 bits of microseconds"),
     ],
     ids=str,
@@ -77,6 +90,42 @@ def test_the_hint_tells_what_a_value_of_the_type_may_be(kind: pa.DataType, value
     with pytest.raises(TypeError, match="a value of the field x does not fit the type") as caught:
         to_batch([{"x": value}], pa.schema([("x", kind)]), WHERE)
     assert told in str(caught.value)
+
+
+UNSIGNED_ROWS = RowTypeConstraint.from_fields([("size", Optional[UNSIGNED]), ("sizes", List[UNSIGNED])])
+
+
+@pytest.mark.parametrize("size", [-1, 2**64, True, decimal.Decimal(1)])
+def test_a_number_that_has_a_sign_or_more_than_64_bits_is_refused_where_numbers_have_no_sign(
+    size: Any,
+) -> None:
+    schema = schema_of(UNSIGNED_ROWS, WHERE)
+    assert [schema.types[0], schema.types[1].value_type] == [pa.decimal128(20, 0)] * 2
+    kept = [{"size": 2**64 - 1, "sizes": [0]}, {"sizes": []}, {"size": 2**63, "sizes": [1]}]
+    assert to_batch(kept, schema, WHERE)["size"].to_pylist() == [2**64 - 1, None, 2**63]
+    for name, wrong in (("size", {"size": size, "sizes": []}), ("sizes", {"sizes": [1, size]})):
+        with pytest.raises(TypeError, match=f"a value of the field {name} does not fit") as caught:
+            to_batch([*kept, wrong], schema, WHERE)
+        assert (name == "size") == ("from 0 to 2**64 - 1" in str(caught.value))
+
+
+def test_what_a_schema_says_of_values_stays_with_columns_that_a_border_makes_of_it() -> None:
+    schema = schema_of(RowTypeConstraint.from_fields([("size", UNSIGNED)]), WHERE)
+    columns = with_values_of(pa.schema([("size", pa.decimal128(20, 0)), ("n", pa.int64())]), schema)
+    with pytest.raises(TypeError, match="the field size does not fit"):
+        to_batch([{"size": -1}], columns, WHERE)
+    by_spark = parquet_files(
+        ParquetSink(
+            Shards("hdfs://host/sizes"), element_type=RowTypeConstraint.from_fields([("size", UNSIGNED)])
+        ),
+        WHERE,
+    ).by_spark()
+    with pytest.raises(TypeError, match="the field size does not fit"):
+        by_spark.make_encoder().encode([Row(size=2**64)])
+    plain = without_values_of(columns)
+    assert to_batch([{"size": -1}], plain, WHERE)["size"].to_pylist() == [decimal.Decimal(-1)]
+    assert plain.field("size").metadata is None
+    assert as_arrow_has_them(schema).field("size").type == pa.uint64()
 
 
 def test_none_where_a_value_is_needed_is_told_as_none() -> None:

@@ -498,7 +498,7 @@ def test_a_type_check_leaves_calls_and_their_limit_as_they_are(option: str) -> N
     assert most_under_way > 2
     assert calls.count("torn down") >= 1
     (dofn,) = [step.primitive.dofn for step in pipeline.to_graph().steps if step.label == "Map(slowly)"]
-    assert dofn._max_concurrency == 20
+    assert dofn.concurrency_max == 20
 
 
 @CHECKED

@@ -14,8 +14,8 @@ import pytest
 from checkpoint_plans import BASE, grouped, windowed, written
 from disk_place import COMMIT, DiskPlace, note_micro_batch
 
-from penstock.base import clock
 from penstock.transforms.trigger import AfterCount
+from penstock.utils import clock
 from penstock_spark.checkpoints import folder
 from penstock_spark.checkpoints.folder import Checkpoint, open_at
 from penstock_spark.checkpoints.lease import CheckpointTaken

@@ -303,7 +303,10 @@ def test_a_combinefn_is_told_by_its_name_and_its_parts_and_not_by_their_argument
     pairs = [
         (TopCombineFn(3, key=len), "TopCombineFn(len)"),
         (TopCombineFn(5, key=len), "TopCombineFn(len)"),
-        (beam.combiners.TupleCombineFn(max, MeanCombineFn()), "TupleCombineFn(CallableWrapperCombineFn(max)"),
+        (
+            beam.combiners.TupleCombineFn(max, MeanCombineFn()),
+            "TupleCombineFn(max, MeanCombineFn, CallableWrapperCombineFn(max)",
+        ),
     ]
     for fn, text in pairs:
         assert combine_as_text(fn).startswith(text)

@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
-from penstock.functions.expressions import Expression, Literal, field
+from penstock.scalars.expressions import Expression, field
+from penstock.scalars.tree import Literal, walk
+from penstock.scalars.types import PYTHON
 from penstock_spark.formats.parquet.footers import certain_schema
 from penstock_spark.plan.column_bounds import Bounds, Range
 
@@ -24,7 +26,7 @@ def some_range(source: random.Random) -> Range:
 
 def some_expression(source: random.Random, depth: int) -> Expression:
     if depth == 0:
-        return source.choice((field("a"), field("b"), Literal(source.randrange(-9, 10))))
+        return source.choice((field("a"), field("b"), constant(source.randrange(-9, 10))))
     left = some_expression(source, depth - 1)
     match source.randrange(5):
         case 0:
@@ -38,10 +40,12 @@ def some_expression(source: random.Random, depth: int) -> Expression:
     return left % source.randrange(1, 9)
 
 
+def constant(value: object) -> Expression:
+    return Expression(Literal(value, PYTHON))
+
+
 def parts_of(expression: Expression):
-    yield expression
-    for part in expression.parts:
-        yield from parts_of(part)
+    return map(Expression, walk(expression.scalar))
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -70,8 +74,8 @@ def test_what_is_not_known_has_no_range():
         field("a") + field("b"),
         field("a") * 0.5,
         field("a") > 3,
-        Literal(True),
-        Literal("a"),
+        constant(True),
+        constant("a"),
     ):
         assert bounds.range_of(expression) is None
     assert bounds.range_of(field("a") // (field("a") + 1)) == Range(0, 9)

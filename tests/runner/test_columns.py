@@ -14,20 +14,22 @@ from pyspark.sql import types
 import penstock as beam
 from penstock import field
 from penstock.base.row import Row
-from penstock.functions.expressions import Literal
 from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.sink_transforms import SinkTransform
+from penstock.scalars.expressions import Expression
+from penstock.scalars.tree import Literal
+from penstock.scalars.types import PYTHON
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.compiler import Target, optimise
+from penstock_spark.folding.group_read import ONLY_PANE
 from penstock_spark.formats.registry import table_before_opening, table_of_schema
 from penstock_spark.passes.columns import columns
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import ColumnsSource, Table
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS
 from penstock_spark.worker.column_read import ColumnReader
-from penstock_spark.worker.group_read import ONLY_PANE
 
 FIELDS = (
     ("n", types.LongType()),
@@ -89,7 +91,7 @@ def test_these_expressions_are_spark_s(expression, expected):
         (YES & N, "is not a boolean"),
         (~N, "is not a boolean"),
         (field("nothing").is_null(), "the column nothing does not exist"),
-        (Literal(1j), "a value of type complex"),
+        (Expression(Literal(1j, PYTHON)), "a value of type complex"),
     ],
 )
 def test_these_are_python_s_and_the_reason_is_said(expression, reason):

@@ -13,8 +13,9 @@ import penstock as beam
 from penstock.metrics.execution import ELEMENTS, taken_out
 from penstock.pvalue import AsList, TaggedOutput
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
+from penstock_spark.folding.direct_steps import DirectCounting
 from penstock_spark.plan.batch_plan import Deferred, Plan, Stage
-from penstock_spark.worker.counting import Counting, DirectCounting
+from penstock_spark.worker.counting import Counting
 
 SEEDS = range(60)
 

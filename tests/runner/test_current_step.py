@@ -22,9 +22,9 @@ def count(name="n"):
 def _chunks(request, monkeypatch):
     for module in ("inline", "outputs"):
         monkeypatch.setattr(f"penstock_spark.worker.{module}.CHUNK_ELEMENTS", request.param)
-    monkeypatch.setattr("penstock_spark.worker.stage.BUNDLE_ELEMENTS", 2 * request.param)
-    monkeypatch.setattr("penstock_spark.worker.group_read._MOST_GROUPS", request.param)
-    monkeypatch.setattr("penstock_spark.worker.group_read.BUFFER_BYTES", request.param)
+    monkeypatch.setattr("penstock_spark.stages.stage.BUNDLE_ELEMENTS", 2 * request.param)
+    monkeypatch.setattr("penstock_spark.folding.group_read._MOST_GROUPS", request.param)
+    monkeypatch.setattr("penstock_spark.folding.group_read.BUFFER_BYTES", request.param)
 
 
 def twice(x):

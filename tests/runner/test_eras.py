@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from disk_place import DiskPlace
 
-from penstock.base import clock
 from penstock.transforms.periodicsequence import PeriodicSource
+from penstock.utils import clock
 from penstock_spark.checkpoints.eras import ERAS, Counted, counted_seconds
 from penstock_spark.sources.heartbeats import Beats, Era, Heartbeat
 

@@ -11,7 +11,7 @@ from plain_runner import Settings, collect, run_plain
 import penstock as beam
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
-from penstock_spark.worker import group_write
+from penstock_spark.folding import group_write
 
 COMBINES: dict[str, tuple[Any, Any]] = {
     "sum": (sum, 0),

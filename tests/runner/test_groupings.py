@@ -22,13 +22,15 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
-from penstock_spark.worker import flush_limit, group_read, group_write, inline, outputs, stage, tables
+from penstock_spark.folding import group_read, group_write, tables
+from penstock_spark.stages import stage
+from penstock_spark.worker import flush_limit, inline, outputs
 
 TINY = {
     flush_limit: {"FLUSH_BYTES": 200, "FIRST_ELEMENTS": 4},
     group_write: {"_MOST_NAMES": 3},
-    tables: {"_FOLD_ELEMENTS": 3},
-    group_read: {"BUFFER_BYTES": 1, "_MOST_GROUPS": 2, "_MERGE_ACCUMULATORS": 2},
+    tables: {"_WAITING_VALUES": 3},
+    group_read: {"BUFFER_BYTES": 1, "_MOST_GROUPS": 2, "_MERGED_AT_ONCE": 2},
     stage: {"BUNDLE_ELEMENTS": 5},
     **{module: {"CHUNK_ELEMENTS": 3} for module in (inline, outputs)},
 }

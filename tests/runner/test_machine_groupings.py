@@ -24,8 +24,10 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import GlobalWindows
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.passes import native
-from penstock_spark.worker import batch, inline, machine_read, machine_write, outputs, stage
+from penstock_spark.folding import machine_read, machine_write
+from penstock_spark.passes import choose_folds
+from penstock_spark.stages import stage
+from penstock_spark.worker import batch, inline, outputs
 from penstock_spark.worker.rows import exchange_records
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
@@ -238,8 +240,8 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     ),
     "the end never comes": (machine_read, "_AT_THE_END", Times()),
     "retractions become insertions": (machine_read, "_KINDS", [ValueKind.INSERT] * 4),
-    "what may retract is not known": (native, "retracting_edges", lambda graph: frozenset()),
-    "each window is taken to fire once": (native, "may_fire_early", lambda graph, step: False),
+    "what may retract is not known": (choose_folds, "retracting_edges", lambda graph: frozenset()),
+    "each window is taken to fire once": (choose_folds, "may_fire_early", lambda graph, step: False),
     "outputs are insertions": (
         batch.Batch,
         "with_values",

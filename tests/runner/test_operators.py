@@ -21,10 +21,10 @@ from penstock.transforms.window import (
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import WindowedValue
+from penstock_spark.folding.merging import merged_groups
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
 from penstock_spark.worker.batch import Batch, decode_page, encode_page
 from penstock_spark.worker.inline import inline_batches
-from penstock_spark.worker.merging import merged_groups
 from penstock_spark.worker.windowing import assigner
 
 # Windows.

@@ -22,16 +22,17 @@ from random_pipelines import random_pipeline
 import penstock as beam
 from penstock import graph
 from penstock.functions.splitting import Pairing
-from penstock.options.spark import OPTIMISATIONS
+from penstock.options.optimisations import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewritten
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import choose, fuse, lift_combiners
+from penstock_spark.passes.choose_folds import choose_folds
 from penstock_spark.passes.levels import levels
-from penstock_spark.passes.native import grouping_strategies
 from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream
+from penstock_spark.plan.hosts import BySpark
 from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.stream_plan import show_stream_plan
 
@@ -115,9 +116,10 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     optimised = optimise(found)
     yield "graph", graph.show(optimised)
     units = fuse.fuse(optimised)
-    if name == "native":
-        hosted = grouping_strategies(optimised, units)
-        yield "hosted", "\n".join(f"{label}: {strategy}" for label, strategy in hosted.items())
+    if name == "choose_folds":
+        hosts = choose_folds(optimised, units).items()
+        lines = (f"{label}: {host}" for label, host in hosts if not isinstance(host, BySpark))
+        yield "hosted", "\n".join(lines)
     else:
         yield ("units", shown_units(units)) if name == "fuse" else ("plan", show_plan(plan_of(found)))
 

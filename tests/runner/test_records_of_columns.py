@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.base.row import Row, row_class
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.values import to_dicts, to_rows
 
 NAMES = (
     *("a", "b c", "a.b", "`", "'", '"', "\\", "\n", "{a}", "", "0", "é", "名", "class", "None", "self"),

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.live.snapshot import RunSnapshot, StepError
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
+from penstock_spark.live.snapshot import RunSnapshot, StepError
+from penstock_spark.live.stream_snapshots import About
 from penstock_spark.lowering.readings import Opened
 from penstock_spark.reports.metrics import Watermarks, watermarks_of
 from penstock_spark.runs import running
-from penstock_spark.runs.looking import About
 from penstock_spark.runs.native_grouping import native_reports
 from penstock_spark.runs.running import Running, nothing_comes_after
 

@@ -12,6 +12,7 @@ from plain_runner import Settings, collect_timed, run_plain
 
 import penstock as beam
 from penstock.functions.combinefn import CallableWrapperCombineFn
+from penstock.functions.folds import SUM
 from penstock.transforms.window import (
     FixedWindows,
     GlobalWindow,
@@ -23,10 +24,10 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.aggregates.kernels import Kernel
-from penstock_spark.aggregates.loops import loop_of
+from penstock_spark.folding import group_write, numbers
+from penstock_spark.folding.loops import loop_of
 from penstock_spark.reports.failure import StepFailed, find_failure
-from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit, group_write, numbers
+from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit
 from penstock_spark.worker import keys as worker_keys
 
 WINDOWS = (
@@ -382,9 +383,9 @@ def test_a_window_is_asked_for_its_sums_once_in_a_row():
     asked = []
     first, second = object(), object()
     windows = [first, first, second, first]
-    adding = Kernel.named("sum").adding
+    assert SUM.source is not None
     for elements in (("abab", [1] * 4), ([("a", 1)] * 4, str)):
-        add = loop_of(adding, "window", from_pairs=elements[1] is str)
+        add = loop_of(SUM.source, "window", from_pairs=elements[1] is str)
         add(lambda own: asked.append(own) or {}, windows, *elements)
     assert asked == [first, second] * 2
 

@@ -10,7 +10,6 @@ import pytest
 from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
-from penstock.base import clock
 from penstock.coders import StrUtf8Coder
 from penstock.error import UnsupportedByRunner
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
@@ -19,6 +18,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.core import ProcessContinuation, RestrictionProvider
 from penstock.transforms.userstate import BagStateSpec
 from penstock.transforms.window import GlobalWindow, IntervalWindow, SlidingWindows, TimestampedValue
+from penstock.utils import clock
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.supported import check, default_mode

@@ -14,14 +14,15 @@ from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.coders.deterministic import encode_key
+from penstock.functions.folds import fold_of
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.core import CombineFn
 from penstock.transforms.window import GlobalWindows
-from penstock_spark.aggregates.kernels import adding_of
+from penstock_spark.folding.tables import FoldTable, LoopTable, table_for
+from penstock_spark.plan.hosts import Loop
 from penstock_spark.worker import spool
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.spool import GroupedValues, Spool, drain_if_kept
-from penstock_spark.worker.tables import AddedTable, FoldTable, table_for
 
 # Spools and the values of large groups.
 
@@ -80,7 +81,7 @@ def test_grouped_values_that_somebody_kept_are_read_to_the_end_and_others_are_no
 
 
 def test_a_large_group_that_a_step_keeps_over_the_next_ones_is_whole(monkeypatch):
-    monkeypatch.setattr("penstock_spark.worker.group_read.BUFFER_BYTES", 1)
+    monkeypatch.setattr("penstock_spark.folding.group_read.BUFFER_BYTES", 1)
     monkeypatch.setattr("penstock_spark.worker.flush_limit.FIRST_ELEMENTS", 2)
     monkeypatch.setattr("penstock_spark.worker.flush_limit.FLUSH_BYTES", 1)
 
@@ -109,24 +110,25 @@ def test_a_large_group_that_a_step_keeps_over_the_next_ones_is_whole(monkeypatch
 @pytest.mark.parametrize(
     ("fn", "table"),
     [
-        (CountCombineFn(), AddedTable),
-        (CombineFn.from_callable(sum), AddedTable),
-        (CombineFn.from_callable(max), AddedTable),
-        (CombineFn.from_callable(min), AddedTable),
+        (CountCombineFn(), LoopTable),
+        (CombineFn.from_callable(sum), LoopTable),
+        (CombineFn.from_callable(max), LoopTable),
+        (CombineFn.from_callable(min), LoopTable),
         (MeanCombineFn(), FoldTable),
     ],
 )
 def test_a_table_equals_its_combine_fn_for_keys_that_python_finds_equal(fn, table, monkeypatch):
-    monkeypatch.setattr("penstock_spark.worker.tables._FOLD_ELEMENTS", 7)
+    monkeypatch.setattr("penstock_spark.folding.tables._WAITING_VALUES", 7)
     at = random.Random(5)
     keys = [1, 1.0, True, "1", 0, -0.0, 0.0, False, None, (1,), (True,)]
     elements = [(encode_key(at.choice(keys)), at.choice([1, 2.5, True, 3])) for _ in range(200)]
-    made = table_for(fn, adding_of(fn))()
+    fold = fold_of(fn)
+    made = table_for(fold, Loop.CALLS if fold.source is None else Loop.VALUES)()
     assert isinstance(made, table)
     for first in range(0, len(elements), 9):
         names, values = zip(*elements[first : first + 9], strict=True)
         made.add(list(names), list(values))
-    found = {name: fn.extract_output(accumulator) for name, accumulator in made.accumulators().items()}
+    found = {name: fold.finish(held) for name, held in made.partials_by_name().items()}
     assert found == {name: fn.apply([v for n, v in elements if n == name]) for name, _ in elements}
     assert len(found) == len(keys)
 
@@ -148,7 +150,8 @@ def test_a_sum_leaves_the_values_of_the_user_as_they_are():
 
     first = Bag([1])
     fn = CombineFn.from_callable(sum)
-    table = table_for(fn, adding_of(fn))()
+    fold = fold_of(fn)
+    table = table_for(fold, Loop.VALUES)()
     table.add(["a", "a"], [first, Bag([2])])
     assert first.items == [1]
-    assert table.accumulators()["a"][0].items == [1, 2]
+    assert table.partials_by_name()["a"].items == [1, 2]

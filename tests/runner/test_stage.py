@@ -16,7 +16,9 @@ import penstock as beam
 from penstock.graph import ParDo
 from penstock.transforms.core import Windowing
 from penstock.transforms.window import FixedWindows, GlobalWindows
+from penstock_spark.plan.hosts import InPython
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.stages.stage import Stage, seed_random, stage_function
 from penstock_spark.worker.batch import decode_page, dumps_with_code
 from penstock_spark.worker.program import (
     GroupWriterSpec,
@@ -27,7 +29,6 @@ from penstock_spark.worker.program import (
     StepSpec,
 )
 from penstock_spark.worker.rows import EXCHANGE
-from penstock_spark.worker.stage import Stage, seed_random, stage_function
 
 GLOBALLY = Windowing(GlobalWindows())
 
@@ -147,7 +148,7 @@ def test_a_task_that_runs_again_has_the_same_random_numbers(monkeypatch):
 
 
 def test_a_stage_calls_the_life_cycle_in_order_bundle_by_bundle(monkeypatch):
-    monkeypatch.setattr("penstock_spark.worker.stage.BUNDLE_ELEMENTS", 2)
+    monkeypatch.setattr("penstock_spark.stages.stage.BUNDLE_ELEMENTS", 2)
     monkeypatch.setattr("penstock_spark.worker.inline.CHUNK_ELEMENTS", 1)
     diary: list[str] = []
     records_of(program(step("A", Diary("a", diary), (0,), 1), step("B", Diary("b", diary), (1,), 2)))
@@ -247,7 +248,7 @@ LISTS = beam.CombineFn.from_callable(list)
     ],
 )
 def test_an_error_at_a_grouping_names_the_grouping(windowing, element, combine, kind):
-    spec = GroupWriterSpec(0, 0, 0, "at step 'Group'", "Group", windowing, combine)
+    spec = GroupWriterSpec(0, 0, 0, "at step 'Group'", "Group", windowing, combine, InPython(""))
     with pytest.raises(StepFailed) as caught:
         records_of(program(writers=(spec,), values=(element,)))
     error = to_exception(find_failure(str(caught.value)))

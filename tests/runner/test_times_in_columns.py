@@ -15,8 +15,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
-from penstock_spark.arrow.micros import micros_of
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.values import micros_of, to_dicts, to_rows
 from penstock_spark.sources.scan import Part
 from penstock_spark.stream.reading import StreamReader
 

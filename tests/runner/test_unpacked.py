@@ -90,7 +90,7 @@ def _daemon(code: str, folder: Path, **variables: str) -> str:
 
 _TOLD = """
 import os, sys
-print("penstock_spark.worker.stage" in sys.modules, "pandas" in sys.modules, "JE_ARROW_MALLOC_CONF" in os.environ)
+print("penstock_spark.stages.stage" in sys.modules, "pandas" in sys.modules, "JE_ARROW_MALLOC_CONF" in os.environ)
 print(len(os.listdir("/proc/self/task")))
 """
 

@@ -23,8 +23,8 @@ from penstock.transforms.trigger import (
     TriggerFn,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
+from penstock_spark.folding import machine_read
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
-from penstock_spark.worker import machine_read
 
 
 def test_the_elements_of_a_window_that_takes_no_more_are_counted():

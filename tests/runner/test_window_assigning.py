@@ -16,9 +16,9 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import Timestamp
+from penstock_spark.folding.merging import merged_groups
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.keys import merges_in_one_pass
-from penstock_spark.worker.merging import merged_groups
 from penstock_spark.worker.windowing import assigner
 
 WINDOW_FNS = [

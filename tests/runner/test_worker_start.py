@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from penstock_spark.worker.stage import collect_less_often
+from penstock_spark.stages.stage import collect_less_often
 
 
 def test_the_objects_of_modules_are_left_out_of_the_search_for_cycles(
@@ -62,7 +62,7 @@ def test_workers_write_each_printed_line_at_once() -> None:
     written, read = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     program = (
         "from penstock_spark.session import worker_site\n"
-        "from penstock_spark.worker.stage import tear_down\n"
+        "from penstock_spark.stages.stage import tear_down\n"
         "worker_site._print_whole_lines()\n"
         "print('blue', 3)\n"
         "print('red', 5)\n"

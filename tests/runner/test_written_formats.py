@@ -22,11 +22,11 @@ from penstock_spark.process import written_formats
 from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.written_formats import FORMATS, WrittenFormat
 from penstock_spark.reports.failure import StepFailed, find_failure
-from penstock_spark.stream.column_pages import is_of_columns, page_of
 from penstock_spark.stream.control import COMMAND, decoded
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import KeyPage, keys_of
 from penstock_spark.stream.waiting import kept_state, parcel_of
+from penstock_spark.stream.window_pages import is_by_window, page_of
 
 
 def page_of_keys() -> bytes:
@@ -77,8 +77,8 @@ def test_state_and_commands_of_another_version_are_refused_by_name(form: Written
 
 
 def test_a_page_of_windows_is_told_from_one_of_keys_whatever_its_number() -> None:
-    assert is_of_columns(renumbered(page_of_windows(), 12))
-    assert not is_of_columns(page_of_keys())
+    assert is_by_window(renumbered(page_of_windows(), 12))
+    assert not is_by_window(page_of_keys())
 
 
 def ended(place: DiskPlace, number: Any) -> None:

@@ -131,7 +131,7 @@ def test_an_asynchronous_generator_gives_no_single_value(short_form: Any) -> Non
 def test_the_transform_itself_stays_as_it_is() -> None:
     plain = "Ask" >> beam.Map(ask)
     limited = beam.Map(ask).with_output_types(str).with_concurrency(7)
-    assert limited.fn._max_concurrency == 7
+    assert limited.fn.concurrency_max == 7
     assert limited.label == "Map(ask)"
     assert limited.get_type_hints().simple_output_type("") is str
     assert plain is not limited

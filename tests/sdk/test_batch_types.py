@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import typing
 from collections.abc import Iterator
 from decimal import Decimal
@@ -24,6 +25,7 @@ from penstock.typehints.batch import (
     N,
     NumpyArray,
 )
+from penstock.typehints.column_types import LOCAL_DATETIME
 from penstock.utils.timestamp import Timestamp
 
 INTS, FLOATS = List[int], List[float]
@@ -387,3 +389,21 @@ def test_a_converter_of_one_s_own_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
     found = BatchConverter.from_typehints(element_type=str, batch_type=str)
     assert list(found.explode_batch(found.produce_batch(["a", "b"]))) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("element_type", "kind", "number", "value"),
+    [
+        (Timestamp, pa.timestamp("s", "UTC"), 7, Timestamp(7)),
+        (Timestamp, pa.timestamp("ns", "Europe/Berlin"), 7_000_000_000, Timestamp(7)),
+        (LOCAL_DATETIME, pa.timestamp("ns"), 7_000_001_000, datetime.datetime(1970, 1, 1, 0, 0, 7, 1)),
+        (datetime.timedelta, pa.duration("ms"), 7, datetime.timedelta(milliseconds=7)),
+        (datetime.time, pa.time32("s"), 7, datetime.time(0, 0, 7)),
+    ],
+    ids=str,
+)
+def test_an_array_that_a_dofn_returns_may_have_times_of_any_unit(
+    element_type: Any, kind: pa.DataType, number: int, value: Any
+) -> None:
+    converter = BatchConverter.from_typehints(element_type=element_type, batch_type=pa.Array)
+    assert converter.explode_batch(pa.array([number], kind)) == [value]

@@ -5,7 +5,6 @@ import random
 import pytest
 
 from penstock import graph
-from penstock.base import clock
 from penstock.functions.splitting import Part, splits_of
 from penstock.pipeline import Pipeline
 from penstock.transforms import util
@@ -27,6 +26,7 @@ from penstock.transforms.periodicsequence import (
     RebaseMode,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindow, IntervalWindow
+from penstock.utils import clock
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 FIXED = FixedWindows(10)

@@ -263,7 +263,6 @@ def test_the_comparison_of_parameters_finds_what_breaks_a_call(own: str, expecte
 
 REACHED_IN_BEAM = [
     *(
-        "coders.coder_impl",
         "io.iobase",
         "metrics.metric",
         "options.pipeline_options",

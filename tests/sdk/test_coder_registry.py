@@ -13,7 +13,6 @@ from penstock.coders import coders as module
 from penstock.coders.typecoders import CoderRegistry, FirstOf
 from penstock.typehints import row_type, typehints
 from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import PaneInfo
 
 
 class Reversed(coders.Coder):
@@ -62,7 +61,7 @@ def test_the_registry_picks_the_coder_that_beam_picks(hint) -> None:
 @pytest.mark.parametrize(
     "hint",
     [
-        *(int, float, bytes, bool, str, PaneInfo, typehints.Tuple[int, str], typehints.Optional[int]),
+        *(int, float, bytes, bool, str, typehints.Tuple[int, str], typehints.Optional[int]),
         *(typehints.List[int], typehints.Iterable[str], typehints.Dict[str, int]),
     ],
     ids=repr,

@@ -253,16 +253,6 @@ def test_the_mean_of_nothing_is_nan_and_the_latest_of_nothing_is_none():
     assert combiners.LatestCombineFn().apply([]) is None
 
 
-def test_a_phased_executor_runs_one_phase_and_knows_no_others():
-    mean = combiners.MeanCombineFn()
-    phases = {"all": ([1, 3], 2.0), "add": ([1, 3], (4, 2)), "merge": ([(1, 1), (3, 2)], (4, 3))}
-    phases |= {"extract": ((4, 2), 2.0), "convert": (5, (5, 1))}
-    for phase, (given, expected) in phases.items():
-        assert combiners.PhasedCombineFnExecutor(phase, mean, (), {}).apply(given) == expected
-    with pytest.raises(ValueError, match="Unexpected phase: half"):
-        combiners.PhasedCombineFnExecutor("half", mean, (), {})
-
-
 def test_tuple_combinefns_set_up_in_order_and_tear_down_in_reverse_order():
     calls = []
 

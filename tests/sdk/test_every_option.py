@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import logging
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import page_of_options
 import pytest
 
 import penstock as beam
-from penstock.construction.without_effect import NO_EFFECT_IN_BATCH, REFUSED
-from penstock.options import given
-from penstock.options.base import OptionsParser, all_classes, parser_of
-from penstock.options.given import check_given
+from penstock.options import checks
+from penstock.options.checks import check_given
+from penstock.options.option import Ignored, Option, Refused
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.test_stream import TestStream
 
 ROOT = Path(__file__).parents[2]
 
 
-def is_ours(options: type[PipelineOptions]) -> bool:
-    return options.__module__.startswith("penstock.")
+OPTIONS = [option for _, options in page_of_options.views() for option in options]
+REFUSED = [option for option in OPTIONS if isinstance(option.effect, Refused)]
 
 
-def every_option() -> dict[str, Any]:
-    """The default of each option of ours, by name."""
-    found = {}
-    for options in PipelineOptions.__subclasses__():
-        # The classes of docstrings' examples are not in their modules.
-        if is_ours(options) and vars(sys.modules[options.__module__]).get(options.__name__) is options:
-            parser = OptionsParser()
-            options._add_argparse_args(parser)
-            found |= {action.dest: action.default for action in parser._actions if action.dest != "help"}
-    return found
-
-
-def without_effect() -> list[argparse.Action]:
-    """The options that the parser knows to have no effect."""
-    ours = [options for options in all_classes() if is_ours(options)]
-    found = parser_of(ours).without_effect()
-    return [action for action in found if action.const is None or action.const != action.default]
+def ignored(is_in_batch_only: bool) -> Iterator[Option]:
+    """The options without effect, except for switches that set their default."""
+    for option in OPTIONS:
+        effect, says_something = option.effect, option.type is not bool or option.sets != option.default
+        if isinstance(effect, Ignored) and effect.is_in_batch_only is is_in_batch_only and says_something:
+            yield option
 
 
 def names_that_are_read() -> set[str]:
@@ -61,53 +48,59 @@ def names_that_are_read() -> set[str]:
 
 
 def test_every_option_is_read_or_refused_or_said_to_have_no_effect() -> None:
-    options, read = every_option(), names_that_are_read()
-    assert len(options) > 40
-    said = {*REFUSED, *NO_EFFECT_IN_BATCH, *(action.dest for action in without_effect())}
-    assert [name for name in options if name not in read and name not in said] == []
-
-
-def test_what_is_refused_or_has_no_effect_is_an_option_that_nothing_reads() -> None:
     read = names_that_are_read()
-    assert not REFUSED.keys() & NO_EFFECT_IN_BATCH.keys()
-    assert REFUSED.keys() | NO_EFFECT_IN_BATCH.keys() <= every_option().keys()
-    assert [name for name in (*REFUSED, *NO_EFFECT_IN_BATCH) if name in read] == []
+    assert len(OPTIONS) > 40
+    with_effect = {option.name for option in OPTIONS if option.effect is None and option.check is None}
+    assert with_effect - read == {"save_main_session"}, "nothing reads these options"
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_refused_option_stops_a_pipeline_before_it_starts(name: str) -> None:
-    value = True if every_option()[name] is False else ["a.py"]
-    pipeline = beam.Pipeline(options=PipelineOptions([], **{name: value}))
-    with pytest.raises(ValueError, match=f"the option {name} is refused"):
+def test_what_is_refused_or_has_no_effect_in_a_batch_is_an_option_that_nothing_reads() -> None:
+    read = names_that_are_read()
+    assert [option.name for option in (*REFUSED, *ignored(True)) if option.name in read] == []
+
+
+def test_every_option_with_an_effect_says_what_it_means() -> None:
+    assert [option.name for option in OPTIONS if option.effect is None and not option.help] == []
+
+
+def test_the_page_lists_all_options() -> None:
+    assert page_of_options.PAGE.read_text("utf-8") == page_of_options.page(), (
+        "run python tests/sdk/page_of_options.py"
+    )
+
+
+@pytest.mark.parametrize("option", REFUSED, ids=lambda option: option.name)
+def test_a_refused_option_stops_a_pipeline_before_it_starts(option: Option) -> None:
+    value = True if option.default is False else ["a.py"]
+    pipeline = beam.Pipeline(options=PipelineOptions([], **{option.name: value}))
+    with pytest.raises(ValueError, match=f"the option {option.name} is refused"):
         pipeline.explain()
 
 
-@pytest.mark.parametrize("action", without_effect(), ids=lambda action: action.option_strings[-1])
-def test_a_given_option_that_the_parser_knows_to_have_no_effect_is_named_once(
-    action: argparse.Action, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("option", [*ignored(False)], ids=lambda option: option.spellings()[-1])
+def test_a_given_option_that_has_no_effect_is_named_once(
+    option: Option, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given._warn_of_no_effect.cache_clear()
-    value = not action.default if action.const is None else action.const
+    checks._warn_of_no_effect.cache_clear()
+    value = option.sets if option.type is bool else "other"
     with caplog.at_level(logging.WARNING):
-        check_given(PipelineOptions([], **{action.dest: value}))
+        check_given(PipelineOptions([], **{option.name: value}))
     [record] = caplog.records
-    assert action.option_strings[-1] in record.getMessage()
+    assert option.spellings()[-1] in record.getMessage()
 
 
-@pytest.mark.parametrize("name", NO_EFFECT_IN_BATCH)
+@pytest.mark.parametrize("option", [*ignored(True)], ids=lambda option: option.name)
 def test_a_pipeline_with_an_option_without_effect_says_so(
-    name: str, caplog: pytest.LogCaptureFixture
+    option: Option, caplog: pytest.LogCaptureFixture
 ) -> None:
-    default = every_option()[name]
-    value = not default if isinstance(default, bool | None) else "other"
-    pipeline = beam.Pipeline(options=PipelineOptions([], **{name: value}))
+    pipeline = beam.Pipeline(options=PipelineOptions([], **{option.name: not option.default}))
     with caplog.at_level(logging.WARNING):
         pipeline.explain()
-    assert f"the option {name} has no effect" in caplog.text
+    assert f"the option {option.name} has no effect" in caplog.text
 
 
 def test_an_option_that_asks_for_what_is_done_anyway_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    given._warn_of_no_effect.cache_clear()
+    checks._warn_of_no_effect.cache_clear()
     options = PipelineOptions(["--streaming", "--save_main_session"])
     pipeline = beam.Pipeline(options=options)
     _ = pipeline | TestStream().add_elements([1]).advance_watermark_to_infinity()

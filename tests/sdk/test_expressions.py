@@ -12,7 +12,7 @@ import pytest
 import penstock as beam
 from penstock import field
 from penstock.base.row import Row
-from penstock.functions.field_functions import RowInWindow
+from penstock.scalars.field_functions import RowInWindow
 from penstock.transforms.window import TimestampedValue
 from penstock.typehints import row_type
 

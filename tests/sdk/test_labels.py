@@ -85,7 +85,6 @@ def test_the_same_label_may_stand_in_two_composites():
         (beam.ReshufflePerKey(), "ReshufflePerKey"),
         (beam.combiners.Top.Of(3), "Top(3)"),
         (beam.combiners.Sample.FixedSizePerKey(3), "FixedSizePerKey(3)"),
-        (beam.combiners.LiftedCombinePerKey(sum, (), {}), "LiftedCombinePerKey"),
         (beam.ApproximateQuantiles.PerKey(5), "PerKey"),
         (beam.BatchElements(), "BatchElements"),
         (beam.SortAndBatchElements(1, 32, 4096), "SortAndBatchElements"),

@@ -1,4 +1,4 @@
-"""What a pipeline does around its transforms: options, runners, running, visiting, replacing."""
+"""What a pipeline does around its transforms: options, runners, running, visiting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import penstock as beam
 from penstock import graph, pvalue
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
-from penstock.pipeline import PipelineVisitor, PTransformOverride
+from penstock.pipeline import PipelineVisitor
 from penstock.runners.runner import PipelineResult, PipelineRunner, PipelineState
 from penstock.transforms.resources import parse_resource_hints
 
@@ -126,38 +126,6 @@ def test_a_visitor_sees_every_node_and_value_in_the_order_of_application():
     assert visitor.seen == ["> ", "A", "A.None", "> C", "C/B", "C/B.None", "C/D", "C/D.None", "< C", "< "]
 
 
-def test_replace_all_puts_another_transform_in_the_place_of_each_match():
-    class Doubled(beam.PTransform):
-        def expand(self, pcoll):
-            return pcoll | "Double" >> beam.Map(lambda x: 2 * x)
-
-    class DoubleInstead(PTransformOverride):
-        def matches(self, applied_ptransform):
-            return applied_ptransform.full_label == "Triple"
-
-        def get_replacement_transform(self, ptransform):
-            return Doubled()
-
-    pipeline = beam.Pipeline()
-    pipeline | beam.Create([1]) | "Triple" >> beam.Map(lambda x: 3 * x) | "Text" >> beam.Map(str)
-    pipeline.replace_all([DoubleInstead()])
-    assert [step.label for step in pipeline.to_graph().steps] == ["Create", "Triple/Double", "Text"]
-
-
-def test_a_replacement_that_still_matches_is_an_error():
-    class Same(PTransformOverride):
-        def matches(self, applied_ptransform):
-            return applied_ptransform.full_label == "A"
-
-        def get_replacement_transform(self, ptransform):
-            return beam.Map(str)
-
-    pipeline = beam.Pipeline()
-    pipeline | beam.Create([1]) | "A" >> beam.Map(str)
-    with pytest.raises(RuntimeError, match="was not replaced"):
-        pipeline.replace_all([Same()])
-
-
 def test_annotations_reach_the_transforms_applied_in_their_block():
     pipeline = beam.Pipeline()
     with beam.transform_annotations(team="blue"):
@@ -182,7 +150,7 @@ def test_an_error_handler_that_was_left_open_stops_the_run():
             raise RuntimeError("still open")
 
     pipeline = beam.Pipeline(NotingRunner())
-    pipeline._register_error_handler(Open())
+    pipeline.register_error_handler(Open())
     with pytest.raises(RuntimeError, match="still open"):
         pipeline.run()
 

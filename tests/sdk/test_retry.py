@@ -1,7 +1,5 @@
 """A function is called again after an error as often, and after as long, as was asked for."""
 
-import sys
-import types
 import unittest
 
 import pytest
@@ -67,24 +65,6 @@ def test_all_delays_together_stay_within_their_limit_and_chance_shortens_each_by
 def test_wrong_limits_are_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
         retry.FuzzedExponentialIntervals(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("status", "server", "or_timeout"),
-    [(404, False, False), (408, False, True), (500, True, True), (503, True, True), (None, True, True)],
-)
-def test_errors_of_services_are_told_by_their_status(status, server, or_timeout, monkeypatch):
-    class GoogleAPICallError(Exception):
-        code = status
-
-    module = types.ModuleType("google.api_core.exceptions")
-    module.GoogleAPICallError = GoogleAPICallError
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert retry.retry_on_server_errors_filter(GoogleAPICallError()) is server
-    assert retry.retry_on_server_errors_and_timeout_filter(GoogleAPICallError()) is or_timeout
-    if_valid = retry.retry_if_valid_input_but_server_error_and_timeout_filter
-    assert if_valid(GoogleAPICallError()) is or_timeout
-    assert not if_valid(ValueError())
 
 
 def test_patched_retries_do_not_wait_until_the_test_ends(tmp_path, monkeypatch):

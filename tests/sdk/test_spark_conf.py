@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.options.pipeline_options import PipelineOptions
-from penstock.options.spark import SparkOptions, spark_properties
+from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.options.spark_properties import spark_properties
 
 
 def test_properties_of_a_file_are_taken_and_those_of_the_command_line_win(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.machines.program import output_times_of
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.window import (
     BoundedWindow,
@@ -24,6 +25,7 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.windows.windowing import Windowing
 
 MICROS = st.integers(MIN_TIMESTAMP.micros, MAX_TIMESTAMP.micros - 1)
 LENGTHS = st.integers(1, 10**13)
@@ -88,9 +90,8 @@ def test_an_element_counts_in_a_sliding_window_only_after_the_windows_before_it(
 
 def test_sliding_windows_do_not_hold_one_another_back() -> None:
     window_fn = SlidingWindows(60, 20, offset=5)
-    earliest = TimestampCombiner.get_impl(TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED, window_fn)
     times = {
-        float(window.start): float(earliest.assign_output_time(window, Timestamp(-3)))
+        float(window.start): float(window_fn.get_transformed_output_time(window, Timestamp(-3)))
         for window in window_fn.assign_micros(-3_000_000)
     }
     assert times == {-15: 25, -35: 5, -55: -3}
@@ -281,7 +282,7 @@ def test_window_fns_are_values() -> None:
         (lambda: SlidingWindows(0, 1), "size parameter must be strictly positive"),
         (lambda: SlidingWindows(1, 0), "period parameter must be strictly positive"),
         (lambda: Sessions(0), "gap_size parameter must be strictly positive"),
-        (lambda: TimestampCombiner.get_impl(7, GlobalWindows()), "invalid TimestampCombiner"),
+        (lambda: Windowing(GlobalWindows(), timestamp_combiner=7), "invalid TimestampCombiner"),
         (lambda: TimeDomain.from_string("NO_SUCH"), "unknown time domain"),
     ],
 )
@@ -331,11 +332,12 @@ class Doubling(NonMergingWindowFn):
     ],
 )
 def test_timestamp_combiners_combine_and_merge(combiner, combined, merged) -> None:
-    impl = TimestampCombiner.get_impl(combiner, Doubling())
-    assigned = [impl.assign_output_time(IntervalWindow(0, 10), Timestamp(time)) for time in (5, 2, 3)]
-    assert impl.combine_all([None, *assigned, None]) == combined
-    assert impl.merge(IntervalWindow(0, 20), assigned) == merged
-    assert impl.combine_all([]) is None
+    times = output_times_of(Windowing(Doubling(), timestamp_combiner=combiner))
+    assigned = [times.of_element(IntervalWindow(0, 10), Timestamp(time).micros) for time in (5, 2, 3)]
+    together = reduce(times.together or min, assigned)
+    assert together == Timestamp.of(combined).micros
+    assert times.after_merge(IntervalWindow(0, 20), assigned) == Timestamp.of(merged).micros
+    assert times.after_merge(IntervalWindow(0, 20), []) is None
 
 
 def test_timestamped_values_are_ordered_by_value_then_time() -> None:

@@ -12,7 +12,6 @@ from penstock.utils.windowed_value import (
     HomogeneousWindowedBatch,
     PaneInfo,
     PaneInfoTiming,
-    WindowedBatch,
     WindowedValue,
 )
 
@@ -71,31 +70,8 @@ def test_panes_are_immutable_values() -> None:
         assert PaneInfoTiming.from_string(PaneInfoTiming.to_string(timing)) == timing
 
 
-def test_batches_group_values_by_all_but_the_value_and_come_apart_again() -> None:
-    values = [
-        WindowedValue(number, number % 2, WINDOWS, LATE if number > 3 else PANE_INFO_UNKNOWN)
-        for number in range(6)
-    ]
-    batches = list(WindowedBatch.from_windowed_values(values, produce_fn=tuple))
-    assert [batch.values for batch in batches] == [(0, 2), (1, 3), (4,), (5,)]
-    assert (
-        sorted(
-            (value for batch in batches for value in batch.as_windowed_values(iter)),
-            key=lambda value: value.value,
-        )
-        == values
-    )
-
-
 def test_a_batch_keeps_windows_timestamp_and_pane() -> None:
     batch = HomogeneousWindowedBatch.of([1, 2], 3, WINDOWS, LATE)
     assert (batch.timestamp, batch.windows, batch.pane_info) == (Timestamp(3), WINDOWS, LATE)
-    assert batch.with_values([3]) == HomogeneousWindowedBatch.of([3], 3, WINDOWS, LATE)
-    assert batch.as_empty_windowed_value() == WindowedValue(None, 3, WINDOWS, LATE)
-    one = WindowedValue("x", 3, WINDOWS, LATE)
-    again = HomogeneousWindowedBatch.from_batch_and_windowed_value(batch=[1, 2], windowed_value=one)
-    assert again == batch
-    again.windows = (GlobalWindow(),)
-    assert again != batch
     hashable = HomogeneousWindowedBatch.of((1, 2), 3, WINDOWS, LATE)
     assert hash(hashable) == hash(HomogeneousWindowedBatch.of((1, 2), 3, WINDOWS, LATE))

@@ -19,9 +19,10 @@ from penstock.machines.records import (
 )
 from penstock.machines.tally import Tallier
 from penstock.machines.trigger_machine import WATERMARK
-from penstock.machines.window_columns import ColumnMachine
+from penstock.machines.window_machine import WindowMachine
 from penstock.utils.windowed_value import unknown_pane
-from penstock_spark.stream.grouping_state import keys_of
+from penstock_spark.passes.choose_folds import state_of_shards
+from penstock_spark.stream.grouping_state import keys_of, machine_for
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import inbox_of
 from penstock_spark.stream.operators import GroupingOperator
@@ -67,6 +68,14 @@ class Gathered:
         return iter(())
 
 
+def machine_of(
+    windowing: Any, combine: Any = None, input_retracts: bool = False, may_be_by_window: bool = True
+) -> GroupingMachine | WindowMachine:
+    """The machine of a grouping, as a plan chooses it."""
+    state = state_of_shards(windowing, combine, input_retracts, may_be_by_window)
+    return machine_for(windowing, combine, input_retracts, state)
+
+
 class Stream:
     """One grouping in several shards, from micro-batch to micro-batch.
 
@@ -86,7 +95,7 @@ class Stream:
         machine: GroupingMachine,
         shards: int = 2,
         micro_batch: bool = False,
-        columns: ColumnMachine | None = None,
+        columns: WindowMachine | None = None,
     ) -> None:
         self.machine = machine
         self.working = columns or machine

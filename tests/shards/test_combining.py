@@ -18,6 +18,7 @@ from shard_streams import GROUPING, DictStore, Stream
 
 from penstock.coders.deterministic import encode_key
 from penstock.functions.combinefn import CombineFn
+from penstock.functions.folds import fold_of
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrive, Dropped, EndMicroBatch, Event, Pane, Played, Times
 from penstock.metrics.execution import MetricsContainer
@@ -32,17 +33,17 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock.windows.windowing import Windowing
-from penstock_spark.aggregates.kernels import adding_of
-from penstock_spark.lowering.adding import combining_early
+from penstock_spark.passes.choose_folds import loop_of_arrivals
+from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.stream import combining
 from penstock_spark.stream.arrivals import arrive, by_grouping
-from penstock_spark.stream.combining import CombiningWriter, message_writer
+from penstock_spark.stream.combining import CombiningWriter
 from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.program import MessageWriterSpec
-from penstock_spark.stream.writer import MessageWriter, Outbox
+from penstock_spark.stream.program import CombiningWriterSpec
+from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.messages import LogicalTime, Message, Part
@@ -53,13 +54,12 @@ PRODUCERS = 3
 
 
 def writer_of(windowing: Windowing, combine: Any = None, outbox: Outbox | None = None) -> CombiningWriter:
-    spec = combining_early(MessageWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine))
+    loop = loop_of_arrivals(windowing, combine)
+    spec = CombiningWriterSpec(0, GROUPING, "at step 'Group'", 1, windowing, combine, loop)
     outbox = outbox or Outbox((0, 0), 1)
     if outbox.now == LogicalTime(0, 0):
         outbox.now = NOON
-    writer = message_writer(spec, outbox, MetricsContainer(GROUPING))
-    assert isinstance(writer, CombiningWriter)
-    return writer
+    return CombiningWriter(spec, outbox, MetricsContainer(GROUPING))
 
 
 def pairs(windowing: Windowing, *elements: tuple[Any, Any, float]) -> Batch:
@@ -83,17 +83,13 @@ def written(writer: CombiningWriter, *batches: Batch) -> Message:
     return message
 
 
-def entries(message: Message, combine: Any = None) -> list[tuple[Any, ...]]:
-    """What is in a message: the encoded key, the window, the accumulator, and the number of elements."""
-    adding = adding_of(combine or SUM)
-    assert adding is not None
+def entries(message: Message) -> list[tuple[Any, ...]]:
+    """The entries of a message: the encoded key, the window, the partial result, and the number of elements."""
     found = []
     for part in message.parts.get(GROUPING, []):
         assert part.counts is not None
-        values = part.batch.values
-        helds = list(map(adding.accumulator, values)) if part.are_plain else values
         windows = [window for (window,) in part.batch.expanded().windows]
-        found += zip(part.names, map(str, windows), helds, part.counts, strict=True)
+        found += zip(part.names, map(str, windows), part.batch.values, part.counts, strict=True)
     return found
 
 
@@ -111,10 +107,10 @@ def test_values_of_a_key_and_a_window_travel_as_one_list_in_the_order_read() -> 
 
 
 @pytest.mark.parametrize("combine", [Sum(), CombineFn.from_callable(sum)])
-def test_accumulators_travel_instead_of_values(combine: CombineFn) -> None:
+def test_partial_results_travel_instead_of_values(combine: CombineFn) -> None:
     message = written(writer_of(TENS, combine), pairs(TENS, *[("a", number, 0) for number in range(100)]))
-    [(name, _, accumulator, count)] = entries(message)
-    assert (name, combine.extract_output(accumulator), count) == (b"sa", 4950, 100)
+    [(name, _, partial, count)] = entries(message)
+    assert (name, fold_of(combine).finish(partial), count) == (b"sa", 4950, 100)
 
 
 def test_an_element_is_in_each_of_its_windows() -> None:
@@ -251,16 +247,18 @@ def test_pairs_that_are_added_up_as_they_come_give_what_tables_give(
             batch = batch.with_values([random.choice([list, tuple])(pair) for pair in batch.values])
         batches.append(batch)
     tables = writer_of(windowing, combine)
-    assert tables.spec.takes_pairs
-    tables.spec = replace(tables.spec, takes_pairs=False)
+    assert tables.spec.loop is Loop.PAIRS
+    tables = CombiningWriter(
+        replace(tables.spec, loop=Loop.VALUES), tables.outbox, MetricsContainer(GROUPING)
+    )
     found, expected = (written(writer, *batches) for writer in (writer_of(windowing, combine), tables))
-    assert sorted(map(repr, entries(found, combine))) == sorted(map(repr, entries(expected, combine)))
+    assert sorted(map(repr, entries(found))) == sorted(map(repr, entries(expected)))
     if isinstance(windowfn, FixedWindows):
         # The step that assigns windows leaves that to the writer.
         direct, windows = writer_of(windowing, combine), FixedAssigner(windowfn)
         for batch in batches:
             list(direct.take_fixed(Batch(batch.values, batch.expanded().timestamps), windows))
-        assert entries(written(direct), combine) == entries(found, combine)
+        assert entries(written(direct)) == entries(found)
 
 
 class Key(NamedTuple):
@@ -298,7 +296,7 @@ FAMILIES: tuple[list[Any], ...] = (
 SIDE_BY_SIDE = ([sum], [sum, max, CountCombineFn(), min], [max, MeanCombineFn()], [])
 
 
-@pytest.mark.parametrize("combiners", SIDE_BY_SIDE, ids=["sum", "kernels", "other", "none"])
+@pytest.mark.parametrize("combiners", SIDE_BY_SIDE, ids=["sum", "known", "other", "none"])
 @pytest.mark.parametrize("windowfn", [*WINDOW_FNS, Sessions(4)], ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_combine_fns_of_lists_give_what_the_same_give_when_they_are_called(
@@ -312,19 +310,20 @@ def test_combine_fns_of_lists_give_what_the_same_give_when_they_are_called(
             for _ in range(12)
         ]
         batches.append(pairs(windowing, *some))
-    # Those of tuples may be of any length, and no kernel takes them.
+    # Those of tuples may be of any length, and no loop takes them.
     called, written_in = TupleCombineFn(*combiners), TupleCombineFn.of_lists(combiners)
-    messages = [written(writer_of(windowing, each), *batches) for each in (written_in, called)]
-    found, expected = (sorted(map(repr, panes_of(windowing, called, [each]))) for each in messages)
+    found, expected = (
+        sorted(map(repr, panes_of(windowing, each, [written(writer_of(windowing, each), *batches)])))
+        for each in (written_in, called)
+    )
     assert found == expected
-    assert not any(part.are_plain for each in messages for part in each.parts[GROUPING])
-    has_kernels = not any(isinstance(each, MeanCombineFn) for each in combiners)
-    takes_pairs = has_kernels and not windowfn.is_merging()
-    assert writer_of(windowing, written_in).spec.takes_pairs == takes_pairs
-    assert not writer_of(windowing, called).spec.takes_pairs
+    are_known = not any(isinstance(each, MeanCombineFn) for each in combiners)
+    takes_pairs = are_known and not windowfn.is_merging()
+    assert (writer_of(windowing, written_in).spec.loop is Loop.PAIRS) == takes_pairs
+    assert writer_of(windowing, called).spec.loop is not Loop.PAIRS
 
 
-@pytest.mark.parametrize("combine", [None, SUM, Sum()], ids=["lists", "kernel", "combine fn"])
+@pytest.mark.parametrize("combine", [None, SUM, Sum()], ids=["lists", "known", "combine fn"])
 @pytest.mark.parametrize("seed", range(20))
 def test_keys_that_are_their_own_names_give_what_encoded_keys_give(
     combine: CombineFn | None, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -403,11 +402,6 @@ def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str
     assert failure is not None
     with pytest.raises(Exception, match=message):
         raise pickle.loads(failure.exception or b"")
-
-
-def test_without_the_flag_elements_travel_one_by_one() -> None:
-    spec = MessageWriterSpec(0, GROUPING, "at step 'Group'", 1)
-    assert type(message_writer(spec, Outbox((0, 0), 1), MetricsContainer(GROUPING))) is MessageWriter
 
 
 # Any grouping whose trigger tells no one element from many.

@@ -23,12 +23,12 @@ from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING
 from penstock.sql.transform import SqlTransform
-from penstock_spark.stream.columns import Columns
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.pages import Pages
 from penstock_spark.stream.segments import Segments
 from penstock_spark.stream.waiting import WaitingOperator
+from penstock_spark.stream.window_table import WindowTable
 
 NO_STATE = {
     "GroupIntoBatches that are full in the global window",
@@ -115,7 +115,6 @@ EXCUSED = {
     "penstock.transforms.grouping.Grouping": "a base of others",
     "penstock.io.periodic_sequence.PeriodicImpulse": "a PeriodicSequence, or a source that ends",
     "penstock.transforms.ready_combiners.CombinerWithoutDefaults": "a base of others",
-    "penstock.transforms.ready_combiners.LiftedCombinePerKey": "of the names of Beam",
     "penstock.transforms.ready_combiners.Sample.Any": "FixedSizeGlobally",
     "penstock.relations.joins.JoinOfKind": "a base of others",
     "penstock.transforms.stats.ApproximateQuantiles.Globally": "a CombineGlobally",
@@ -210,13 +209,13 @@ def removes_no_windows_that_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def saves_no_end_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    save = Columns.save
+    save = WindowTable.save
 
     def saved(columns: Any) -> None:
         columns._gone.clear()
         save(columns)
 
-    monkeypatch.setattr(Columns, "save", saved)
+    monkeypatch.setattr(WindowTable, "save", saved)
 
 
 def removes_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,9 @@ from penstock.relations.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions
 from penstock_spark.stream import merged_headers, moved_pages
-from penstock_spark.stream.column_pages import ColumnPage, page_of, stored_column
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.moved_pages import Assembly, Piece
+from penstock_spark.stream.window_pages import WindowPage, page_of, stored_window
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
 
@@ -260,9 +260,9 @@ def test_a_window_that_is_open_again_has_still_ended_for_the_keys_of_pages_for_w
     window, cell = IntervalWindow(0, 10), (1, 0, None, 1, 1)
     expires_micros = 17_000_000
     ended, again, new = ({f"s{name}{number}".encode() for number in range(20)} for name in "abc")
-    untouched = ColumnPage({window: stored_column(dict.fromkeys(ended, cell), {}, expires_micros)})
+    untouched = WindowPage({window: stored_window(dict.fromkeys(ended, cell), {}, expires_micros)})
     cells = dict.fromkeys(again | new, cell)
-    touched = ColumnPage({window: stored_column(cells, {}, window.end_micros, again)})
+    touched = WindowPage({window: stored_window(cells, {}, window.end_micros, again)})
     for pages in ((untouched, touched), (touched, untouched)):
         store = DictStore()
         assembly = Assembly(lambda _, store=store: store, 1)  # type: ignore[misc]

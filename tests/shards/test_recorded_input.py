@@ -8,7 +8,6 @@ import pytest
 from toy_query import ToyQuery
 
 import penstock as beam
-from penstock.figures import recording_of_test_stream
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import (
@@ -22,6 +21,7 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampedValue
 from penstock.transforms.windowing import Windowing
+from penstock_figures import recording_of_test_stream
 
 BY_SIGNAL = beam.WindowInto(GlobalWindows(), Repeatedly(AfterSignal("now")), AccumulationMode.DISCARDING)
 BY_HALF = beam.WindowInto(FixedWindows(10), AfterWatermarkPercentile(0.5), AccumulationMode.DISCARDING)

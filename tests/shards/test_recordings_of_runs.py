@@ -8,8 +8,6 @@ import pytest
 from toy_query import ToyQuery
 
 import penstock as beam
-from penstock.figures import Recording, recording_of_test_stream
-from penstock.figures.of_runs import Figure, recording_of_grouping
 from penstock.io import WriteToMemory
 from penstock.machines.records import MAX_MICROS
 from penstock.relations.changelog import Changelog
@@ -17,6 +15,8 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue, WindowFn
 from penstock.windows.windowing import Windowing
+from penstock_figures import Recording, recording_of_test_stream
+from penstock_figures.of_runs import Figure, recording_of_grouping
 
 SECOND = 1_000_000
 

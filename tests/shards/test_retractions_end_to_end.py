@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,7 @@ from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
-from penstock.machines import firing
-from penstock.machines.contents import Accumulator, Bag
+from penstock.machines import firing, folds
 from penstock.relations.joins import JoinRows
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import Count, MeanCombineFn
@@ -255,7 +255,11 @@ def without(kind: ValueKind) -> Callable[[Any], Any]:
 
 
 def deaf(real: Any) -> Any:
-    return lambda self, held, value: held
+    return lambda held, value: held
+
+
+def deaf_folds(real: Any) -> Any:
+    return lambda fn: replace(real(fn), inverse=deaf(None))
 
 
 MUTANTS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[..., None]]] = {
@@ -266,8 +270,8 @@ MUTANTS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[..., None]]] =
         sessions_law,
     ),
     "sessions stay that have merged": (firing, "_refined", without(ValueKind.DELETE), sessions_law),
-    "a counter does not count down": (Accumulator, "subtract", deaf, sessions_law),
-    "a group keeps what is taken back": (Bag, "subtract", deaf, groups_law),
+    "a counter does not count down": (folds, "fold_of", deaf_folds, sessions_law),
+    "a group keeps what is taken back": (folds, "retract_from_bag", deaf, groups_law),
 }
 
 

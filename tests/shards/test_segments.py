@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from generated_events import random_case
-from shard_streams import GROUPING, DictStore, Stream
+from shard_streams import GROUPING, DictStore, Stream, machine_of
 from test_other_shards import divided, law
 from test_shards import cuts, of_machine, of_stream
 from toy_query import ToyQuery
@@ -17,7 +17,7 @@ import penstock as beam
 from penstock.coders import FastPrimitivesCoder
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
-from penstock.machines.contents import Values
+from penstock.machines.folds import LIST
 from penstock.machines.long_lists import LongList
 from penstock.machines.records import AdvanceWatermark, Arrive
 from penstock.machines.states import KeyState
@@ -27,13 +27,12 @@ from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
 from penstock_spark.stream import merged_headers, segments
-from penstock_spark.stream.column_pages import is_of_columns, page_of
-from penstock_spark.stream.grouping_state import machine_for
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import keys_of
 from penstock_spark.stream.keys import state_of
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.segments import Segments, sizes_of
+from penstock_spark.stream.window_pages import is_by_window, page_of
 
 SECOND = 1_000_000
 FEW_BYTES = 13
@@ -56,7 +55,7 @@ def noted_and_had(page: bytes) -> tuple[dict[int, int], dict[int, int]]:
     """The segments that a page notes, and those that the states in it have."""
     noted: dict[int, int] = {}
     had: dict[int, int] = {}
-    if is_of_columns(page):
+    if is_by_window(page):
         for stored in page_of(page).values():
             noted.update(stored.segments)
             had.update(sizes_of([held for held, *_ in stored.opened().cells.values()]))
@@ -104,7 +103,7 @@ def test_any_grouping_gives_what_it_gives_with_plain_lists(few_bytes: None, mode
         random = Random(seed)
         case = random_case(random)
         machine = case.machine()
-        if type(machine.program.contents) is not Values:
+        if machine.program.fold is not LIST:
             continue
         tried += 1
         stream = Stream(machine, shards=random.choice((1, 2, 3)), micro_batch=mode == "micro_batch")
@@ -162,7 +161,7 @@ def test_windows_in_columns_give_what_they_give_with_plain_lists(
     for limit in (FEW_BYTES, segments.SEAL_BYTES):
         monkeypatch.setattr(segments, "SEAL_BYTES", limit)
         random, watermark, given = Random(3), 0, []
-        columns: Any = machine_for(windowing, None, False)
+        columns: Any = machine_of(windowing, None, False)
         stream = Stream(beam_machine(windowing), shards=2, columns=columns)
         for number in range(60):
             watermark += random.choice((0, 0, 1, 9))
@@ -182,7 +181,7 @@ def test_windows_in_columns_give_what_they_give_with_plain_lists(
 
 
 def beam_machine(windowing: Windowing) -> Any:
-    return machine_for(windowing, None, False, may_use_columns=False)
+    return machine_of(windowing, None, False, may_be_by_window=False)
 
 
 class Drawer(beam.DoFn):
@@ -316,7 +315,7 @@ class CountingStore(DictStore):
 @pytest.mark.parametrize("windows", [FixedWindows(60), Sessions(60)], ids=["columns", "machine"])
 def test_a_micro_batch_writes_what_is_new_and_reads_no_value_before_a_pane_has_them(windows: Any) -> None:
     windowing = Windowing(windows)
-    machine = machine_for(windowing, None, False)
+    machine = machine_of(windowing, None, False)
     columns: Any = None if isinstance(windows, Sessions) else machine
     stream = Stream(beam_machine(windowing), shards=1, columns=columns)
     store = stream.stores[0] = CountingStore()
@@ -338,7 +337,7 @@ def test_a_micro_batch_writes_what_is_new_and_reads_no_value_before_a_pane_has_t
 def test_a_long_list_is_whole_in_the_table_of_state(few_bytes: None) -> None:
     for windows in (FixedWindows(60), Sessions(60)):
         windowing = Windowing(windows)
-        columns: Any = None if isinstance(windows, Sessions) else machine_for(windowing, None, False)
+        columns: Any = None if isinstance(windows, Sessions) else machine_of(windowing, None, False)
         stream = Stream(beam_machine(windowing), shards=1, columns=columns)
         stream.batch([arriving("hot", number, 5) for number in range(50)])
         [store] = stream.stores

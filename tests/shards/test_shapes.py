@@ -34,8 +34,8 @@ from penstock.error import UnsupportedByRunner
 from penstock.pvalue import AsIter, AsList
 from penstock_spark.lowering import query, stage
 from penstock_spark.passes import side_views
+from penstock_spark.stages import stage as worker
 from penstock_spark.stream.shard import Shard
-from penstock_spark.worker import stage as worker
 
 
 @cache
@@ -191,9 +191,9 @@ def test_whatever_is_not_explained_is_refused_in_three_parts_at_length(first: in
 # Mutants.
 
 
-def swapped(step: Any, graph: Any, without: Any, make: Any = stage.step_spec) -> Any:
+def swapped(step: Any, graph: Any, without: Any, left: Any, make: Any = stage.step_spec) -> Any:
     """The first two outputs of a step have each other's tags."""
-    spec = make(step, graph, without)
+    spec = make(step, graph, without, left)
     if len(spec.outputs) < 2:
         return spec
     (one, first), (other, second), *rest = spec.outputs
@@ -205,9 +205,9 @@ def first_only(self: Any, edge: int) -> Any:
     return worker.Tee(self._consumers.get(edge, [])[:1])
 
 
-def flattened_once(step: Any, graph: Any, without: Any, make: Any = stage.step_spec) -> Any:
+def flattened_once(step: Any, graph: Any, without: Any, left: Any, make: Any = stage.step_spec) -> Any:
     """A Flatten takes each PCollection once."""
-    spec = make(step, graph, without)
+    spec = make(step, graph, without, left)
     return replace(spec, inputs=tuple(dict.fromkeys(spec.inputs)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from generated_events import random_case
-from shard_streams import Stream
+from shard_streams import Stream, machine_of
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
@@ -23,12 +23,11 @@ from penstock.machines.records import (
     Event,
     Pane,
 )
-from penstock.machines.window_columns import ColumnMachine
+from penstock.machines.window_machine import WindowMachine
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampCombiner
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
-from penstock_spark.stream.grouping_state import machine_for
 
 CASES = 150
 
@@ -113,8 +112,8 @@ def test_what_has_waited_for_a_source_fires_first_when_the_source_is_given_up(in
     """Before what is due by the clock, and although the watermark of the other source stays where it is."""
     trigger = AfterWatermark(early=AfterProcessingTime(2))
     windowing = Windowing(FixedWindows(10), trigger, AccumulationMode.DISCARDING)
-    columns = machine_for(windowing, None, False) if in_columns else None
-    assert isinstance(columns, ColumnMachine) is in_columns
+    columns = machine_of(windowing, None, False) if in_columns else None
+    assert isinstance(columns, WindowMachine) is in_columns
     stream = Stream(GroupingMachine(windowing), shards=1, columns=columns)
     stream.lag_micros["another one"] = None
     stream.batch([Arrive("waits", 1_000_000, 0), AdvanceWatermark(12_000_000, 0)])

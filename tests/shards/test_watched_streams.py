@@ -18,11 +18,11 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.userstate import BagStateSpec, TimerSpec, on_timer
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock.windows.time_domain import TimeDomain
-from penstock_spark.stream.column_pages import is_of_columns, page_of
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import keys_of
 from penstock_spark.stream.keys import state_of
 from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.window_pages import is_by_window, page_of
 
 SECOND = 1_000_000
 Score = tuple[str, int, int]
@@ -169,7 +169,7 @@ def windows_in(pages: list[bytes]) -> int:
     """The windows in pages, those of each key apart, found by a walk through all keys."""
     found = 0
     for page in pages:
-        if is_of_columns(page):
+        if is_by_window(page):
             found += sum(column.size for column in page_of(page).values())
         else:
             found += sum(len(state_of(None, key.state).windows) for _, key in keys_of(page))
@@ -207,7 +207,7 @@ def test_after_a_move_to_other_shards_open_windows_are_right_or_unknown_and_righ
         told = moved.open_windows["Group"]
         assert told in (None, windows_in(moved.pages["Group"]))
     # Pages of columns say themselves how many windows they have.
-    assert (moved.open_windows["Group"] is None) is not is_of_columns(moved.pages["Group"][0])
+    assert (moved.open_windows["Group"] is None) is not is_by_window(moved.pages["Group"][0])
     moved.batch(commands=[("drain", "")])
     if name != "one window":
         assert moved.open_windows["Group"] == windows_in(moved.pages["Group"]) == 0
@@ -229,5 +229,5 @@ def test_notes_of_a_version_that_did_not_count_windows_say_that_they_are_unknown
 def test_the_walk_of_these_tests_counts_a_window_for_each_of_its_keys() -> None:
     query = ToyQuery(stream_of("columns"))
     query.batch({"Read": [[("a", 1, 1), ("b", 1, 1), ("b", 1, 11)]]})
-    assert all(map(is_of_columns, query.pages["Group"]))
+    assert all(map(is_by_window, query.pages["Group"]))
     assert windows_in(query.pages["Group"]) == query.open_windows["Group"] == 3

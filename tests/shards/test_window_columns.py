@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from generated import FIXED, FOREVER, Largest, Listing, Sum, random_windowing
 from generated_events import SECOND, random_events
-from shard_streams import GROUPING, SOURCE, DictStore, Stream
+from shard_streams import GROUPING, SOURCE, DictStore, Stream, machine_of
 from test_combining import CombinedStream
 from test_shards import cuts
 from toy_query import ToyQuery
@@ -23,7 +23,7 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.recorder import bounds_of
 from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event, Times
 from penstock.machines.tally import ROOM
-from penstock.machines.window_columns import FRESH, ColumnMachine
+from penstock.machines.window_machine import FRESH, WindowMachine
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import (
     AccumulationMode,
@@ -40,11 +40,10 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.stream import column_pages, columns
-from penstock_spark.stream.column_pages import ColumnPages, StoredColumn, page_of
-from penstock_spark.stream.grouping_state import machine_for
+from penstock_spark.stream import window_pages, window_table
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.window_pages import StoredWindow, WindowPages, page_of
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
 
@@ -64,10 +63,10 @@ COMBINES: tuple[Any, ...] = (
 )
 
 
-@pytest.fixture(params=[0, columns._MANY], ids=["each cell", "whole pages"])
+@pytest.fixture(params=[0, window_table._MANY], ids=["each cell", "whole pages"])
 def objects(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which cells of a page become objects where some of them are wanted."""
-    monkeypatch.setattr(columns, "_MANY", request.param)
+    monkeypatch.setattr(window_table, "_MANY", request.param)
 
 
 def random_trigger(random: Random, early: Sequence[TriggerFn | None], late: Sequence[TriggerFn]) -> TriggerFn:
@@ -88,9 +87,9 @@ def random_grouping(random: Random, trigger: TriggerFn) -> tuple[Windowing, Any]
     return windowing, random.choice(COMBINES)
 
 
-def columns_of(windowing: Windowing, combine: Any) -> ColumnMachine:
-    machine = machine_for(windowing, combine, False)
-    assert isinstance(machine, ColumnMachine)
+def columns_of(windowing: Windowing, combine: Any) -> WindowMachine:
+    machine = machine_of(windowing, combine, False)
+    assert isinstance(machine, WindowMachine)
     return machine
 
 
@@ -242,7 +241,7 @@ def many_keys(random: Random, keys: list[Any]) -> list[list[Event]]:
 @pytest.mark.usefixtures("objects")
 @pytest.mark.parametrize("keys", [[f"user {number}" for number in range(500)], [(1, x) for x in range(300)]])
 def test_pages_that_split_lose_nothing(keys: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_pages, "PAGE_BYTES", 1 << 10)
+    monkeypatch.setattr(window_pages, "PAGE_BYTES", 1 << 10)
     random = Random(7)
     combine = CombineFn.from_callable(sum)
     machine = GroupingMachine(FIRING, combine)
@@ -296,7 +295,7 @@ def test_a_window_knows_how_many_of_its_keys_have_something_new(seed: int) -> No
     machine, store, notes = columns_of(windowing, Sum()), DictStore(), PageNotes()
     found = set()
     for number in range(8):
-        table = columns.Columns(machine, ColumnPages(store, notes, 1))
+        table = window_table.WindowTable(machine, WindowPages(store, notes, 1))
         names = encode_keys([random.randint(0, 60) for _ in range(random.choice((3, 40)))])
         part = Part(LogicalTime(number, 0), names, Batch([1] * len(names), 0, (IntervalWindow(0, 10),)))
         list(table.arrive([(part, Message((0, 0)))], Times()))
@@ -316,9 +315,9 @@ def test_a_window_knows_how_many_of_its_keys_have_something_new(seed: int) -> No
 def test_windows_for_which_nothing_comes_are_left_as_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream(GroupingMachine(FIRING), 1, columns=columns_of(FIRING, None))
     stream.batch([Arrive(1, 10 * number * SECOND, 0, "key") for number in range(50)])
-    read: list[StoredColumn] = []
-    unpickled = StoredColumn.unpickled
-    monkeypatch.setattr(StoredColumn, "unpickled", lambda stored: (read.append(stored), unpickled(stored))[1])
+    read: list[StoredWindow] = []
+    unpickled = StoredWindow.unpickled
+    monkeypatch.setattr(StoredWindow, "unpickled", lambda stored: (read.append(stored), unpickled(stored))[1])
     stream.batch([Arrive(2, 33 * SECOND, 0, "key")])
     assert len(read) == 1
 
@@ -382,10 +381,10 @@ def test_a_subclass_of_a_sum_gives_its_own_output_and_a_greatest_value_is_no_par
     greatest = CombineFn.from_callable(max)
     kept = Stream(GroupingMachine(FIRING, greatest), 1, columns=columns_of(FIRING, greatest))
     machine = kept.working
-    assert isinstance(machine, ColumnMachine)
+    assert isinstance(machine, WindowMachine)
     held = [1]
-    assert machine.holding.result(held) == held
-    assert machine.holding.result(held) is not held
+    assert machine.fold.result(held, True) == held
+    assert machine.fold.result(held, True) is not held
 
 
 def test_what_fires_more_cleverly_has_a_machine_for_each_key() -> None:
@@ -395,6 +394,6 @@ def test_what_fires_more_cleverly_has_a_machine_for_each_key() -> None:
         replace(FIRING, triggerfn=AfterWatermark(early=AfterCount(1))),
         replace(FIRING, triggerfn=Repeatedly(AfterCount(1))),
     ):
-        assert isinstance(machine_for(changed, None, False), GroupingMachine)
-    assert isinstance(machine_for(FIRING, None, True), GroupingMachine)
-    assert isinstance(machine_for(FIRING, None, False, may_use_columns=False), GroupingMachine)
+        assert isinstance(machine_of(changed, None, False), GroupingMachine)
+    assert isinstance(machine_of(FIRING, None, True), GroupingMachine)
+    assert isinstance(machine_of(FIRING, None, False, may_be_by_window=False), GroupingMachine)

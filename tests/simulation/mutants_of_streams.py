@@ -27,7 +27,7 @@ from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.stream import columns, merged_headers, moved_pages, segments, shard, tasks
+from penstock_spark.stream import merged_headers, moved_pages, segments, shard, tasks, window_table
 from penstock_spark.stream.keys import KeyTable
 from penstock_spark.stream.waiting import WaitingOperator
 
@@ -942,7 +942,7 @@ OF_REWRITING = (
     ),
     Mutant(
         "a window that is open again has ended for all keys",
-        columns.Columns,
+        window_table.WindowTable,
         "_opened",
         "elif live.column.is_past_end and",
         "elif False and",
@@ -951,7 +951,7 @@ OF_REWRITING = (
     ),
     Mutant(
         "a window that is open again has ended for no key",
-        columns.Columns,
+        window_table.WindowTable,
         "_add_cells",
         "if not column.is_past_end:",
         "if False:",

@@ -22,18 +22,19 @@ from simulated_log import Log, open_log, use
 from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
 from stream_programs import CHECKPOINT, FOLDERS, Calls, Life, Program, Shape, partition_of, plan_of
 
-from penstock.base import clock, identifiers
 from penstock.io.parquetio import ParquetSource
 from penstock.io.ranges import RangesOfSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
+from penstock.utils import clock, identifiers
 from penstock_spark.checkpoints import folder as checkpoint_folder
 from penstock_spark.checkpoints import holder, lease, rewriting
 from penstock_spark.files import temporary
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
 from penstock_spark.formats.text import writer as text_writer
+from penstock_spark.live.views import NO_VIEWS
 from penstock_spark.lowering import batch_writer, query, readings
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.stream_plan import Clock
@@ -41,12 +42,11 @@ from penstock_spark.process import identity
 from penstock_spark.reports.metrics import Report, Told
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.runs import execute_stream, running
-from penstock_spark.runs.watching import NO_VIEWS
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import stream_files
+from penstock_spark.stages import stage
 from penstock_spark.stream import segments, tasks
-from penstock_spark.worker import stage
 from penstock_spark.worker.batch import dumps_with_code
 
 _PATIENCE_SECONDS = 20.0

@@ -33,7 +33,7 @@ from native_host import aggregate, runs_without_data
 from simulated_disk import Disk, File, FileUtil, Folder, HadoopPath, plain
 from simulated_world import Process, World
 
-from penstock.base import clock
+from penstock.utils import clock
 from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
 from penstock_spark.lowering.batch_writer import Size
 from penstock_spark.session.parallelism import parallelism_of

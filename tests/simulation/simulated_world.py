@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from penstock.base.clock import Clock
 from penstock.metrics.execution import set_current
+from penstock.utils.clock import Clock
 
 START_MICROS = 1_700_000_000_000_000
 NEVER = 1 << 62

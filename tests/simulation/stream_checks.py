@@ -48,8 +48,8 @@ from penstock.machines.records import (
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.lease import CheckpointTaken
 from penstock_spark.files.temporary import MARK
+from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.source_watermarks import Estimator
-from penstock_spark.worker.machine_read import DROPPED
 
 SPARK = "/checkpoint/spark"
 _NAME = re.compile(r"(\w+)-batch-(\d{6})-\d{5}-of-\d{5}\Z")

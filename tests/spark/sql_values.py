@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow
 
-from penstock.sql.types import SqlType
+from penstock.scalars.types import SqlType
 
 _ARROW = {
     "BIGINT": pyarrow.int64(),

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.base import clock
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.periodicsequence import PeriodicImpulse
 from penstock.transforms.window import FixedWindows
+from penstock.utils import clock
 
 WAIT_SECONDS_MAX = 90
 AHEAD_SECONDS = 5_400

@@ -120,8 +120,6 @@ def test_several_combiners_at_once():
         assert_that(combined, equal_to(expected), label="common input")
         tuples = pairs | beam.CombineGlobally(combiners.TupleCombineFn(max, sum))
         assert_that(tuples, equal_to([("c", 25)]), label="tuple")
-        lifted = pairs | combiners.LiftedCombinePerKey(sum, (), {})
-        assert_that(lifted, equal_to([("a", 9), ("b", 7), ("c", 9)]), label="lifted")
 
 
 def test_combiners_work_window_by_window():

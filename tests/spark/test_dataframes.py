@@ -11,7 +11,7 @@ from penstock.io import from_dataframe, to_dataframe
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock.typehints import KV, Dict, List
-from penstock_spark.arrow.records import column_of, field_of
+from penstock_spark.columns.records import column_of, field_of
 
 pytestmark = pytest.mark.spark
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 import penstock as beam
-from penstock.figures import recording_of_test_stream
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.windows.windowing import Windowing
+from penstock_figures import recording_of_test_stream
 
 SCORES = [("ann", 5, 2), ("ben", 7, 3), ("ann", 3, 8), ("ann", 1, 14)]
 

@@ -14,19 +14,19 @@ from test_stream_runs import add, sums, wait_for
 
 import penstock as beam
 from penstock import field
-from penstock.live.kept import kept_snapshot
-from penstock.live.snapshot import RunSnapshot
 from penstock.testing.test_pipeline import TestPipeline
 from penstock_conformance import command
-from penstock_spark.runs import watching
+from penstock_spark.live import views as live_views
+from penstock_spark.live.kept import kept_snapshot
+from penstock_spark.live.snapshot import RunSnapshot
 
 
 @pytest.fixture(autouse=True)
 def no_pages() -> Any:
     yield
-    for page in watching._pages.by_place.values():
+    for page in live_views._pages.by_place.values():
         page.server.close()
-    watching._pages.by_place.clear()
+    live_views._pages.by_place.clear()
 
 
 def asked(url: str | None, path: str = "snapshot.json") -> str:
@@ -248,7 +248,7 @@ def test_a_failed_batch_shows_the_step_and_not_the_element(spark: Any) -> None:
     _ = pipeline | beam.Create([secret]) | "Parse" >> beam.Map(int)
     with pytest.raises(ValueError, match=secret):
         pipeline.run()
-    [page] = watching._pages.by_place.values()
+    [page] = live_views._pages.by_place.values()
     text = asked(page.server.url)
     now = RunSnapshot.from_json(text)
     assert (now.state, secret in text) == ("FAILED", False)

@@ -12,8 +12,10 @@ from pyspark.errors import PySparkException
 from random_scalars import COLUMNS, PRODUCTIONS, made, rows, scalar_of
 from sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 
-from penstock.sql.scalars import Projection, Scalar, walk
-from penstock.sql.spark_text import NotForSpark, spark_text
+from penstock.scalars.row_functions import Projection
+from penstock.scalars.spark_forms import NotForSpark
+from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.tree import Scalar, walk
 
 FAMILIES = {
     "numbers": ["BIGINT", "DOUBLE"],

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -27,17 +27,21 @@ from texts import NAMES, TYPES, Refused
 
 import penstock as beam
 from penstock.base.row import Row
-from penstock.sql import dialect, digits, equality, meanings
-from penstock.sql.binding import bound
+from penstock.scalars import decimals
+from penstock.scalars.function import Choose, ScalarFunction, always
+from penstock.scalars.functions import FUNCTIONS, RECORDS
+from penstock.scalars.row_functions import Projection
+from penstock.scalars.spark_forms import NotForSpark
+from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.tree import Call, Scalar, walk
+from penstock.scalars.types import SqlType, from_hint, to_hint
+from penstock.sql import dialect, equality
+from penstock.sql.binding import bind
 from penstock.sql.dialect import _Parser
 from penstock.sql.errors import SqlError
-from penstock.sql.expressions import Tables
-from penstock.sql.functions import FUNCTIONS
-from penstock.sql.relations import Named
-from penstock.sql.scalars import Call, Projection, Scalar, walk
+from penstock.sql.relations import ColumnDef
 from penstock.sql.spark_query import spark_query
-from penstock.sql.spark_text import NotForSpark, spark_text
-from penstock.sql.types import SqlType, from_hint, to_hint
+from penstock.sql.statement import Tables
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 
@@ -486,6 +490,11 @@ def _first_is_the_text(position: str) -> Callable[[list[Any]], exp.Expression]:
     )
 
 
+def _with(name: str, choose: Choose | None) -> ScalarFunction:
+    """The record of a function that something else computes in Python."""
+    return replace(RECORDS[name], python=choose)
+
+
 BREAKS: dict[str, tuple[str, Any, str, Any]] = {
     "LTRIM takes the text first": ("TRIM(", _Parser.FUNCTIONS, "LTRIM", _first_is_the_text("LEADING")),
     "RTRIM takes the text first": ("TRIM(", _Parser.FUNCTIONS, "RTRIM", _first_is_the_text("TRAILING")),
@@ -493,35 +502,38 @@ BREAKS: dict[str, tuple[str, Any, str, Any]] = {
     "comparisons have two precedences": ("<", _Parser, "_parse_equality", SparkParser._parse_equality),
     "a typed literal is cast last": ("::", _Parser, "TYPE_LITERAL_PARSERS", {}),
     "ARRAY takes brackets for its own": ("[", _Parser, "ARRAY_CONSTRUCTORS", SparkParser.ARRAY_CONSTRUCTORS),
-    "an index counts from 1": ("[", meanings.MEANINGS, "ITEM", meanings.MEANINGS["ELEMENT_AT"]),
+    "an index counts from 1": ("[", RECORDS, "ITEM", _with("ITEM", RECORDS["ELEMENT_AT"].python)),
     "seconds have no fraction": (
         "SECOND FROM",
-        meanings.MEANINGS,
+        RECORDS,
         "EXTRACT SECOND",
-        lambda time: Decimal(time.second).quantize(Decimal("0.000001")),
+        _with("EXTRACT SECOND", always(lambda time: Decimal(time.second).quantize(Decimal("0.000001")))),
     ),
     "POSITION looks from the start": (
         "POSITION(",
-        meanings.MEANINGS,
+        RECORDS,
         "LOCATE",
-        lambda part, text, position=1: None if None in (part, text) else text.find(part) + 1,
+        _with(
+            "LOCATE",
+            always(lambda part, text, position=1: None if None in (part, text) else text.find(part) + 1),
+        ),
     ),
-    "INT has 64 bits": ("AS INT", meanings.MEANINGS, "AS INT", lambda value: value),
+    "INT has 64 bits": ("AS INT", RECORDS, "AS INT", _with("AS INT", always(lambda value: value))),
     "a quotient is cut": (
         "/",
-        digits,
+        decimals,
         "_decimal",
         lambda value, scale: Decimal(math.trunc(value * 10**scale)).scaleb(-scale),
     ),
     "a product has the scale of one operand": (
         "*",
-        digits,
+        decimals,
         "result_type",
         lambda name, left, right: left if name == "*" else _result_type(name, left, right),
     ),
     "hours of an interval are minutes": ("INTERVAL", dialect._PERIODS, "HOUR", 60_000_000),
 }
-_result_type = digits.result_type
+_result_type = decimals.result_type
 
 
 @pytest.mark.parametrize("name", BREAKS)
@@ -595,7 +607,7 @@ def compare_queries(spark: Any, given: Iterable[str]) -> Report:
     """Compares penstock's results of whole queries with Spark's, of the same text over the same tables."""
     report = Report()
     columns = {
-        name: tuple(Named(*each) for each in kinds.items()) for name, kinds in query_texts.TABLES.items()
+        name: tuple(ColumnDef(*each) for each in kinds.items()) for name, kinds in query_texts.TABLES.items()
     }
     for query in dict.fromkeys(given):
         failed, kinds, rows = "", [], []
@@ -608,7 +620,7 @@ def compare_queries(spark: Any, given: Iterable[str]) -> Report:
             failed = f"{type(error).__name__}: {error}".splitlines()[0]
         asked = {"Spark": query}
         with suppress(NotForSpark):
-            plan = bound(query, Tables(columns, {}, {}))
+            plan = bind(query, Tables(columns, {}, {}))
             asked["Spark, whole"] = spark_query(plan, {name: name for name in columns})
         for who, text in asked.items():
             try:
@@ -676,10 +688,10 @@ def test_a_break_of_equality_is_found(spark, tables, monkeypatch):
 
 @pytest.mark.parametrize(
     ("word", "name", "broken"),
-    [("AVG(", "mean_type", digits.sum_type), ("SUM(", "sum_type", lambda kind: kind)],
+    [("AVG(", "mean_type", decimals.sum_type), ("SUM(", "sum_type", lambda kind: kind)],
 )
 def test_a_break_of_an_aggregate_is_found(spark, tables, word, name, broken, monkeypatch):
-    monkeypatch.setattr(digits, name, broken)
+    monkeypatch.setattr(decimals, name, broken)
     chosen = [
         query for query in sample_queries() if query.startswith("SELECT") and word in query.split("FROM")[0]
     ]

@@ -30,6 +30,9 @@ SCHEMA = "team string, points int, weight double, at timestamp"
 QUERIES = {
     "expressions": "SELECT team, points * 2 + 1 AS p, team || '!' AS u, weight = 0 AS z FROM goals WHERE points > 3",
     "sums": "SELECT team, SUM(points) AS s, COUNT(*) AS n, AVG(points) AS m, MAX(weight) AS w FROM goals GROUP BY team",
+    "decimals": "SELECT team, SUM(CAST(points AS DECIMAL(12, 2)) * 1.25) AS s, "
+    "AVG(CAST(points AS DECIMAL(12, 2))) AS m, MAX(CAST(points AS DECIMAL(5, 3)) / 7) AS q FROM goals "
+    "WHERE CAST(points AS DECIMAL(4, 1)) <> 1.0 GROUP BY team",
     "of everything": "SELECT SUM(points) AS s, COUNT(DISTINCT team) AS n, MIN(at) AS first FROM goals",
     "of nothing": "SELECT SUM(points) AS s, COUNT(*) AS n FROM goals WHERE points > 100",
     "filters": "SELECT team, SUM(points) FILTER (WHERE weight > 0) AS s FROM goals GROUP BY team HAVING COUNT(*) > 1",

@@ -14,11 +14,11 @@ from playing import played
 
 import penstock as beam
 from penstock.construction.retractions import may_retract
-from penstock.sql.binding import bound
-from penstock.sql.expressions import Tables
-from penstock.sql.relations import Aggregate, Filter, Named, Project, Relation, Scan
+from penstock.scalars.types import from_hint
+from penstock.sql.binding import bind
+from penstock.sql.relations import Aggregate, ColumnDef, Filter, Project, Relation, Scan
 from penstock.sql.relations import inputs_of as below
-from penstock.sql.types import from_hint
+from penstock.sql.statement import Tables
 from penstock.transforms.sql import SqlError, SqlTransform
 
 BY_NAME = {listing.name: listing for listing in LISTINGS}
@@ -97,8 +97,8 @@ def test_the_end_of_a_window_need_not_be_selected_to_be_waited_for() -> None:
 
 def plan(query: str, views: dict[str, str]) -> list[type]:
     """The kinds of relations that a query is made of, from the result down to the table."""
-    columns = tuple(Named(name, from_hint(hint)) for name, hint in (("Team", str), ("Score", int)))
-    relation: Relation = bound(query, Tables({"UserScores": columns}, views, {})).relation
+    columns = tuple(ColumnDef(name, from_hint(hint)) for name, hint in (("Team", str), ("Score", int)))
+    relation: Relation = bind(query, Tables({"UserScores": columns}, views, {})).relation
     found: list[type] = []
     while True:
         found.append(type(relation))

@@ -13,10 +13,11 @@ from random_queries import validity
 from relations import Advance, Change, Input, changes, random_input
 
 import penstock as beam
-from penstock.sql.binding import Tables, bound
+from penstock.scalars.types import BIGINT
+from penstock.sql.binding import bind
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import Join, Named, below_projections
-from penstock.sql.types import BIGINT
+from penstock.sql.relations import ColumnDef, Join, below_projections
+from penstock.sql.statement import Tables
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailed
 
@@ -78,9 +79,9 @@ def test_null_equals_null_in_a_null_safe_join(query: str) -> None:
 
 
 def test_a_null_safe_equality_is_a_key_of_the_join() -> None:
-    k = Named("k", BIGINT)
+    k = ColumnDef("k", BIGINT)
     tables = Tables({"a": (k,), "b": (k,)}, {}, {})
-    relation = bound(f"SELECT a.k FROM a CROSS JOIN b WHERE {_SAFE} AND a.k = b.k", tables).relation
+    relation = bind(f"SELECT a.k FROM a CROSS JOIN b WHERE {_SAFE} AND a.k = b.k", tables).relation
     _, join = below_projections(relation)
     assert isinstance(join, Join)
     assert (len(join.left_keys), join.null_safe) == (2, (0,))

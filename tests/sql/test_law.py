@@ -20,11 +20,23 @@ from relations import KINDS
 import penstock as beam
 from penstock.relations import bags, validity
 from penstock.relations.joins import JoinRows
-from penstock.sql import aggregating, binding, equality, lowering, origins, rendering, steps
-from penstock.sql.binding import Tables, bound
+from penstock.scalars.types import from_hint
+from penstock.sql import (
+    aggregating,
+    binding,
+    equality,
+    groupings,
+    lineage,
+    lowering,
+    rendering,
+    selections,
+    sources,
+    steps,
+)
+from penstock.sql.binding import bind
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import Aggregate, Filter, Named, Top, Valid
-from penstock.sql.types import from_hint
+from penstock.sql.relations import Aggregate, ColumnDef, Filter, Top, Valid
+from penstock.sql.statement import Tables
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 
@@ -101,13 +113,13 @@ def test_a_thousand_queries_are_parsed_and_planned_in_ten_seconds() -> None:
     for name, kind in KINDS.items():
         row = row_type.RowTypeConstraint.from_user_type(kind)
         assert row is not None
-        columns[name] = tuple(Named(field, from_hint(hint)) for field, hint in row.fields)
+        columns[name] = tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
     tables = Tables(columns, {}, {})
     queries = [random_query(seed).text.own for seed in range(200)]
-    bound(queries[0], tables)
+    bind(queries[0], tables)
     start = time.process_time()
     for query in queries:
-        bound(query, tables)
+        bind(query, tables)
     # Ten seconds for a thousand; these are far longer than what people write.
     assert time.process_time() - start < 2
 
@@ -199,18 +211,19 @@ def _no_offset(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nulls_always_first(patch: pytest.MonkeyPatch) -> None:
-    was = binding._order
+    was = selections.order_of
 
     def order(node: Any, scalar: Any) -> Any:
         made = was(node, scalar)
         return type(made)(made.scalar, made.descending, True)
 
-    patch.setattr(binding, "_order", order)
+    for module in (selections, binding):
+        patch.setattr(module, "order_of", order)
 
 
 def _no_partitions(patch: pytest.MonkeyPatch) -> None:
-    was = binding.Top
-    patch.setattr(binding, "Top", lambda input, keys, *others, **named: was(input, (), *others, **named))
+    was = selections.Top
+    patch.setattr(selections, "Top", lambda input, keys, *others, **named: was(input, (), *others, **named))
 
 
 def _windows(changed: Callable[[list[Any]], list[Any]], kind: str) -> Patch:
@@ -311,12 +324,12 @@ def _unmatched_lost(patch: pytest.MonkeyPatch) -> None:
 
 def _joined_without(place: int, value: Any) -> Patch:
     """A break of joins with the valid row, by a value in place of what says that they are ones."""
-    was = binding.joined
+    was = sources.joined
 
     def joined(*given: Any) -> Any:
         return was(*given[:place], value, *given[place + 1 :])
 
-    return lambda patch: patch.setattr(binding, "joined", joined)
+    return lambda patch: patch.setattr(sources, "joined", joined)
 
 
 def _null_is_valid(patch: pytest.MonkeyPatch) -> None:
@@ -353,7 +366,7 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
     "WHERE is ignored": (_lowered(_no_where), {"WHERE": 0.9}),
     "there is no group without rows": (_no_empty_group, {"grouped": 20, "no keys": 0.9}),
     "DISTINCT is ignored": (
-        lambda patch: patch.setattr(binding, "distinct", lambda relation: relation),
+        lambda patch: patch.setattr(groupings, "distinct", lambda relation: relation),
         {"DISTINCT": 0.9},
     ),
     "UNION forgets the second query": (_lowered(_first_of_union), {"set operation": 20, "UNION ALL": 9}),
@@ -497,13 +510,13 @@ def test_the_law_of_late_rows_finds(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_the_law_of_windows_over_windows_finds_that_a_query_takes_those_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    was = origins.origin_of
+    was = lineage.origin_of
 
     def origin_of(relation: Any, at: int) -> Any:
         origin = was(relation, at)
         return None if origin is None else origin._replace(windows=relation, is_below=False)
 
-    monkeypatch.setattr(origins, "origin_of", origin_of)
+    monkeypatch.setattr(lineage, "origin_of", origin_of)
 
     def check_bound(seed: int) -> None:
         with contextlib.suppress(SqlError):

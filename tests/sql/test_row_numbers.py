@@ -8,10 +8,11 @@ import pytest
 from law import check_text
 from relations import KINDS
 
-from penstock.sql.binding import Tables, bound
+from penstock.scalars.types import from_hint
+from penstock.sql.binding import bind
 from penstock.sql.kept_state import kept_for_ever
-from penstock.sql.relations import Named, Relation, Top, inputs_of
-from penstock.sql.types import from_hint
+from penstock.sql.relations import ColumnDef, Relation, Top, inputs_of
+from penstock.sql.statement import Tables
 from penstock.typehints import row_type
 
 _NUMBERED = "(SELECT k, s, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, s) AS n FROM a) AS t"
@@ -57,8 +58,8 @@ def _plan(query: str) -> Relation:
     for name, kind in KINDS.items():
         row = row_type.RowTypeConstraint.from_user_type(kind)
         assert row is not None
-        columns[name] = tuple(Named(field, from_hint(hint)) for field, hint in row.fields)
-    return bound(query, Tables(columns, {}, {})).relation
+        columns[name] = tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
+    return bind(query, Tables(columns, {}, {})).relation
 
 
 @pytest.mark.parametrize("query", LIMITED)

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
-from pyspark.sql.types import LongType, StringType
+from pyspark.sql.types import ByteType, DataType, IntegerType, LongType, ShortType, StringType
 
 import penstock as beam
 from penstock.io.parquetio import ParquetSink
 from penstock.io.shards import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.values.types import TYPES
-from penstock_spark.arrow import types as arrow_types
-from penstock_spark.arrow.records import to_batch
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.records import to_batch
+from penstock_spark.columns.types import spelling_of
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.formats.parquet.footers import schema_of_footer
 from penstock_spark.formats.parquet.records import (
     GroupReader,
@@ -216,7 +216,12 @@ def through_parquet(column: Column, element: Any, place: Path) -> Iterable[Any]:
 
 def find_no_losses(patch: pytest.MonkeyPatch) -> None:
     """Arrow alone decides which values it takes."""
-    patch.setattr("penstock_spark.arrow.records.loss_of", lambda values, kind, field: None)
+    patch.setattr("penstock_spark.columns.records.loss_of", lambda values, part, field: None)
+
+
+def misspell(patch: pytest.MonkeyPatch, kind: pa.DataType, *spark: DataType) -> None:
+    """Spark has other types for the values of a type."""
+    patch.setitem(vars(spelling_of(kind)), "spark", spark)
 
 
 ARROW = Border(
@@ -226,7 +231,7 @@ ARROW = Border(
         "dicts": lambda columns, place: to_dicts(table_of(columns)),
         "Rows": lambda columns, place: to_rows(table_of(columns)),
     },
-    break_it=lambda patch: patch.setattr("penstock_spark.arrow.values.as_read", lambda kind: kind),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.as_read", lambda kind: kind),
     trip=Trip(through_arrow, find_no_losses),
 )
 
@@ -235,7 +240,7 @@ PARQUET = Border(
     spelled(SPELLINGS, fits, WITHIN),
     {**WAYS, "written": Step(written)},
     write_parquet,
-    break_it=lambda patch: patch.setitem(arrow_types._IN_SPARK, "duration", LongType()),
+    break_it=lambda patch: misspell(patch, pa.duration("us"), LongType()),
     trip=Trip(through_parquet, find_no_losses),
 )
 
@@ -257,7 +262,7 @@ PLAIN_PARQUET = Border(
     ),
     WAYS,
     write_parquet,
-    break_it=lambda patch: patch.setitem(arrow_types._WHOLE, pa.uint32(), StringType()),
+    break_it=lambda patch: misspell(patch, pa.int64(), ByteType(), ShortType(), IntegerType(), StringType()),
     lacks={
         "unsigned integer": "Spark reads Decimals",
         "time of day": "Spark refuses them",

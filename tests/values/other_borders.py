@@ -26,10 +26,10 @@ from penstock.io.sparkio import from_dataframe
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import TYPES
-from penstock_spark.arrow.values import to_dicts, to_rows
-from penstock_spark.batches.arrow_batches import TableConverter
-from penstock_spark.batches.numpy_batches import converter as numpy_converter
-from penstock_spark.batches.pandas_batches import FrameConverter
+from penstock_spark.columns.arrow_batches import TableConverter
+from penstock_spark.columns.numpy_batches import converter as numpy_converter
+from penstock_spark.columns.pandas_batches import FrameConverter
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.formats.avro.scan import AvroRecords
 from penstock_spark.formats.avro.writer import avro_files
 from penstock_spark.formats.orc.records import OrcRecords
@@ -118,7 +118,7 @@ ORC = Border(
         ),
     },
     write_orc,
-    break_it=lambda patch: patch.setattr("penstock_spark.arrow.values.as_read", lambda kind: kind),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.as_read", lambda kind: kind),
     lacks={
         "unsigned integer": "pyarrow writes none to ORC",
         "time of day": "ORC has none",
@@ -257,13 +257,13 @@ ARROW_BATCHES = Border(
         ),
     },
     break_it=lambda patch: patch.setattr(
-        "penstock_spark.batches.arrow_batches.values_of", lambda column, field: column.to_numpy().tolist()
+        "penstock_spark.columns.arrow_batches.values_of", lambda column, field: column.to_numpy().tolist()
     ),
     lacks={name: why for name, why in NOT_HINTED.items() if name != "unsigned integer"},
     trip=Trip(
         partial(one_in_a_batch, partial(TableConverter, pa.Table)),
         lambda patch: patch.setattr(
-            "penstock_spark.batches.arrow_batches.column_of",
+            "penstock_spark.columns.arrow_batches.column_of",
             lambda values, field, where: pa.array(values, field.type),
         ),
         ("Rows",),
@@ -276,13 +276,13 @@ PANDAS_BATCHES = Border(
     spelled(HINTED, lambda value, hint: value == value),
     {"pandas.DataFrame": lambda columns, place: through_batches(FrameConverter, columns)},
     break_it=lambda patch: patch.setattr(
-        "penstock_spark.batches.pandas_batches._values", lambda series, hint: series.tolist()
+        "penstock_spark.columns.pandas_batches._values", lambda series, hint: series.tolist()
     ),
     lacks=NOT_HINTED,
     trip=Trip(
         partial(one_in_a_batch, FrameConverter),
         lambda patch: patch.setattr(
-            "penstock_spark.batches.pandas_batches.are_kept", lambda numbers, floats: True
+            "penstock_spark.columns.pandas_batches.are_kept", lambda numbers, floats: True
         ),
         ("Rows",),
     ),
@@ -321,7 +321,7 @@ NUMPY = Border(
         lambda value, spelling: not (isinstance(value, str | bytes) and value[-1:] in ("\0", b"\0")),
     ),
     {"numpy.ndarray": through_arrays},
-    break_it=lambda patch: patch.setattr("penstock_spark.batches.numpy_batches._OF_PYTHON", ()),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.numpy_batches._OF_PYTHON", ()),
     lacks={
         kind.name: "no dtype has Python's values"
         for kind in TYPES
@@ -330,7 +330,7 @@ NUMPY = Border(
     trip=Trip(
         one_in_an_array,
         lambda patch: patch.setattr(
-            "penstock_spark.batches.numpy_batches.are_kept", lambda numbers, floats: True
+            "penstock_spark.columns.numpy_batches.are_kept", lambda numbers, floats: True
         ),
         ("Rows",),
         names_fields=False,
@@ -389,7 +389,7 @@ SPARK = Border(
         "table": Step(_table),
         "SQL": Step(_frame_query),
     },
-    break_it=lambda patch: patch.setattr("penstock_spark.arrow.values._zone_converter", lambda kind: None),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.values._zone_converter", lambda kind: None),
     lacks={
         "unsigned integer": "Spark has none",
         "time of day": "Spark's columns of it are not read by Arrow",

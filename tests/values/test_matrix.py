@@ -12,7 +12,7 @@ from matrix import Border, Step, crossed, unaccounted
 from penstock.base.row import Row
 from penstock.typehints import Optional
 from penstock.typehints.row_type import RowTypeConstraint
-from penstock_spark.batches.pandas_batches import FrameConverter
+from penstock_spark.columns.pandas_batches import FrameConverter
 
 DIRECT = [
     pytest.param(border, way, id=f"{border.name} {way}")

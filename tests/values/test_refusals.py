@@ -51,6 +51,27 @@ def test_every_border_and_every_type_is_tried() -> None:
     assert tried == {kind.name for kind in TYPES}
 
 
+TEXT_OR_OBJECTS = {"JSON", "CSV"}
+"""The borders that write each value by its own class."""
+
+
+@pytest.mark.parametrize(
+    "border",
+    [each for each in BORDERS if each.trip and each.name not in TEXT_OR_OBJECTS],
+    ids=lambda border: border.name,
+)
+def test_a_border_asks_the_table_which_classes_may_stand_for_a_type(
+    border: Border, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in TYPES:
+        monkeypatch.setitem(vars(kind), "takes", lambda kind: True)
+    assert any(
+        refusals(border, column, value, tmp_path)
+        for column in columns_of(border).values()
+        for value in column.type.beyond
+    )
+
+
 @pytest.mark.parametrize("border", [each for each in BORDERS if each.trip], ids=lambda border: border.name)
 def test_a_border_that_skips_its_check_is_found(
     border: Border, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

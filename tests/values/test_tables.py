@@ -18,7 +18,7 @@ from pyarrow import orc
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
-from penstock_spark.arrow.values import to_dicts
+from penstock_spark.columns.values import to_dicts
 from penstock_spark.formats.parquet.records import footer_of
 from penstock_spark.formats.parquet.scan import records_of_file
 

@@ -11,7 +11,7 @@ from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import FixedWindows, TimestampedValue
 
-PARTS = ("penstock", "penstock_spark", "penstock_conformance")
+PARTS = ("penstock", "penstock_spark", "penstock_conformance", "penstock_figures")
 
 
 def main() -> None:

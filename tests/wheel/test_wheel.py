@@ -40,13 +40,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_has_the_packages_their_types_and_the_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    packages = {"penstock", "penstock_spark", "penstock_conformance"}
+    packages = {"penstock", "penstock_spark", "penstock_conformance", "penstock_figures"}
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == packages
     assert {name for name in names if name.endswith("py.typed")} == {f"{name}/py.typed" for name in packages}
     assert [name for name in names if name.endswith("/LICENSE")] != []
     assert [name for name in names if "__pycache__" in name] == []
     # The page of a run is not Python, and is needed all the same.
-    assert "penstock/live/page.html" in names
+    assert "penstock_spark/live/page.html" in names
 
 
 @pytest.mark.spark

@@ -232,15 +232,15 @@ class HostedDoFn(DoFn):
         return typehints.List[input_element_type]
 
     @property
-    def _process_defined(self) -> bool:
+    def defines_process(self) -> bool:
         return bool(self.dofn._process_defined)
 
     @property
-    def _process_batch_defined(self) -> bool:
+    def defines_process_batch(self) -> bool:
         return bool(self.dofn._process_batch_defined)
 
     @property
-    def _process_batch_yields_elements(self) -> bool:
+    def process_batch_yields_elements(self) -> bool:
         # Beam's converters make its batches and take them apart, so that all that Beam takes for a batch is one.
         return True
 

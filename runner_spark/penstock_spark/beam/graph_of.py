@@ -17,7 +17,6 @@ from apache_beam.transforms.external import ExternalTransform
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.userstate import is_stateful_dofn
 
-from penstock.base.where import Location, at_step
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FlatMapDoFn
 from penstock.functions.signature import bind
@@ -40,6 +39,7 @@ from penstock.graph import (
     Step,
     Write,
 )
+from penstock.where import Location, at_step
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import dofn_function, dofn_of
 from penstock_spark.beam.locations import location_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import apache_beam
 
-from penstock.base.where import Location
+from penstock.where import Location
 
 _BEAM = os.path.dirname(apache_beam.__file__)
 

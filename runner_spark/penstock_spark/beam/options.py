@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
 
 from penstock.options.base import PipelineOptions, shared_parser
-from penstock.options.given import NOT_FLAGS
+from penstock.options.checks import NOT_FLAGS
 from penstock.options.spark import SparkOptions
 
 

@@ -15,8 +15,8 @@ import json
 import logging
 from dataclasses import dataclass
 
-from penstock.base import clock
 from penstock.error import refusal
+from penstock.utils import clock
 from penstock_spark.checkpoints.spark_logs import damaged, ends_of_sources, last_micro_batch, unknown_format
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import ERAS as ERAS_FORMAT

@@ -22,9 +22,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.base import clock
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
+from penstock.utils import clock
+from penstock.utils.identifiers import identifier
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare
 from penstock_spark.checkpoints.eras import Counted, counted_seconds
 from penstock_spark.checkpoints.holder import this_holder

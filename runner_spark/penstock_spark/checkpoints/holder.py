@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.base import clock
+from penstock.utils import clock
 from penstock_spark.process.identity import Process, process_of
 from penstock_spark.process.written_formats import CLAIM
 

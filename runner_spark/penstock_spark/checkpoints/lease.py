@@ -21,8 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from penstock.base import clock
 from penstock.error import RunnerError
+from penstock.utils import clock
 from penstock_spark.checkpoints.holder import Holder
 from penstock_spark.checkpoints.plans import numbers_of_plans
 from penstock_spark.files.place import Place

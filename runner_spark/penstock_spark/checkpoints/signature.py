@@ -19,8 +19,6 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder, EstimationBand, IdleTimeout, Percentiles
-from penstock.machines.contents import Accumulator, Bag, Contents, Exact, Values
-from penstock.machines.pieces import Separable
 from penstock.machines.program import program_of
 from penstock.typehints.constraints import Any as AnyHint
 from penstock.typehints.constraints import normalize
@@ -29,7 +27,6 @@ from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
-from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.checkpoints.classes import classes_in
 from penstock_spark.checkpoints.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of, key_type
@@ -45,13 +42,6 @@ from penstock_spark.process.written_formats import PLAN
 ALWAYS = "always"
 IF_NEW = "if something is new"
 WAITS = "none, but elements that wait for side inputs, with their places in the source"
-
-_HELD: dict[type[Contents], str] = {
-    Values: "a list of values",
-    Accumulator: "an accumulator",
-    Bag: "values, of which some may be taken back",
-    Exact: "an accumulator of whole numbers, and other values, of which some may be taken back",
-}
 
 _PLAIN = (bool, int, float, str, bytes, Duration, Timestamp, datetime.date, datetime.time, datetime.timedelta)
 
@@ -180,12 +170,12 @@ def _stored(
 
 def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
     combine = step.combine_fn
-    contents = program_of(windowing_of(plan.graph, step.inputs[0]), combine, input_retracts).contents
+    fold = program_of(windowing_of(plan.graph, step.inputs[0]), combine, input_retracts).fold
     text = "none, but a group" if combine is None else combine_as_text(combine)
     fields = None
-    if isinstance(contents, Accumulator) and kernel_of(combine) is Kernel.named("count"):
+    if fold.name == "count":
         fields = field_orders_of([key_type(_element_type(plan, step))], (), name_of)
-    return {**_stored(plan, step, text, _held(contents), fields), "key_coders": _key_coders(plan, step)}
+    return {**_stored(plan, step, text, fold.form, fields), "key_coders": _key_coders(plan, step)}
 
 
 def _element_type(plan: StreamPlan, step: Step) -> Any:
@@ -194,12 +184,6 @@ def _element_type(plan: StreamPlan, step: Step) -> Any:
 
 def _key_coders(plan: StreamPlan, step: Step) -> KeyCoders:
     return key_coders_of(_element_type(plan, step), name_of)
-
-
-def _held(contents: Contents) -> str:
-    if isinstance(contents, Separable):
-        return f"{_HELD[type(contents.together)]}, and all of them by the windows of each"
-    return _HELD[type(contents)]
 
 
 def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
 from penstock.error import refusal
+from penstock.functions.folds import NOTHING
 from penstock.machines.long_lists import LongList
 from penstock.machines.pieces import Held
 from penstock.machines.splittable import SplittableKey
@@ -31,13 +32,13 @@ from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
-from penstock_spark.stream.column_pages import is_of_columns, page_of
 from penstock_spark.stream.key_pages import StoredKey, keys_of
 from penstock_spark.stream.keys import state_of
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.segments import Segments
 from penstock_spark.stream.waiting import KeptParcel, kept_in
 from penstock_spark.stream.waiting_state import label_of_waiting, waiting_label
+from penstock_spark.stream.window_pages import is_by_window, page_of
 from penstock_spark.worker.batch import loads
 
 _MOMENT = pa.timestamp("us", "UTC")
@@ -71,9 +72,10 @@ class StateRow(NamedTuple):
         grouping: The grouping's label.
         key: The key. For a step that waits for side inputs: the number of the side input, or None for waiting elements.
         window: The window.
-        value: The accumulator, or the list of values; if elements may be taken back, the present values and the values
-            that were taken back before they came, for some CombineFns beside an accumulator. For sums and counts it
-            may be the number itself. None after the window's last pane, and if nothing is new since the last pane.
+        value: The partial result: a number for sums and counts, the list of values without a CombineFn, the accumulator
+            for other CombineFns. If elements may be retracted, the present values and those that were retracted before
+            they came, for some CombineFns beside an accumulator. None after the window's last pane, and if nothing is
+            new since the last pane.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
         hold: The event time that the output's watermark may not pass; None if the window does not hold it back.
@@ -164,7 +166,7 @@ def rows_of_page(
         if parcel is not None:
             yield _row_of_parcel(label_of_waiting(label), level, parcel)
         return
-    if is_of_columns(page):
+    if is_by_window(page):
         yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments)
         return
     for name, kept in keys_of(page):
@@ -206,7 +208,7 @@ def _with_segments(
 def _whole(held: Any, segments: Mapping[int, bytes]) -> Any:
     """What a window or a cell holds; a long list as a plain one."""
     if not isinstance(held, LongList):
-        return held
+        return None if held is NOTHING else held
     kept = Segments(lambda numbers: [segments.get(number) for number in numbers], PageNotes(), 1)
     return [*kept.keep(held)]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.base import clock
 from penstock.io.filesystems import FileSystems
+from penstock.utils import clock
 from penstock_spark.files.stores import StoreFiles, is_beyond_spark
 
 

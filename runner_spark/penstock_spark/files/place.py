@@ -7,9 +7,9 @@ import os
 
 from pyspark.sql import SparkSession
 
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
+from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.files.stores import is_beyond_spark
 

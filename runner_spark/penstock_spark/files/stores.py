@@ -11,10 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.base import clock
 from penstock.error import UnsupportedByRunner
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.object_stores import ObjectStore, settings_of_stores, store_of, told
+from penstock.utils import clock
 
 _LOGGER = logging.getLogger(__name__)
 

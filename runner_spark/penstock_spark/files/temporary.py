@@ -11,7 +11,7 @@ import contextlib
 import logging
 import re
 
-from penstock.base.identifiers import identifier
+from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_system import FileSystem
 from penstock_spark.process.identity import Process, this_process
 

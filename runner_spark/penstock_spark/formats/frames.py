@@ -13,7 +13,7 @@ from penstock.error import refusal
 from penstock.io.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock.typehints.typehints import TupleConstraint
-from penstock_spark.arrow.records import column_of, field_of, plain, schema_of
+from penstock_spark.columns.records import as_arrow_takes_them, column_of, field_of, schema_of
 from penstock_spark.formats.format import Format
 from penstock_spark.session.session import moved
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
@@ -98,12 +98,6 @@ def _by_position(values: list[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*values, strict=True)]
 
 
-def _as_arrow_takes_them(values: list[Any], field: pa.Field) -> list[Any]:
-    if field.type.num_fields or pa.types.is_timestamp(field.type):
-        return [plain(value, field.name) for value in values]
-    return values
-
-
 @dataclass(frozen=True)
 class FrameRows(Encoder):
     schema: pa.Schema
@@ -122,7 +116,7 @@ class FrameRows(Encoder):
                 hint="declare the elements' type with with_output_types",
             )
         arrays = [
-            column_of(_as_arrow_takes_them(part, field), field, self.where)
+            column_of(as_arrow_takes_them(part, field, field.name), field, self.where)
             for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.io.jsonio import JsonSink
 from penstock.utils.timestamp import Duration
-from penstock_spark.arrow.losses import Loss, wrong_zone
+from penstock_spark.columns.losses import Loss, wrong_zone
 
 _NANOS_OF_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 _DIGITS_OF_UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.base import clock
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.utils import clock
 from penstock_spark.formats.format import Format
 from penstock_spark.sources.scan import Scan
 

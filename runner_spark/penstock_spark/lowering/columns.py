@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from penstock.error import refusal
-from penstock.functions.expressions import Arithmetic, Expression, Literal
+from penstock.scalars.expressions import Expression
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.arrow.losses import forbidden_none
+from penstock_spark.columns.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
 from penstock_spark.lowering.exact_division import quotient
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark, in_place, stamp_of
@@ -71,14 +71,14 @@ class _Lowered:
     def maker(self, where: str) -> ColumnMaker:
         return ColumnMaker(self.table, self._input, where)
 
-    def _input(self, name: str) -> Column:
-        """The column of a field, or of a bound of the window."""
+    def _input(self, name: str) -> str:
+        """The text of a field, or of a bound of the window."""
         if name == WINDOW_BOUNDS["start"]:
-            return F.timestamp_micros(self.column("w"))
+            return "timestamp_micros(w)"
         if name == WINDOW_BOUNDS["end"]:
             assert self.table.windowfn is not None
-            return F.expr(f"timestamp_micros(w + {self.table.windowfn.size_micros}L)")
-        return self.column(f"c{[each for each, _ in self.table.fields].index(name)}")
+            return f"timestamp_micros(w + {self.table.windowfn.size_micros}L)"
+        return f"c{[each for each, _ in self.table.fields].index(name)}"
 
     @property
     def beside(self) -> list[str]:
@@ -238,7 +238,7 @@ def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> 
     missing = failing(error, where, "bigint")
     if kind(moment, table.fields) == "instant":
         return F.coalesce(F.unix_micros(column), missing)
-    if table.bounds.range_of(Arithmetic("*", moment, Literal(_MICROS_PER_SECOND))) is not None:
+    if table.bounds.range_of(moment * _MICROS_PER_SECOND) is not None:
         return F.coalesce(column * _MICROS_PER_SECOND, missing)
     # It compares with the bounds, which is cheaper than a multiplication that may fail.
     is_small = column.between(-_SECONDS_MAX, _SECONDS_MAX)

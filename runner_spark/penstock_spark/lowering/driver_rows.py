@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from penstock.metrics.execution import set_current
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import frame_of_rows
+from penstock_spark.stages.stage import Stage
 from penstock_spark.worker.program import StageProgram, WriterSpec
-from penstock_spark.worker.stage import Stage
 
 _ONLY_SLICE = pa.record_batch({"id": [0]})
 

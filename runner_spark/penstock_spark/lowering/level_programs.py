@@ -9,16 +9,14 @@ from typing import Any
 from penstock.graph import Graph, Read, Reshuffle, StatefulParDo, Step
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import Recorded, WatermarkPolicy
-from penstock_spark.lowering.adding import combining_early, writing_directly
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
-from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo
+from penstock_spark.plan.stream_plan import Level, StreamPlan, WaitingParDo
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.stream import program
-from penstock_spark.stream.combining import may_combine_early
 from penstock_spark.worker.program import GroupWriterSpec, StageProgram, StepSpec
 
 
@@ -34,20 +32,20 @@ def level_program(
     """The program of one part; `sinks` are all sinks of the plan."""
     sink_of = {sink.step.label: sink for sink in sinks}
     writers = (
-        *(_messages(plan, edge, step, context.without) for edge, step in part.writes),
+        *(_messages(plan, edge, step) for edge, step in part.writes),
         *(
             program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label], side)
             for edge, step, side in part.views
         ),
         *(_sink_writer(edge, sink_of[step.label]) for edge, step in part.sinks),
     )
-    steps = tuple(_step(step, plan.graph, context.without) for step in part.steps)
+    steps = tuple(_step(step, plan.graph, context.without, part.left) for step in part.steps)
     return program.LevelProgram(
         stage=StageProgram(
             context.run,
             part.number,
             (),
-            writing_directly(steps, writers),
+            steps,
             writers,
             counted=part.made_edges if context.watched else frozenset(),
             seed=context.seed,
@@ -88,14 +86,15 @@ def summing_program(
 ) -> program.LevelProgram:
     """The program of the tasks that read the only source, up to the parts of its sums."""
     assert plan.sums is not None
-    steps = tuple(_step(step, plan.graph, context.without) for step in plan.sums.before)
+    sums = plan.sums
+    steps = tuple(_step(step, plan.graph, context.without, sums.left) for step in sums.before)
     stage: StageProgram[Any] = StageProgram(
         context.run,
         SUMMING_STAGE,
         (),
-        writing_directly(steps, (writer,)),
+        steps,
         (writer,),
-        counted=plan.sums.made_edges if context.watched else frozenset(),
+        counted=sums.made_edges if context.watched else frozenset(),
         seed=context.seed,
     )
     nothing: tuple[Any, ...] = ()
@@ -128,31 +127,24 @@ def _policy(step: Step) -> WatermarkPolicy:
     return source.watermark if isinstance(source, StreamSource) else Recorded()
 
 
-def _step(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
-    spec = step_spec(step, graph, without)
+def _step(step: Step, graph: Graph, without: Set[str], left: Set[str]) -> StepSpec:
+    spec = step_spec(step, graph, without, left)
     return replace(spec, primitive=None) if isinstance(step.primitive, Reshuffle) else spec
 
 
-def _messages(plan: StreamPlan, edge: int, step: Step, without: Set[str]) -> program.LevelWriter:
-    """The writer of elements for a grouping; recorded input is never combined before it arrives."""
+def _messages(plan: StreamPlan, edge: int, step: Step) -> program.LevelWriter:
+    """The writer of elements for a grouping."""
     if keeps_restrictions(step.primitive):
         return program.RestrictionWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
     if isinstance(step.primitive, WaitingParDo):
         return program.SpreadWriterSpec(edge, step.label, step.where, plan.level_of[step.label])
-    windowing = windowing_of(plan.graph, edge)
-    combine = step.combine_fn
-    is_recorded = plan.clock is Clock.RECORDED
-    spec = program.MessageWriterSpec(
-        edge, step.label, step.where, plan.level_of[step.label], windowing, combine
+    address = (edge, step.label, step.where, plan.level_of[step.label])
+    host = plan.hosts.get(step.label)
+    if host is None or host.arriving is None:
+        return program.MessageWriterSpec(*address)
+    return program.CombiningWriterSpec(
+        *address, windowing_of(plan.graph, edge), step.combine_fn, host.arriving
     )
-    combines_early = (
-        "early_combining" not in without
-        and not is_recorded
-        and not isinstance(step.primitive, StatefulParDo)
-        and len(step.outputs) == 1
-        and may_combine_early(windowing, combine, _input_retracts(plan, step))
-    )
-    return combining_early(spec) if combines_early else spec
 
 
 def _input_retracts(plan: StreamPlan, step: Step) -> bool:
@@ -172,8 +164,7 @@ def _grouping(plan: StreamPlan, step: Step, context: Context) -> program.Groupin
         input_retracts=_input_retracts(plan, step),
         watermark_inputs=_feeds(plan, step),
         readers=plan.levels[plan.level_of[step.label] - 1].readers[step.label],
-        is_stateful=is_stateful,
-        may_use_columns="window_columns" not in context.without and plan.mode != "micro_batch",
+        state=None if is_stateful else plan.hosts[step.label].state,
     )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.functions.expressions import Expression, Field
 from penstock.graph import Step
+from penstock.scalars.expressions import Expression
 from penstock_spark.lowering.column_expressions import ColumnMaker
 from penstock_spark.lowering.columns import read_fields
 from penstock_spark.lowering.stream_times import StreamTimes, stamp_of
@@ -55,12 +55,12 @@ def masked_rows(stream: MaskedStream, scan: StreamScan, read: Step) -> tuple[Dat
 
 def _masked(make: ColumnMaker, each: Expression) -> Column:
     column = make.passed_on(each)
-    return column if isinstance(each, Field) else F.when(F.col("m"), column)
+    return column if each.field_name is not None else F.when(F.col("m"), column)
 
 
 def _maker(table: Table, where: str) -> ColumnMaker:
     places = {name: f"c{place}" for place, (name, _) in enumerate(table.fields)}
-    return ColumnMaker(table, lambda name: F.col(places[name]), where)
+    return ColumnMaker(table, lambda name: places[name], where)
 
 
 def _numbered(columns: Sequence[Column]) -> list[Column]:

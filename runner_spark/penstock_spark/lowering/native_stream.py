@@ -16,7 +16,6 @@ from penstock.graph import Read
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock_spark.checkpoints.folder import Checkpoint
-from penstock_spark.lowering.adding import adding_up
 from penstock_spark.lowering.columns import columns_for, lower_columns, read_fields
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, now_micros, select
@@ -83,9 +82,9 @@ def sums_of(
     reader = partial(StreamReader, stream, make_decoder, sums.read.where)
     spec = ReadingSpec(sums.read.label, sums.read.where, sums.read.outputs[0].edge, None, reader, ())
     writer = GroupWriterSpec(
-        edge, 0, 0, sums.step.where, sums.step.label, sums.windowing, sums.step.combine_fn, True
+        edge, 0, 0, sums.step.where, sums.step.label, sums.windowing, sums.step.combine_fn, sums.host
     )
-    program = summing_program(plan, spec, adding_up(writer, context.without), context)
+    program = summing_program(plan, spec, writer, context)
     function = summing_function(context.dumps(program), {}, context.metrics, context.sys_path)
     rows = map_in_arrow(frame.withColumn("clock", now_micros()), function, from_arrow_schema(SUMS))
     keys: tuple[str, ...] = GROUP_COLUMNS

@@ -19,7 +19,6 @@ from penstock.graph import (
     Step,
     Write,
 )
-from penstock_spark.lowering.adding import adding_up, number_kernel, writing_directly
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.driver_rows import rows_by_driver
@@ -35,18 +34,20 @@ from penstock_spark.plan.batch_plan import (
     Scan,
     Spread,
     Stage,
-    Strategy,
     Writing,
     Written,
 )
+from penstock_spark.plan.hosts import ByMachine, Host, InPython
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import from_arrow_schema, repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
+from penstock_spark.stages.stage import stage_function
 from penstock_spark.worker.program import (
     ColumnsRoot,
+    DirectStepSpec,
     ElementWriterSpec,
     GroupRoot,
     GroupWriterSpec,
@@ -70,7 +71,6 @@ from penstock_spark.worker.rows import (
     NUMBER_COLUMNS,
     SORT_COLUMNS,
 )
-from penstock_spark.worker.stage import stage_function
 
 _PAGES = ("tag", "value")
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
@@ -84,12 +84,12 @@ def lower_stage(stage: Stage, plan: Plan, context: Context, counted: Set[int] = 
     writers = tuple(
         _writer(output, writing, plan, context) for output in stage.outputs for writing in output.writings
     )
-    steps = tuple(step_spec(step, plan.graph, context.without) for step in stage.steps)
+    steps = tuple(step_spec(step, plan.graph, context.without, stage.left) for step in stage.steps)
     program = StageProgram(
         run=context.run,
         stage=stage.number,
         roots=roots,
-        steps=writing_directly(steps, writers),
+        steps=steps,
         writers=writers,
         partitions=partitions,
         counted=stage.made_edges & counted,
@@ -170,12 +170,12 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             rows = context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS))
             totals = add_up(rows, in_order=_rows_are_shared_out(stage))
             return totals, tuple(_totals_root(tag, step, plan) for tag, step in enumerate(groupings)), 1
-        case Exchange(groupings, sources, strategies):
+        case Exchange(groupings, sources, hosts):
             columns = tuple(dict.fromkeys((*GROUP_COLUMNS, *SORT_COLUMNS, "value")))
             frame = exchange(context.read_all(sources, columns), context.partitions)
             roots = tuple(
-                _group_root(tag, step, strategy, plan, context.without)
-                for tag, (step, strategy) in enumerate(zip(groupings, strategies, strict=True))
+                _group_root(tag, step, host, plan)
+                for tag, (step, host) in enumerate(zip(groupings, hosts, strict=True))
             )
             return frame, roots, 1
 
@@ -207,24 +207,27 @@ def _totals_root(tag: int, step: Step, plan: Plan) -> TotalsRoot:
     return TotalsRoot(_edge(step), tag, windowing_of(plan.graph, step.inputs[0]))
 
 
-def _group_root(tag: int, step: Step, strategy: Strategy, plan: Plan, without: Set[str]) -> Root:
+def _group_root(tag: int, step: Step, host: Host, plan: Plan) -> Root:
     windowing = windowing_of(plan.graph, step.inputs[0])
     if isinstance(step.primitive, StatefulParDo):
         return StatefulRoot(step.label, tag, windowing.allowed_lateness.micros)
     combine = step.combine_fn
     rows = (_edge(step), tag, windowing, combine, step.where, step.label)
-    if strategy.by_machine:
+    if isinstance(host, ByMachine):
         late_edge = step.outputs[1].edge if len(step.outputs) > 1 else None
-        return MachineRoot(*rows, strategy.input_retracts, late_edge)
-    return GroupRoot(*rows, number_kernel(windowing, combine, without))
+        return MachineRoot(*rows, host.input_retracts, late_edge)
+    assert isinstance(host, InPython)
+    return GroupRoot(*rows, host)
 
 
-def step_spec(step: Step, graph: Graph, without: Set[str]) -> StepSpec:
+def step_spec(step: Step, graph: Graph, without: Set[str], left: Set[str] = frozenset()) -> StepSpec:
+    """A step for the workers; `left` has the labels of those whose work their readers do."""
     primitive: Any = step.primitive
     is_pardo = isinstance(primitive, ParDo)
     own = None if isinstance(primitive, Flatten) else primitive
     windowing = windowing_of(graph, step.inputs[0] if is_pardo else _edge(step))
-    return StepSpec(
+    make = DirectStepSpec if step.label in left else StepSpec
+    return make(
         label=step.label,
         where=step.where,
         primitive=own,
@@ -270,18 +273,15 @@ def _writer(output: Output, writing: Writing, plan: Plan, context: Context) -> W
                 writing.edge, output.number, writing.tag, step.where, step.label, shards, by_key
             )
         case _:
-            return _grouping_writer(output, writing, step, plan, context.without)
+            return _grouping_writer(output, writing, step, plan)
 
 
-def _grouping_writer(
-    output: Output, writing: Writing, step: Step, plan: Plan, without: Set[str]
-) -> WriterSpec:
-    rows, strategy = (writing.edge, output.number, writing.tag, step.where, step.label), writing.strategy
-    if strategy is not None and strategy.by_machine:
-        return ElementWriterSpec(*rows, strategy.input_retracts)
-    windowing = windowing_of(plan.graph, writing.edge)
-    spec = GroupWriterSpec(*rows, windowing, step.combine_fn, as_numbers=strategy is None)
-    return adding_up(spec, without)
+def _grouping_writer(output: Output, writing: Writing, step: Step, plan: Plan) -> WriterSpec:
+    rows, host = (writing.edge, output.number, writing.tag, step.where, step.label), writing.host
+    assert host is not None
+    if isinstance(host, ByMachine):
+        return ElementWriterSpec(*rows, host.input_retracts)
+    return GroupWriterSpec(*rows, windowing_of(plan.graph, writing.edge), step.combine_fn, host)
 
 
 def sink_rows(number: int, step: Step, sink: SinkPlan, pages: DataFrame, context: Context) -> DataFrame:

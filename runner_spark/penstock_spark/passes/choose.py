@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
+from penstock_spark.passes.choose_folds import left_to_readers
 from penstock_spark.passes.fuse import DeferredInput, Unit
 from penstock_spark.plan.batch_plan import (
     Aggregate,
@@ -25,13 +26,13 @@ from penstock_spark.plan.batch_plan import (
     Spread,
     Stage,
     StageRoot,
-    Strategy,
     ViewNode,
     WriteNode,
     Writing,
     Written,
 )
 from penstock_spark.plan.column_plan import ColumnsSource
+from penstock_spark.plan.hosts import BySpark, Host
 
 _REASONS = {
     "inline": "values of the program: one frame for all of a level",
@@ -51,7 +52,7 @@ class _Draft:
     number: int
     kind: str  # A key of `_REASONS`.
     units: list[Unit]  # The units that it runs, all of one level.
-    strategies: list[Strategy | None]  # How Python does the grouping of each unit; None if it does not.
+    hosts: list[Host | None]  # What does the grouping of each unit; None for other units.
     outputs: dict[str, list[Writing]] = field(default_factory=dict)  # Its outputs, by reader.
     # What it reads: numbers of stages, and its own name as their reader.
     sources: dict[tuple[int, str], None] = field(default_factory=dict)
@@ -69,8 +70,8 @@ class _Draft:
         return f"stage {self.number}"
 
 
-def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> Plan:
-    drafts = _drafts(units, strategies)
+def choose(graph: Graph, units: tuple[Unit, ...], hosts: dict[str, Host]) -> Plan:
+    drafts = _drafts(units, hosts)
     makers: dict[int, list[_Draft]] = {}
     for draft in drafts:
         for edge in sorted({edge for unit in draft.units for edge in unit.edges}):
@@ -93,20 +94,20 @@ def choose(graph: Graph, units: tuple[Unit, ...], strategies: dict[str, Strategy
     return Plan(tuple(_ordered(graph, drafts, views)), graph)
 
 
-def _drafts(units: tuple[Unit, ...], strategies: dict[str, Strategy]) -> list[_Draft]:
+def _drafts(units: tuple[Unit, ...], hosts: dict[str, Host]) -> list[_Draft]:
     """Units by the stage that they share, in an order in which each comes after the stages that it needs."""
     found: dict[object, _Draft] = {}
     for unit in sorted(units, key=lambda unit: (unit.level, unit.number)):
-        strategy = strategies.get(unit.root.label) if isinstance(unit.root, Step) else None
-        kind = _kind(unit, strategy)
+        host = hosts.get(unit.root.label) if isinstance(unit.root, Step) else None
+        kind = _kind(unit, host)
         key: object = (kind, unit.level) if kind in _SHARED else unit.number
         draft = found.setdefault(key, _Draft(len(found), kind, [], []))
         draft.units.append(unit)
-        draft.strategies.append(strategy)
+        draft.hosts.append(host)
     return list(found.values())
 
 
-def _kind(unit: Unit, strategy: Strategy | None) -> str:
+def _kind(unit: Unit, host: Host | None) -> str:
     if isinstance(unit.root, DeferredInput):
         return "kept"
     match unit.root.primitive:
@@ -117,7 +118,7 @@ def _kind(unit: Unit, strategy: Strategy | None) -> str:
         case Read():
             return "scan"
         case grouping if isinstance(grouping, Grouping):
-            return "aggregate" if strategy is None else "exchange"
+            return "aggregate" if isinstance(host, BySpark) else "exchange"
         case Reshuffle():
             return "spread"
         case Write():
@@ -140,7 +141,7 @@ def _connect(
         feeds = [(edge, draft) for edge in dict.fromkeys(unit.root.inputs) for draft in makers[edge]]
     step = unit.root if isinstance(unit.root, Step) else None
     for edge, draft in dict.fromkeys(feeds):
-        draft.outputs.setdefault(target.reader, []).append(Writing(edge, tag, step, target.strategies[tag]))
+        draft.outputs.setdefault(target.reader, []).append(Writing(edge, tag, step, target.hosts[tag]))
         target.sources[draft.number, target.reader] = None
 
 
@@ -167,7 +168,7 @@ def _ordered(graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode
     for level in sorted({*views_at, *drafts_at}):
         yield from views_at.get(level, ())
         for draft in drafts_at.get(level, ()):
-            stage = _stage(draft, drafts, ranks, kept)
+            stage = _stage(graph, draft, drafts, ranks, kept)
             if isinstance(stage.root, Written):
                 in_columns = any(_gives_columns(drafts[number]) for number, _ in draft.sources)
                 yield WriteNode(stage.root.step, _sources(draft, drafts), draft.reader in kept, in_columns)
@@ -188,7 +189,7 @@ def _kept_writes(drafts: list[_Draft]) -> set[str]:
     }
 
 
-def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str]) -> Stage:
+def _stage(graph: Graph, draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set[str]) -> Stage:
     steps = {step.label: step for unit in draft.units for step in unit.steps}
     outputs = tuple(
         Output(
@@ -199,7 +200,12 @@ def _stage(draft: _Draft, drafts: list[_Draft], ranks: dict[str, int], kept: set
         for number, (reader, writings) in enumerate(draft.outputs.items())
     )
     in_order = tuple(sorted(steps.values(), key=lambda step: ranks[step.label]))
-    return Stage(draft.number, draft.level, _root(draft, drafts), in_order, outputs, _reason(draft))
+    readers: dict[int, list[Host | None]] = {}
+    for output in outputs:
+        for writing in output.writings:
+            readers.setdefault(writing.edge, []).append(writing.host)
+    left = left_to_readers(in_order, graph, readers)
+    return Stage(draft.number, draft.level, _root(draft, drafts), in_order, outputs, _reason(draft), left)
 
 
 def _reason(draft: _Draft) -> str:
@@ -232,8 +238,7 @@ def _root(draft: _Draft, drafts: list[_Draft]) -> StageRoot:
         case "query":
             return Query(first)
         case "exchange":
-            strategies = tuple(strategy for strategy in draft.strategies if strategy is not None)
-            return Exchange(steps, sources, strategies)
+            return Exchange(steps, sources, tuple(host for host in draft.hosts if host is not None))
         case "aggregate":
             return Aggregate(steps, sources)
         case "spread":

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from penstock.functions.dofn import FilterDoFn, MapDoFn
-from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
+from penstock.functions.folds import Fold, fold_of
 from penstock.graph import (
     AssignWindows,
     Graph,
@@ -20,11 +19,13 @@ from penstock.graph import (
     Write,
     describe,
 )
+from penstock.scalars.expressions import Expression
+from penstock.scalars.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.transforms.ready_combiners import TupleCombineFn
 from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
-from penstock_spark.aggregates.kernels import Kernel, kernel_of
 from penstock_spark.formats.registry import plan_sink
+from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (
     COLUMNAR,
@@ -230,7 +231,7 @@ def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tu
         raise NotInColumns("two fields have the same name")
     own = tuple((name, each) for name, each in fields if isinstance(each, Expression))
     for _, each in own:
-        column = dict(table.fields).get(each.name) if isinstance(each, Field) else None
+        column = None if each.field_name is None else dict(table.fields).get(each.field_name)
         # Nested values of a source of dicts stay dicts, and nested values of a source of Rows are Rows.
         if column is None or not is_flat(column):
             kind(each, table.readable)
@@ -273,11 +274,11 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table, ch
         raise NotInColumns("it has no key")
     names = result.names
     dests = names[len(keys) :]
-    kernels = [kernel_of(each) for each in fn._combiners]
+    folds = [fold_of(each) for each in fn.combiners]
     values = tuple(each for each in function.values if isinstance(each, Expression))
     combines = tuple(
-        (dest, _checked(kernel, dest, each, table), each)
-        for dest, kernel, each in zip(dests, kernels, values, strict=True)
+        (dest, _checked(fold, dest, each, table), each)
+        for dest, fold, each in zip(dests, folds, values, strict=True)
     )
     return Combined(combine, windowing, (step, last), keys, combines)
 
@@ -286,11 +287,12 @@ def _is_map(step: Step) -> bool:
     return isinstance(step.primitive, ParDo) and type(step.primitive.dofn) is MapDoFn
 
 
-def _checked(kernel: Kernel | None, dest: str, each: Expression, table: Table) -> str:
+def _checked(fold: Fold, dest: str, each: Expression, table: Table) -> str:
     """The name of a combiner that Spark has exactly as Python has it."""
-    if kernel is None or kernel.of_columns is None:
+    own = COLUMN_AGGREGATES.get(fold.name)
+    if own is None:
         raise NotInColumns(f"{dest} is combined by a function that only Python can call")
-    found, own = kind(each, table.fields), kernel.of_columns
+    found = kind(each, table.fields)
     if own.kinds is not None and found not in own.kinds:
         raise NotInColumns(own.otherwise.format(dest, found))
-    return kernel.name
+    return fold.name

@@ -12,10 +12,12 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
+from penstock.functions.combinefn import DefaultingCombineFn
+from penstock.functions.folds import fold_of
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
-from penstock_spark.aggregates.kernels import kernel_of
 from penstock_spark.plan.batch_plan import Inline, Node, Plan, Stage, Writing
+from penstock_spark.plan.hosts import ByMachine
 from penstock_spark.plan.windowing import windowing_of
 
 MOST_VALUES = 100
@@ -53,9 +55,10 @@ def _is_ours(graph: Graph, step: Step) -> bool:
 def _asks_user(writing: Writing) -> bool:
     """Whether the rows are a sink's, or accumulators of a CombineFn that the runner does not know."""
     primitive = None if writing.step is None else writing.step.primitive
-    if not isinstance(primitive, CombinePerKey) or (writing.strategy and writing.strategy.by_machine):
+    if not isinstance(primitive, CombinePerKey) or isinstance(writing.host, ByMachine):
         return isinstance(primitive, Write)
-    return kernel_of(primitive.fn) is None
+    fn = primitive.fn.fn if type(primitive.fn) is DefaultingCombineFn else primitive.fn
+    return not fold_of(fn).is_known
 
 
 class _NotPlain(Exception):

@@ -16,8 +16,8 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
+from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, why_not_native
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
-from penstock_spark.passes.native import why_not_native
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
     COLUMNAR_STREAMS,
@@ -30,6 +30,7 @@ from penstock_spark.plan.column_plan import (
     WithTimestamps,
     event_time_field,
 )
+from penstock_spark.plan.hosts import BySpark
 from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
@@ -37,7 +38,7 @@ from penstock_spark.plan.summed_stream import SummedStream, Sums
 from penstock_spark.plan.windowing import windowing_of
 
 
-def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
+def native_streams(graph: Graph, table_of: TableOf, mode: str, without: Set[str] = frozenset()) -> Graph:
     """Lets Spark itself do the steps after the only source of a stream, if nothing behind them has state.
 
     Before: ``Read = Read(stream of parquet) -> #0``, ``GroupBy/... = #0 ... -> #4``, ``Write = #4 Write``.
@@ -56,13 +57,15 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str) -> Graph:
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) == 1 and isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
-        graph = _native(graph, reads[0], stream, table_of, mode)
+        graph = _native(graph, reads[0], stream, table_of, mode, without)
     for read in reads:
         graph = _masked(graph, read.label, table_of)
     return graph
 
 
-def _native(graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, mode: str) -> Graph:
+def _native(
+    graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, mode: str, without: Set[str]
+) -> Graph:
     """Lets Spark do a whole stream, or its sums in rounds."""
     ends = ""
     if isinstance(stream.source, COLUMNAR_STREAMS):
@@ -73,7 +76,7 @@ def _native(graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, m
         ends = columns.ends
         graph = _absorbed(graph, read, ColumnStream.of(stream, columns), (), found.last)
     try:
-        sums = replace(_sums(graph, read, stream, mode), ends=ends)
+        sums = replace(_sums(graph, read, stream, mode, without), ends=ends)
     except NotInColumns:
         return graph
     [read] = (step for step in graph.steps if isinstance(step.primitive, Read))
@@ -120,7 +123,7 @@ def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step,
     return replace(graph, steps=tuple(kept))
 
 
-def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str) -> Sums:
+def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str, without: Set[str]) -> Sums:
     """The only grouping, with the steps before it; NotInColumns if Spark's own aggregate should not do it."""
     if mode != "micro_batch":
         raise NotInColumns("windows that fire once are as fast in Python's state")
@@ -153,7 +156,9 @@ def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str) -> Sums:
         case _:
             raise NotInColumns("Spark has no such windows")
     _check_behind(graph, inside, mode)
-    return Sums(read, before, grouping, windowing)
+    host = BySpark(loop_of_parts(without))
+    left = left_to_readers(before, graph, {grouping.inputs[0]: (host,)})
+    return Sums(read, before, grouping, windowing, host, left)
 
 
 def _is_read(step: Step) -> bool:

@@ -12,18 +12,7 @@ from typing import Any
 
 from penstock.graph import Edge, Graph, InlineValues, Read, Step, Write, describe
 from penstock_spark.plan.column_plan import Columns, ColumnsSource
-
-
-@dataclass(frozen=True)
-class Strategy:
-    reason: str  # Why neither Spark's own aggregate nor a simpler way does it; a clause for `explain`.
-    # Whether the elements of a key go through the grouping's machine, one by one in event-time order, because
-    # a window may give several panes; otherwise all values of a window are read at once.
-    by_machine: bool = False
-    input_retracts: bool = False  # Whether elements may take back earlier ones.
-
-    def __str__(self) -> str:
-        return f"{'by the machine' if self.by_machine else 'in Python'}: {self.reason}"
+from penstock_spark.plan.hosts import Host
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +23,7 @@ class Writing:
     tag: int  # Distinguishes the writings of one output.
     # The step that reads the rows: a grouping, a Reshuffle or a Write; None for plain pages.
     step: Step | None = None
-    # How Python does the grouping that reads the rows; None if Spark does it, or no grouping reads them.
-    strategy: Strategy | None = None
+    host: Host | None = None  # What does the grouping that reads the rows; None if no grouping does.
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +84,7 @@ class Exchange:
 
     groupings: tuple[Step, ...]  # The tag of a row is the place of the grouping that reads it.
     sources: tuple[OutputReference, ...]
-    strategies: tuple[Strategy, ...]  # How Python does each grouping.
+    hosts: tuple[Host, ...]  # What does each grouping.
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +129,8 @@ class Stage:
     steps: tuple[Step, ...]  # Stateless steps, in topological order.
     outputs: tuple[Output, ...]
     reason: str  # Why this root was chosen.
+    # The labels of the steps whose work their readers do themselves.
+    left: frozenset[str] = frozenset()
 
     @property
     def first_steps(self) -> tuple[Step, ...]:
@@ -254,7 +244,7 @@ def root_steps(root: StageRoot) -> tuple[Step, ...]:
 def _root_labels(root: StageRoot) -> list[str]:
     labels = map(_labelled, root_steps(root))
     if isinstance(root, Exchange):
-        return [f"{label}  # {strategy}" for label, strategy in zip(labels, root.strategies, strict=True)]
+        return [f"{label}  # {host}" for label, host in zip(labels, root.hosts, strict=True)]
     return [*labels]
 
 

@@ -6,9 +6,11 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from penstock.functions.expressions import Arithmetic, Expression, Field, Literal
+from penstock.scalars.expressions import Expression
+from penstock.scalars.tree import Call, Field, Literal, Scalar
+from penstock.values.types import INTEGER
 
-_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+_LEAST, _GREATEST = INTEGER.least, INTEGER.greatest
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,16 @@ class Bounds:
 
     def range_of(self, expression: Expression) -> Range | None:
         """The range of an expression; None if the expression or a part of it may exceed 64 bits."""
-        match expression:
+        return self._range_of(expression.scalar)
+
+    def _range_of(self, scalar: Scalar) -> Range | None:
+        match scalar:
             case Field(name):
                 return self.ranges.get(name)
             case Literal(int() as value) if not isinstance(value, bool):
                 return _in_64_bits([value])
-            case Arithmetic(symbol, left, right):
-                of_left, of_right = self.range_of(left), self.range_of(right)
+            case Call(symbol, [left, right]):
+                of_left, of_right = self._range_of(left), self._range_of(right)
                 return None if of_left is None or of_right is None else _computed(symbol, of_left, of_right)
         return None
 

@@ -1,52 +1,59 @@
-"""Says which expressions Spark computes exactly as Python does, and the kind of their results.
+"""Types the expressions that Spark computes exactly as Python does; `NotInColumns` says why it does not compute others.
 
-Each rule has its reason beside it; an expression without a rule raises `NotInColumns`, whose text `explain` prints.
+Each rule has its reason beside it, and `explain` prints the text of the error. Of whole numbers, INTEGER has as many
+bits as it needs in Python, and BIGINT is known to have no more than 64.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import types as T
 
-from penstock.functions.expressions import (
-    Arithmetic,
-    Comparison,
-    Connective,
-    Expression,
-    Field,
-    IsNull,
-    Literal,
-    Not,
+from penstock.scalars.expressions import ARITHMETIC, COMPARISONS, Expression
+from penstock.scalars.tree import Call, Field, Literal, Scalar, WindowBound, spelled
+from penstock.scalars.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    SqlType,
 )
-from penstock.functions.field_functions import WindowBound
+from penstock.values import types as values
+from penstock_spark.columns.types import in_spark, value_in_spark
+from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 
 Fields = tuple[tuple[str, T.DataType], ...]
 
-_KINDS: dict[type[T.DataType], str] = {
-    T.ByteType: "int",
-    T.ShortType: "int",
-    T.IntegerType: "int",
-    T.LongType: "int",
-    T.FloatType: "float",
-    T.DoubleType: "float",
-    T.BooleanType: "bool",
-    T.BinaryType: "bytes",
-    T.DateType: "date",
-    T.TimestampType: "instant",
+_KINDS_OF_VALUES = {
+    values.INTEGER: "int",
+    values.FLOAT: "float",
+    values.BOOLEAN: "bool",
+    values.TEXT: "str",
+    values.BINARY: "bytes",
+    values.DATE: "date",
+    values.INSTANT: "instant",
 }
-_TYPES: dict[str, T.DataType] = {
-    "int": T.LongType(),
-    "float": T.DoubleType(),
-    "bool": T.BooleanType(),
-    "str": T.StringType(),
-    "bytes": T.BinaryType(),
-    "date": T.DateType(),
-    "instant": T.TimestampType(),
+_KINDS = {type(column): name for value, name in _KINDS_OF_VALUES.items() for column in in_spark(value)}
+_TYPES = {name: in_spark(value)[-1] for value, name in _KINDS_OF_VALUES.items()}
+_SCALARS = {
+    "int": INTEGER,
+    "float": FLOAT,
+    "bool": BOOLEAN,
+    "str": STRING,
+    "bytes": BINARY,
+    "date": DATE,
+    "instant": TIMESTAMP,
 }
+_NAMES = {"BIGINT": "int", **{kind.name: name for name, kind in _SCALARS.items()}}
 WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
 """The names of a window's bounds among the fields; no field of the user's has such a name."""
 
-_ORDERED = ("int", "float", "str", "bytes", "date", "instant")
-_EXACT_IN_FLOAT = 1 << 53
+_EXACT_IN_FLOAT = 1 << values.FLOAT_DIGIT_BITS[64]
 
 
 class NotInColumns(Exception):
@@ -67,7 +74,7 @@ def kind_of(column: T.DataType) -> str | None:
 
 def is_flat(column: T.DataType) -> bool:
     """Whether a column holds single values, which are the same in a dict and in a Row."""
-    return kind_of(column) is not None or isinstance(column, T.DecimalType | T.TimestampNTZType)
+    return kind_of(column) is not None or value_in_spark(column) in (values.DECIMAL, values.LOCAL_TIME)
 
 
 def column_type(expression: Expression, fields: Fields) -> T.DataType:
@@ -78,53 +85,126 @@ def kind(expression: Expression, fields: Fields) -> str:
     """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or
     ``instant``.
 
+    >>> from penstock.scalars.expressions import field
     >>> table = (("points", T.LongType()), ("team", T.StringType()))
-    >>> kind((Field("points") + 1 > 3) & (Field("team") == "red"), table)
+    >>> kind((field("points") + 1 > 3) & (field("team") == "red"), table)
     'bool'
     """
-    match expression:
-        case Field(name):
-            return _field_kind(name, fields)
-        case WindowBound():
-            if expression.bound not in WINDOW_BOUNDS or WINDOW_BOUNDS[expression.bound] not in dict(fields):
-                raise NotInColumns(f"{expression} belongs to a window that has no column")
-            return "instant"
-        case Literal(value):
-            return _literal_kind(value)
-        case IsNull(operand):
-            if not isinstance(operand, Field) or operand.name not in dict(fields):
-                kind(operand, fields)
-            return "bool"
-        case Arithmetic():
-            return _arithmetic_kind(expression, fields)
-        case Comparison():
-            return _comparison_kind(expression, fields)
-        case Connective() | Not():
-            if {kind(part, fields) for part in expression.parts} != {"bool"}:
-                raise NotInColumns(f"a part of {expression} is not a boolean")
-            return "bool"
-    raise NotInColumns(f"{expression} has no equivalent in Spark")
+    return _NAMES[typed(expression, fields).type.name]
 
 
-def _field_kind(name: str, fields: Fields) -> str:
-    columns = dict(fields)
-    if name not in columns:
-        raise NotInColumns(f"the column {name} does not exist")
-    found = kind_of(columns[name])
-    if found is None:
-        raise NotInColumns(f"the column {name} has the type {columns[name].simpleString()}")
-    return found
+def typed(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
+    """Returns what an expression computes, with the types of all its parts.
+
+    A field that Spark keeps as it is, whatever its type, has the type PYTHON.
+
+    Args:
+        expression: The expression.
+        fields: The names of fields, and their types in Spark.
+        bounds: What is known about the numbers in fields.
+
+    Raises:
+        NotInColumns: Spark does not compute it exactly as Python does.
+    """
+    return _Typing(dict(fields), bounds).of(expression.scalar)
 
 
-def _literal_kind(value: object) -> str:
+class _Typing:
+    def __init__(self, columns: dict[str, T.DataType], bounds: Bounds) -> None:
+        self._columns = columns
+        self._bounds = bounds
+
+    def of(self, scalar: Scalar) -> Scalar:
+        match scalar:
+            case Field(name):
+                return Field(name, _SCALARS[self._kind_of_field(name)])
+            case WindowBound(bound):
+                name = WINDOW_BOUNDS.get(bound, "")
+                if name not in self._columns:
+                    raise NotInColumns(f"{scalar} belongs to a window that has no column")
+                return Field(name, TIMESTAMP)
+            case Literal(value):
+                return Literal(value, _type_of_literal(value))
+            case Call("TRUTH", [part]):
+                return self.of(part)
+            case Call("IS NULL", [part]):
+                is_any = isinstance(part, Field) and part.name in self._columns
+                return replace(scalar, arguments=(part if is_any else self.of(part),))
+            case Call("AND" | "OR" | "NOT", arguments):
+                parts = tuple(map(self.of, arguments))
+                if {part.type.name for part in parts} != {"BOOLEAN"}:
+                    raise NotInColumns(f"a part of {spelled(scalar)} is not a boolean")
+                return replace(scalar, arguments=parts)
+            case Call(name) if name in ARITHMETIC:
+                return self._arithmetic(scalar)
+            case Call(name) if name in COMPARISONS:
+                return self._comparison(scalar)
+        raise NotInColumns(f"{spelled(scalar)} has no equivalent in Spark")
+
+    def _kind_of_field(self, name: str) -> str:
+        if name not in self._columns:
+            raise NotInColumns(f"the column {name} does not exist")
+        found = kind_of(self._columns[name])
+        if found is None:
+            raise NotInColumns(f"the column {name} has the type {self._columns[name].simpleString()}")
+        return found
+
+    def _arithmetic(self, call: Call) -> Scalar:
+        left, right = map(self.of, call.arguments)
+        kinds = _NAMES[left.type.name], _NAMES[right.type.name]
+        if not set(kinds) <= {"int", "float"}:
+            # In Python, a boolean is a number, and a text can be added to another.
+            raise NotInColumns(f"{spelled(call)} computes with {kinds[0]} and {kinds[1]}")
+        if call.name in ("//", "%"):
+            # Python rounds down, Spark towards zero; a quotient by zero has no value.
+            is_constant = isinstance(right, Literal) and kinds[1] == "int" and right.value > 0
+            if kinds[0] != "int" or not is_constant:
+                raise NotInColumns(
+                    f"{spelled(call)} does not divide an integer by a positive integer constant"
+                )
+            return Call(call.name, (left, right), INTEGER)
+        if "float" in kinds:
+            return Call(call.name, (_as_float(left), _as_float(right)), FLOAT)
+        is_small = self._bounds.range_of(Expression(call)) is not None
+        return Call(call.name, (left, right), BIGINT if is_small else INTEGER)
+
+    def _comparison(self, call: Call) -> Scalar:
+        left, right = map(self.of, call.arguments)
+        kinds = _NAMES[left.type.name], _NAMES[right.type.name]
+        if kinds[0] != kinds[1]:
+            if not _is_float_and_small_int(left, right):
+                # Python compares an int with a float exactly; Spark rounds the int first.
+                raise NotInColumns(f"{spelled(call)} compares {kinds[0]} with {kinds[1]}")
+            left, right = _as_float(left), _as_float(right)
+        elif kinds[0] == "bool" and call.name not in ("=", "<>"):
+            raise NotInColumns(f"{spelled(call)} orders booleans")
+        return Call(call.name, (left, right), BOOLEAN)
+
+
+def _as_float(scalar: Scalar) -> Scalar:
+    return scalar if scalar.type.name == "FLOAT" else Call("CAST", (scalar,), FLOAT)
+
+
+def _is_float_and_small_int(left: Scalar, right: Scalar) -> bool:
+    """True if one side is a float and the other a constant that is exact as a float."""
+    constant = right if left.type.name == "FLOAT" else left
+    return (
+        {_NAMES[left.type.name], _NAMES[right.type.name]} == {"float", "int"}
+        and isinstance(constant, Literal)
+        and isinstance(constant.value, int)
+        and abs(constant.value) <= _EXACT_IN_FLOAT
+    )
+
+
+def _type_of_literal(value: object) -> SqlType:
     if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-        return "int"
+        return BOOLEAN
+    if isinstance(value, int) and values.INTEGER.least <= value <= values.INTEGER.greatest:
+        return INTEGER
     if isinstance(value, float):
-        return "float"
+        return FLOAT
     if isinstance(value, str) and _is_unicode(value):
-        return "str"
+        return STRING
     raise NotInColumns(f"it has a value of type {type(value).__name__}, which Spark cannot hold")
 
 
@@ -135,35 +215,3 @@ def _is_unicode(text: str) -> bool:
         # A Python text may contain lone surrogates, which a text column cannot hold.
         return False
     return True
-
-
-def _arithmetic_kind(expression: Arithmetic, fields: Fields) -> str:
-    left, right = (kind(part, fields) for part in expression.parts)
-    if not {left, right} <= {"int", "float"}:
-        # In Python, a boolean is a number, and a text can be added to another.
-        raise NotInColumns(f"{expression} computes with {left} and {right}")
-    if expression.symbol in ("//", "%"):
-        # Python rounds down, Spark towards zero; a quotient by zero has no value.
-        divisor = expression.right
-        if left != "int" or not (isinstance(divisor, Literal) and right == "int" and divisor.value > 0):
-            raise NotInColumns(f"{expression} does not divide an integer by a positive integer constant")
-    return "int" if (left, right) == ("int", "int") else "float"
-
-
-def _comparison_kind(expression: Comparison, fields: Fields) -> str:
-    left, right = (kind(part, fields) for part in expression.parts)
-    if left != right and not is_float_and_small_int(expression, left, right):
-        # Python compares an int with a float exactly; Spark rounds the int first.
-        raise NotInColumns(f"{expression} compares {left} with {right}")
-    if left == right == "bool" and expression.symbol not in ("==", "!="):
-        raise NotInColumns(f"{expression} orders booleans")
-    assert left in (*_ORDERED, "bool")
-    return "bool"
-
-
-def is_float_and_small_int(expression: Comparison, left: str, right: str) -> bool:
-    """Whether one side is a float and the other a constant that is exact as a float."""
-    other = {"float": expression.right, "int": expression.left}.get(left)
-    return {left, right} == {"float", "int"} and (
-        isinstance(other, Literal) and abs(other.value) <= _EXACT_IN_FLOAT
-    )

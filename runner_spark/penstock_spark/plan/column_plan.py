@@ -7,7 +7,6 @@ from typing import Any
 
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
-from penstock.functions.expressions import Expression, Field
 from penstock.graph import Source, Step
 from penstock.io.csvio import CsvSource
 from penstock.io.delta import DeltaSource
@@ -16,8 +15,10 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
+from penstock.scalars.expressions import Expression
+from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.aggregates.kernels import Kernel
+from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
 
@@ -195,9 +196,9 @@ def arguments_of(stream: StreamSource) -> dict[str, Any]:
     return {each.name: getattr(stream, each.name) for each in fields(StreamSource)}
 
 
-def event_time_field(stream: StreamSource) -> Field | None:
+def event_time_field(stream: StreamSource) -> Expression | None:
     """The field with the event time of an element; None if the time is that of arrival, or a function's."""
-    return Field(stream.event_time) if isinstance(stream.event_time, str) else None
+    return Expression(Field(stream.event_time)) if isinstance(stream.event_time, str) else None
 
 
 def _steps(operation: Operation) -> tuple[Step, ...]:
@@ -237,15 +238,13 @@ def _typed(fields: Named, table: Table) -> Fields:
 
 def type_of(expression: Expression, table: Table) -> DataType:
     """The Spark type of an expression: a column that is passed on keeps its own type."""
-    if isinstance(expression, Field):
-        return dict(table.fields)[expression.name]
+    if expression.field_name is not None:
+        return dict(table.fields)[expression.field_name]
     return column_type(expression, table.readable)
 
 
 def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
-    of_columns = Kernel.named(kind).of_columns
-    assert of_columns is not None
-    match of_columns.result_kind:
+    match COLUMN_AGGREGATES[kind].result_kind:
         case "int":
             return LongType()
         case "float":

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 from pyspark.sql import types as T
 
+from penstock.values.types import BINARY, BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, LOCAL_TIME, TEXT
+from penstock_spark.columns.types import in_spark
+
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|[<>(),:])")
-_ATOMIC = (
-    *(T.BooleanType(), T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType(), T.FloatType()),
-    *(T.DoubleType(), T.StringType(), T.BinaryType(), T.DateType(), T.TimestampType(), T.TimestampNTZType()),
+_ATOMIC = tuple(
+    kind
+    for value in (BOOLEAN, INTEGER, FLOAT, TEXT, BINARY, DATE, INSTANT, LOCAL_TIME)
+    for kind in in_spark(value)
 )
 # Spark's SQL and its Python have different names for some types.
 _NAMES: dict[str, T.DataType] = {

@@ -6,8 +6,8 @@ one stateful operator, so a query is a chain: sources, level 1, level 2 and furt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from penstock.graph import Graph, InlineValues, ParDo, Read, Source, Step, describe
@@ -19,6 +19,7 @@ from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
 from penstock_spark.plan.column_plan import COLUMNAR_STREAMS, Columns, ColumnStream, Combined
+from penstock_spark.plan.hosts import InShards
 from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.splitting import asks_for_restriction
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -87,6 +88,8 @@ class Level:
     views: tuple[tuple[int, Step, int], ...]
     # For each output of a root, the levels whose groupings depend on its watermark.
     readers: dict[str, tuple[int, ...]]
+    # The labels of the steps whose work the groupings behind them do themselves.
+    left: frozenset[str] = frozenset()
 
     @property
     def made_edges(self) -> frozenset[int]:
@@ -110,6 +113,8 @@ class StreamPlan:
     side_watermark_inputs: dict[str, dict[int, WatermarkDependency]]
     # The level of each grouping and of each sink, by label; sinks count down from -1.
     level_of: dict[str, int]
+    # The host of each grouping, by label; steps that are DoFns have none.
+    hosts: Mapping[str, InShards] = field(default_factory=dict)
     # The batch plan that computes bounded side inputs before the query starts; None without any.
     views: Plan | None = None
     # The graph with the steps that Spark takes over, for people and for errors; None if that is `graph`.

@@ -9,6 +9,7 @@ from penstock.graph import Step
 from penstock.io.streams import StreamSource
 from penstock_spark.plan.batch_plan import edges_of
 from penstock_spark.plan.column_plan import arguments_of
+from penstock_spark.plan.hosts import BySpark
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,9 @@ class Sums:
     before: tuple[Step, ...]  # The stateless steps between the two, in topological order.
     step: Step
     windowing: Any  # That of its input.
+    host: BySpark
+    # The labels of the steps before it whose work it does itself.
+    left: frozenset[str]
     ends: str = ""  # Why Spark does not do the steps before it, if the source has columns; a clause.
 
     @property

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.base import clock
+from penstock.utils import clock
 from penstock_spark.files.place import Place
 from penstock_spark.formats.ranges.positions import AWAY
 from penstock_spark.lowering.readings import Opened

@@ -6,13 +6,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.base.identifiers import identifier
 from penstock.coders.deterministic import allow_pickled_keys
 from penstock.graph import Graph
 from penstock.metrics.execution import ELEMENTS, taken_out
 from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
+from penstock.utils.identifiers import identifier
+from penstock_spark.live.batch_snapshots import BatchLook
+from penstock_spark.live.views import NO_VIEWS, Views, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.plan.batch_plan import Plan
@@ -21,10 +23,8 @@ from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translated
-from penstock_spark.runs.batch_looking import BatchLook
 from penstock_spark.runs.opened import Opened
 from penstock_spark.runs.result import SparkResult
-from penstock_spark.runs.watching import NO_VIEWS, Views, Watch
 from penstock_spark.session.job_tags import cancelled_by_signals, tag_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.waiting import warned_of_waiting

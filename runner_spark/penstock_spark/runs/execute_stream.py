@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from penstock.base import clock
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
-from penstock.live.elements import composites_of, flows_of
 from penstock.options.spark import SparkOptions
+from penstock.utils import clock
 from penstock_spark.checkpoints.compare import Signature
 from penstock_spark.checkpoints.folder import Checkpoint, open_checkpoint
 from penstock_spark.checkpoints.signature import signature_of
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.live.elements import composites_of, flows_of
+from penstock_spark.live.stream_snapshots import About
+from penstock_spark.live.views import NO_VIEWS, Kept, Views
 from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query, build_query, heartbeat_of
@@ -29,11 +31,9 @@ from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import raise_translated, translated
 from penstock_spark.runs.execute import context_for
-from penstock_spark.runs.looking import About
 from penstock_spark.runs.opened import Opened
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import Running
-from penstock_spark.runs.watching import NO_VIEWS, Kept, Views
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.shared_folders import check_workers_see

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.base import clock
 from penstock.machines.records import DropReason
 from penstock.metrics.execution import COUNTERS, Snapshot
+from penstock.utils import clock
+from penstock_spark.folding.machine_read import DROPPED
+from penstock_spark.live.stream_snapshots import About
 from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
 from penstock_spark.reports.metrics import Report, Reports, Told
-from penstock_spark.runs.looking import About
 from penstock_spark.stream.sources import AHEAD
-from penstock_spark.worker.machine_read import DROPPED
 
 
 def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:

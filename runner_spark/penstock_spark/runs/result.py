@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.figures.of_runs import Figure, recording_of_grouping
-from penstock.figures.recording import Recording
-from penstock.live.notebook import run_html
-from penstock.live.snapshot import RunSnapshot
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult, PipelineState
 from penstock.utils.timestamp import Duration, Timestamp
+from penstock_figures.of_runs import Figure, recording_of_grouping
+from penstock_figures.recording import Recording
+from penstock_spark.live.notebook import run_html
+from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.process.interrupts import continuing_command, stoppable, tell
 from penstock_spark.runs.running import Running
 

@@ -10,14 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.base import clock
 from penstock.error import RunnerError
-from penstock.live.snapshot import RunSnapshot
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.tally import Tally
 from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, taken_out
 from penstock.runners.runner import PipelineState
+from penstock.utils import clock
 from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.stream_snapshots import (
+    About,
+    Seen,
+    stream_snapshot,
+    with_elements,
+    with_progress,
+    with_tallies,
+)
+from penstock_spark.live.views import View, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
 from penstock_spark.lowering.readings import Opened
@@ -32,17 +41,8 @@ from penstock_spark.reports.metrics import (
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog, is_away
-from penstock_spark.runs.looking import (
-    About,
-    Seen,
-    stream_snapshot,
-    with_elements,
-    with_progress,
-    with_tallies,
-)
 from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.standing_still import standing_still_of
-from penstock_spark.runs.watching import View, Watch
 from penstock_spark.session.waiting import warned_of_waiting
 
 _POLL_SECONDS = 0.05

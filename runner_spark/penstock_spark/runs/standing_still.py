@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from penstock.base import clock
+from penstock.utils import clock
 
 _LOOK_SECONDS = 10.0
 _PATIENCE_SECONDS = 120.0

@@ -25,8 +25,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from penstock.base import clock
-from penstock.base.identifiers import identifier
+from penstock.utils import clock
+from penstock.utils.identifiers import identifier
 from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.user_cache import kept_folder
 from penstock_spark.session.java import Java

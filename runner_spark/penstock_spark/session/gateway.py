@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.base import clock
 from penstock.error import RunnerError
+from penstock.utils import clock
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import put_off_signals
 

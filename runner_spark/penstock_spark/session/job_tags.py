@@ -9,7 +9,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from penstock.base import clock
+from penstock.utils import clock
 from penstock_spark.process.interrupts import stoppable
 from penstock_spark.process.threads import answer_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.base import clock
+from penstock.utils import clock
 
 _SCHEME = "spark://"
 _ANSWER_SECONDS_MAX = 10.0

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from penstock.base import clock
 from penstock.error import RunnerError
+from penstock.utils import clock
 from penstock_spark.session.session import is_local
 from penstock_spark.session.standalone import is_known_to_master, is_standalone
 

@@ -24,7 +24,7 @@ if "pyspark.sql.streaming.transform_with_state_driver_worker" in sys.orig_argv:
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 _IMPORTED_BY_WORKERS = (
-    "penstock_spark.worker.stage",
+    "penstock_spark.stages.stage",
     "penstock_spark.stream.tasks",
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     # Arrow asks for it before it makes its first array, whatever of.

@@ -7,11 +7,10 @@ from typing import Any
 from pyspark.sql import types as T
 
 from penstock.graph import Step
+from penstock_spark.columns.common_types import is_wider
 from penstock_spark.plan.column_kinds import Fields, NotInColumns, is_flat
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.sinks.plan import SinkPlan
-
-_WHOLE: tuple[type[T.DataType], ...] = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
 
 def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
@@ -45,8 +44,4 @@ def schema_of(schema: Any) -> T.StructType:
 
 def _fits(column: T.DataType, wanted: T.DataType) -> bool:
     """Whether every value of a column fits into another column, and Python would store it in the same way."""
-    if isinstance(column, _WHOLE) and isinstance(wanted, _WHOLE):
-        return _WHOLE.index(type(column)) <= _WHOLE.index(type(wanted))
-    if isinstance(column, T.FloatType) and isinstance(wanted, T.DoubleType):
-        return True
-    return column == wanted and is_flat(column)
+    return is_wider(wanted, column) and is_flat(column)

@@ -18,22 +18,15 @@ from pyspark.sql import functions as F
 
 from penstock.error import refusal
 from penstock.io.partition_folders import NOTHING, folder_of_value, is_lost
-from penstock_spark.arrow.records import to_batch
+from penstock.values.types import IN_FOLDERS, TEXT
+from penstock_spark.columns.records import to_batch
+from penstock_spark.columns.types import value_of
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.reports.failure import marked
 from penstock_spark.worker.batch import dumps, loads
 
 _NAME_BYTES = 255
 """No file system of today takes a longer name."""
-
-_KINDS = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_integer,
-    pa.types.is_boolean,
-    pa.types.is_date32,
-)
-
 
 _VALUES_AT_ONCE = 4096
 """So many Python values are made of the pages of a folder at a time."""
@@ -180,7 +173,7 @@ def can_keep_apart(kind: pa.DataType) -> bool:
     >>> can_keep_apart(pa.int8()), can_keep_apart(pa.float64()), can_keep_apart(pa.list_(pa.string()))
     (True, False, False)
     """
-    return any(is_kind(kind) for is_kind in _KINDS)
+    return value_of(kind) in IN_FOLDERS and kind != pa.date64()
 
 
 def rest_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
@@ -199,7 +192,7 @@ def without_lost(rows: DataFrame, partitions: Partitions) -> DataFrame:
     """The same rows for Spark's writer, which fails for a text that would be lost."""
     for name in partitions.columns:
         kind = partitions.schema.field(name).type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if value_of(kind) is TEXT:
             column = F.col(f"`{name.replace('`', '``')}`")
             error = F.raise_error(F.lit(marked(lost_value(name, partitions.where), partitions.where)))
             is_wrong = column.isin("", NOTHING)

@@ -14,8 +14,8 @@ from penstock.io.compression import CompressionTypes
 from penstock.io.naming_errors import encoded
 from penstock.io.paths import known_path
 from penstock.io.text_rows import TextRowsSink
-from penstock_spark.arrow.losses import unknown_fields
-from penstock_spark.arrow.records import field_of, fields_of, plain
+from penstock_spark.columns.losses import unknown_fields
+from penstock_spark.columns.records import field_of, fields_of, plain
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import names_of
 from penstock_spark.sinks.files import FileSink, SparkFiles

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock_spark.arrow.records import to_batch
+from penstock_spark.columns.records import to_batch
 from penstock_spark.sinks.plan import Encoder
 
 

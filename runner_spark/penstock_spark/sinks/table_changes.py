@@ -11,7 +11,7 @@ from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import encode_key
 from penstock.error import noun_for, refusal
 from penstock.relations.upserts import Upsert
-from penstock_spark.arrow.records import plain, to_batch
+from penstock_spark.columns.records import plain, to_batch
 from penstock_spark.sinks.table_columns import TableSink
 
 DELETED = "_penstock_deleted"

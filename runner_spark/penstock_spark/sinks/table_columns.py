@@ -8,7 +8,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from penstock.error import noun_for, refusal
-from penstock_spark.arrow.records import schema_of
+from penstock.values.types import INTEGER, NOTHING, UNSIGNED_INTEGER, ValueType
+from penstock_spark.columns.records import schema_of
+from penstock_spark.columns.types import is_list, value_of, with_values_of, without_values_of
 
 
 class Place(Protocol):
@@ -62,13 +64,14 @@ def columns_of(
         hint = "pass schema=pyarrow.schema([...])"
         raise refusal(ValueError, "a table needs a column", where=where, hint=hint)
     else:
-        columns = for_new_table(wanted)
+        # A table gets no notes about values.
+        columns = for_new_table(without_values_of(wanted))
     for name in (*sink.key, *partition_columns, *(() if sink.value is None else (sink.value,))):
         if name not in columns.names:
             what = f"the table {sink.place.shown} has no column {name}"
             raise refusal(ValueError, what, where=where, hint=f"its columns are {', '.join(columns.names)}")
     _check_keys(sink, columns, where)
-    return columns
+    return columns if wanted is None else with_values_of(columns, wanted)
 
 
 def no_type(system: str, field: pa.Field, where: str) -> ValueError:
@@ -97,27 +100,26 @@ def _check_fit(wanted: pa.Schema, columns: pa.Schema, sink: TableSink, where: st
 
 def _fits(given: pa.DataType, own: pa.DataType) -> bool:
     """Whether values of a type may be in a column; those that are too large for it are refused one by one."""
-    for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal):
-        if is_kind(given):
-            return bool(is_kind(own))
-    if pa.types.is_string(given) or pa.types.is_large_string(given):
-        return bool(pa.types.is_string(own))
-    if pa.types.is_binary(given) or pa.types.is_large_binary(given) or pa.types.is_fixed_size_binary(given):
-        return bool(pa.types.is_binary(own) or pa.types.is_fixed_size_binary(own))
-    if pa.types.is_timestamp(given):
-        return bool(pa.types.is_timestamp(own)) and (given.tz is None) == (own.tz is None)
+    value = value_of(given)
+    if value is not None:
+        return value is NOTHING or _number(value_of(own)) is _number(value)
     if pa.types.is_struct(given):
         names = {field.name: field for field in own} if pa.types.is_struct(own) else {}
         return bool(names) and all(
             each.name in names and _fits(each.type, names[each.name].type) for each in given
         )
-    if pa.types.is_list(given):
-        return bool(pa.types.is_list(own)) and _fits(given.value_type, own.value_type)
+    if is_list(given):
+        return is_list(own) and _fits(given.value_type, own.value_type)
     if pa.types.is_map(given):
         return bool(pa.types.is_map(own)) and (
             _fits(given.key_type, own.key_type) and _fits(given.item_type, own.item_type)
         )
-    return bool(given == own) or bool(pa.types.is_null(given))
+    return bool(given == own)
+
+
+def _number(value: ValueType | None) -> ValueType | None:
+    """The type of values, with or without a sign."""
+    return INTEGER if value is UNSIGNED_INTEGER else value
 
 
 def _check_keys(sink: TableSink, columns: pa.Schema, where: str) -> None:

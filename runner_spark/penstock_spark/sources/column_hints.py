@@ -7,12 +7,10 @@ from typing import Any
 from pyspark.sql import types as T
 
 from penstock.typehints import typehints
-from penstock.typehints.column_types import PairsConstraint, RecordConstraint, decimal_of
+from penstock.typehints.column_types import PairsConstraint, RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import column_of
-from penstock_spark.arrow.types import ArrowOnly, hint_of_arrow, hints_in_spark
-
-_PLAIN: dict[type[T.DataType], Any] = {**hints_in_spark(), T.CharType: str, T.VarcharType: str}
+from penstock_spark.columns.types import hint_in_spark
 
 
 def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) -> Any:
@@ -40,11 +38,7 @@ def _hint_of(kind: T.DataType, records: str, is_file: bool) -> Any:
                 _nullable(_hint_of(value, records, is_file), is_file or nulls),
             )
             return PairsConstraint(typehints.Tuple[pair]) if records == "dict" else typehints.Dict[pair]
-        case ArrowOnly():
-            return hint_of_arrow(kind)
-        case T.DecimalType(precision=precision, scale=scale):
-            return decimal_of(precision, scale)
-    return _PLAIN.get(type(kind), typehints.Any)
+    return hint_in_spark(kind)
 
 
 def _nullable(hint: Any, may_be_null: bool) -> Any:

@@ -14,7 +14,8 @@ from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.types import arrow_schema_of, struct_of
+from penstock_spark.columns.common_types import is_wider
+from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.reports.failure import step_failed
@@ -134,20 +135,9 @@ class RowsOfContents(TaskRows):
     def _check(self, name: str, found: T.StructType) -> None:
         """Refuses values of another type, which would become others."""
         for own, wanted in zip(found, self.schema, strict=True):
-            if not _is_held(own.dataType, wanted.dataType):
+            is_nothing = isinstance(own.dataType, T.NullType)
+            if not is_nothing and not is_wider(wanted.dataType, own.dataType):
                 what = f"the column {own.name} of {name} has the type {own.dataType.simpleString()}, and the pipeline "
                 what += f"reads it as {wanted.dataType.simpleString()}"
                 hint = f"write the file again with the type of the others, or pass {NOT_IN_COLUMNS}"
                 raise refusal(ValueError, what, where=self.where, hint=hint)
-
-
-_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-
-
-def _is_held(own: T.DataType, wanted: T.DataType) -> bool:
-    """True if a column has the same values in another type."""
-    if isinstance(own, T.NullType):
-        return True
-    if isinstance(own, _WHOLE) and isinstance(wanted, _WHOLE):
-        return _WHOLE.index(type(own)) <= _WHOLE.index(type(wanted))
-    return own.simpleString() == wanted.simpleString()

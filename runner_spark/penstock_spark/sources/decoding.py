@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock_spark.arrow.values import to_rows
+from penstock_spark.columns.values import to_rows
 from penstock_spark.reports.failure import StepFailed, step_failed
 from penstock_spark.sources.placing import Placing
 from penstock_spark.sources.scan import Part, Rejected

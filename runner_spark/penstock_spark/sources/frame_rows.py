@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from penstock.error import refusal
-from penstock_spark.arrow.values import to_rows
+from penstock_spark.columns.values import to_rows
 from penstock_spark.sources.scan import Scan
 
 

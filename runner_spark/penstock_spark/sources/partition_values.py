@@ -12,13 +12,10 @@ from pyspark.sql import types as T
 from penstock.error import refusal
 from penstock.io.partition_folders import texts_of_path
 from penstock.typehints.unions import column_of
-from penstock.values import types as values
-from penstock_spark.arrow.records import field_of, fields_of
-from penstock_spark.arrow.types import spark_type_of, spelling_of
+from penstock.values.types import IN_FOLDERS
+from penstock_spark.columns.records import field_of, fields_of
+from penstock_spark.columns.types import spark_type_of, spelling_of, value_of
 from penstock_spark.reports.failure import step_failed
-
-_IN_FOLDERS = (values.TEXT, values.INTEGER, values.BOOLEAN, values.DATE)
-"""The types whose values are in names of folders."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,8 @@ class PartitionValues:
 
     def hints(self) -> list[tuple[str, Any]]:
         """The types of the values, any of which may be None."""
-        spellings = [(name, spelling_of(kind)) for name, kind, _ in self.fields]
-        return [(name, column_of(each.value.hint)) for name, each in spellings if each is not None]
+        found = [(name, value_of(kind)) for name, kind, _ in self.fields]
+        return [(name, column_of(value.hint)) for name, value in found if value is not None]
 
     def in_python(self, path: str) -> dict[str, Any]:
         """The values of a file as Python's."""
@@ -126,8 +123,8 @@ def partition_values(columns: Sequence[str], schema: Any, where: str) -> Partiti
 
 
 def _as_read(name: str, kind: pa.DataType, where: str) -> tuple[pa.DataType, T.DataType]:
-    spelling = spelling_of(pa.int64() if pa.types.is_integer(kind) else kind)
-    if spelling is not None and spelling.value in _IN_FOLDERS:
+    spelling = spelling_of(pa.int64() if kind == pa.uint64() else kind)
+    if spelling is not None and spelling.value in IN_FOLDERS:
         return spelling.leaves, spark_type_of(spelling.leaves)
     what = f"the column {name!r} of partition_by has the type {kind}, which is not read from names of folders"
     hint = "give it the type of text, whole numbers, dates or truth values, and convert the values in a Map"

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.base import clock
-from penstock.base.identifiers import identifier
 from penstock.error import RunnerError
+from penstock.utils import clock
+from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import step_failed

@@ -10,7 +10,6 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
-from penstock_spark.aggregates.kernels import adding_of
 from penstock_spark.stream.keys import Fired, KeyTable
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message, Part
@@ -64,23 +63,20 @@ def _elements(batch: Batch) -> Iterator[Element]:
 def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
     if len(parts) == 1:
         # A producer gives each key and window once in a part.
-        yield from _arrivals_of(parts[0], keys.machine.program.contents)
+        yield from _arrivals_of(parts[0])
         return
     of_keys: dict[bytes, list[Arrival]] = {}
     for part in parts:
-        for name, arrival in _arrivals_of(part, keys.machine.program.contents):
+        for name, arrival in _arrivals_of(part):
             of_keys.setdefault(name, []).append(arrival)
     for name, arrivals in of_keys.items():
         for arrival in united(keys.machine.program, arrivals):
             yield name, arrival
 
 
-def _arrivals_of(part: Part, contents: Any) -> Iterator[tuple[bytes, Arrival]]:
+def _arrivals_of(part: Part) -> Iterator[tuple[bytes, Arrival]]:
     batch, counts = part.batch.expanded(), part.counts or ()
     timestamps = part.timestamps or [()] * len(counts)
-    helds: Iterable[Any] = batch.values
-    if part.are_plain and (adding := adding_of(contents.fn)) is not None:
-        helds = map(adding.accumulator, helds)
-    columns = zip(part.names, batch.windows, helds, counts, timestamps, strict=True)
+    columns = zip(part.names, batch.windows, batch.values, counts, timestamps, strict=True)
     for name, (window,), held, count, own_timestamps in columns:
         yield name, Arrival(window, held, count, own_timestamps)

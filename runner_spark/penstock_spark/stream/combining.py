@@ -2,62 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock.coders.deterministic import encode_keys, kind_told_apart
-from penstock.machines.program import program_of
+from penstock.functions.folds import fold_of
 from penstock.metrics.execution import MetricsContainer
-from penstock.windows.output_times import OutputTimes, output_times_of
-from penstock.windows.window_fn import Sessions, runs
-from penstock_spark.aggregates.kernels import Adding, adding_of
-from penstock_spark.aggregates.loops import kind_of_keys, loop_of
+from penstock_spark.folding.gathering import Gathering, Group, PairGathering, gathering_of
+from penstock_spark.folding.loops import kind_of_keys
+from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import guarded, step_failed
-from penstock_spark.stream.program import MessageWriterSpec
-from penstock_spark.stream.writer import MessageWriter, Outbox, shard_of
-from penstock_spark.worker.batch import Batch, Windows, by_windows
+from penstock_spark.stream.program import CombiningWriterSpec
+from penstock_spark.stream.writer import Outbox, shard_of
+from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.fixed_windows import FixedAssigner
-from penstock_spark.worker.group_write import split_pairs, unexpected_retraction
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Part, Place
+from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
 from penstock_spark.worker.pushing import Combining, Node, Records
-from penstock_spark.worker.tables import Table, table_for
 
 _MOST_ENTRIES = 200_000
 _MOST_ELEMENTS = 1_000_000
-
-
-def may_combine_early(windowing: Any, combine: Any, input_retracts: bool) -> bool:
-    """Whether the tasks that read a grouping's elements may combine those of one logical time.
-
-    >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
-    >>> from penstock.transforms.window import FixedWindows
-    >>> from penstock.windows.windowing import Windowing
-    >>> may_combine_early(Windowing(FixedWindows(60)), None, False)
-    True
-    >>> each = AfterWatermark(early=AfterCount(1))
-    >>> may_combine_early(Windowing(FixedWindows(60), each, AccumulationMode.DISCARDING), None, False)
-    False
-    """
-    return program_of(windowing, combine, input_retracts).takes_arrivals
-
-
-def message_writer(
-    spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer
-) -> MessageWriter | CombiningWriter:
-    return (CombiningWriter if spec.combines_early else MessageWriter)(spec, outbox, metrics)
-
-
-class _Group(NamedTuple):
-    """The combined elements of one window or of several."""
-
-    windows: Windows | list[Windows]  # The window in a 1-tuple, or such a tuple for each key.
-    names: list[Any]
-    helds: list[Any]  # What the elements of each key add up to.
-    counts: list[int]  # The number of elements of each key.
-    timestamps: list[tuple[int, ...]] | None  # The timestamps that may decide the output's; None if none may.
 
 
 class CombiningWriter(Combining, Node):
@@ -67,17 +32,14 @@ class CombiningWriter(Combining, Node):
     elements of one key, window and logical time, and the shard combines them.
     """
 
-    def __init__(self, spec: MessageWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
+    def __init__(self, spec: CombiningWriterSpec, outbox: Outbox, metrics: MetricsContainer) -> None:
         self.spec = spec
         self.combine = spec.combine
         self.outbox = outbox
         self._guard = partial(guarded, metrics, spec.where)
-        self._output_times = output_times_of(spec.windowing.timestamp_combiner, spec.windowing.windowfn)
-        self._adding = None if spec.kernel is None else spec.kernel.adding
-        # Shards take what these kernels hold; of the other ones, they take accumulators.
-        self._is_known_to_shards = adding_of(spec.combine) is not None
+        self._new_gathering = gathering_of(spec.windowing, spec.combine, spec.loop)
         # If the order of values may matter, each place in a source is kept separately.
-        self._keeps_order = spec.kernel is None or spec.kernel.is_ordered
+        self._keeps_order = spec.combine is None or fold_of(spec.combine).heeds_order
         # The type of the keys that are their own names; None if names are encoded keys.
         self._kind: type | None = None
         self._clear()
@@ -101,7 +63,7 @@ class CombiningWriter(Combining, Node):
 
     def _clear(self) -> None:
         self._gatherings: dict[
-            tuple[LogicalTime, Place], _Gathering
+            tuple[LogicalTime, Place], Gathering
         ] = {}  # The arrivals of each logical time.
         self._carried: dict[bytes, Any] = {}
         self._entries = 0
@@ -109,7 +71,7 @@ class CombiningWriter(Combining, Node):
 
     def _take(self, batch: Batch, windows: FixedAssigner | None) -> None:
         count = len(batch.values)
-        taken = self._take_pairs(batch, windows) if self.spec.takes_pairs else 0
+        taken = self._take_pairs(batch, windows) if self.spec.loop is Loop.PAIRS else 0
         if taken:
             batch = batch.sliced(taken, count)
         if batch.values:
@@ -125,7 +87,7 @@ class CombiningWriter(Combining, Node):
         kind = _kind_of_leading(batch.values)
         if kind is None:
             return 0
-        gathering: _AddedByWindow = self._gathering(kind)
+        gathering: PairGathering = self._gathering(kind)
         try:
             taken, entries = gathering.add_pairs(batch, kind, windows)
         except Exception:
@@ -154,14 +116,6 @@ class CombiningWriter(Combining, Node):
             self._gatherings[address] = self._new_gathering()
         return self._gatherings[address]
 
-    def _new_gathering(self) -> _Gathering:
-        windowfn = self.spec.windowing.windowfn
-        if isinstance(windowfn, Sessions):
-            return _BySession(self.spec.combine, self._output_times, windowfn.merge_touching)
-        if self._adding is not None and self.spec.takes_pairs:
-            return _AddedByWindow(self._adding, self._is_known_to_shards)
-        return _ByWindow(self.spec.combine, self._adding, self._output_times)
-
     def _flush(self) -> None:
         addresses: dict[Any, tuple[bytes, int]] = {}
         for (logical_time, place), gathering in self._gatherings.items():
@@ -170,7 +124,7 @@ class CombiningWriter(Combining, Node):
         self._clear()
 
     def _put(
-        self, logical_time: LogicalTime, place: Place, group: _Group, addresses: dict[Any, tuple[bytes, int]]
+        self, logical_time: LogicalTime, place: Place, group: Group, addresses: dict[Any, tuple[bytes, int]]
     ) -> None:
         shards, names = self.outbox.shards, group.names
         if new := [name for name in names if name not in addresses]:
@@ -194,15 +148,14 @@ class CombiningWriter(Combining, Node):
             if self._carried:
                 message.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
 
-    def _part(self, logical_time: LogicalTime, group: _Group, names: list[bytes], rows: list[int]) -> Part:
+    def _part(self, logical_time: LogicalTime, group: Group, names: list[bytes], rows: list[int]) -> Part:
         timestamps = group.timestamps
         return Part(
             logical_time,
             names,
-            Batch(group.helds, windows=group.windows).taken(rows),
+            Batch(group.partials, windows=group.windows).taken(rows),
             [group.counts[row] for row in rows],
             None if timestamps is None else [timestamps[row] for row in rows],
-            self.spec.takes_pairs and self._is_known_to_shards,
         )
 
 
@@ -217,173 +170,3 @@ def _kind_of_leading(pairs: list[Any]) -> type | None:
     except (TypeError, ValueError):
         # Something is not a pair, or is one of another kind.
         return None
-
-
-class _ByWindow:
-    """Elements by window and key, in tables; windows do not merge."""
-
-    def __init__(self, fn: Any, adding: Adding | None, output_times: OutputTimes) -> None:
-        self._is_list = fn is None
-        self._make_table = table_for(fn, adding)
-        self._output_times = output_times
-        self._tables: dict[Any, tuple[Table, Counter[Any]]] = {}
-        self._timestamps: dict[tuple[Any, Any], set[int]] = {}
-
-    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        """Takes elements; returns the number of new entries."""
-        more = 0
-        for windows, some_names, some_values in by_windows(batch.windows, names, values):
-            for window in windows:
-                found = self._tables.get(window)
-                if found is None:
-                    found = self._tables[window] = self._make_table(), Counter()
-                table, counts = found
-                more -= len(table)
-                table.add(some_names, some_values)
-                more += len(table)
-                if not self._is_list:
-                    counts.update(some_names)
-        if self._output_times.together is not None:
-            self._note_timestamps(names, batch)
-        return more
-
-    def _note_timestamps(self, names: list[Any], batch: Batch) -> None:
-        only_latest = self._output_times.together is max
-        for name, (_, timestamp_micros, windows, _) in zip(names, batch.rows(), strict=True):
-            for window in windows:
-                known = self._timestamps.setdefault((window, name), set())
-                known.add(timestamp_micros)
-                if only_latest and len(known) > 1:
-                    known.discard(min(known))
-
-    def groups(self) -> Iterator[_Group]:
-        for window, (table, counts) in self._tables.items():
-            of_names = table.accumulators()
-            names, helds = list(of_names), list(of_names.values())
-            numbers = map(len, helds) if self._is_list else map(counts.__getitem__, names)
-            yield _Group((window,), names, helds, list(numbers), self._needed(window, names))
-
-    def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
-        if self._output_times.together is None:
-            return None
-        nothing: set[int] = set()
-        return [self._output_times.needed(self._timestamps.get((window, name), nothing)) for name in names]
-
-
-class _AddedByWindow:
-    """Totals and counts of values, by window and key; windows do not merge.
-
-    Elements in several windows are added up once for all elements in the same ones, and their totals once for each
-    window: of sliding windows, many more elements share all their windows than there are keys.
-    """
-
-    def __init__(self, adding: Adding, are_plain: bool) -> None:
-        self._merge = adding.merge
-        self._accumulator = None if are_plain else adding.accumulator
-        self._add_by_window = loop_of(adding, "window", counts=True)
-        self._add_by_time = loop_of(adding, "time", counts=True)
-        self._held: dict[Any, dict[Any, list[Any]]] = {}
-
-    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        own = batch.with_values(list(zip(names, values, strict=True)))
-        return self.add_pairs(own, type(names[0]))[1]
-
-    def add_pairs(self, batch: Batch, kind: type, fixed: FixedAssigner | None = None) -> tuple[int, int]:
-        """Takes pairs up to the first whose key has another type; returns the number of pairs and of new entries.
-
-        `fixed` finds the only window of each pair by its timestamp; None if they are in windows already.
-        """
-        times, windows = batch.timestamps, batch.windows
-        added: tuple[int, int]
-        if fixed is not None and isinstance(times, list):
-
-            def held_at(start_micros: int) -> dict[Any, list[Any]]:
-                return self._held_of(fixed.windows_at(start_micros))
-
-            spacing = fixed.size_micros, fixed.offset_micros
-            added = self._add_by_time(held_at, *spacing, times, batch.values, kind)
-        else:
-            own = windows if isinstance(windows, list) else [windows] * len(batch.values)
-            if batch.has_one_window_each:
-                added = self._add_by_window(self._held_of, own, batch.values, kind)
-            else:
-                shared: dict[Windows, dict[Any, list[Any]]] = {}
-                taken, _ = self._add_by_window(
-                    lambda own: shared.setdefault(own, {}), own, batch.values, kind
-                )
-                added = taken, self._share(shared)
-        return added
-
-    def _share(self, shared: dict[Windows, dict[Any, list[Any]]]) -> int:
-        """Adds what elements in the same windows come to to each of these; returns the number of new entries."""
-        merge, more = self._merge, 0
-        for windows, of_names in shared.items():
-            for window in windows:
-                into = self._held.setdefault(window, {})
-                more -= len(into)
-                for name, (held, count) in of_names.items():
-                    both = into.get(name)
-                    if both is None:
-                        # Windows share what is held, which never changes, but not the list that is written to.
-                        into[name] = [held, count]
-                    else:
-                        both[0] = merge(both[0], held)
-                        both[1] += count
-                more += len(into)
-        return more
-
-    def _held_of(self, windows: Windows) -> dict[Any, list[Any]]:
-        [window] = windows
-        return self._held.setdefault(window, {})
-
-    def groups(self) -> Iterator[_Group]:
-        for window, held in self._held.items():
-            helds, counts = map(list, zip(*held.values(), strict=True))
-            if self._accumulator is not None:
-                helds = list(map(self._accumulator, helds))
-            yield _Group((window,), list(held), helds, counts, None)
-
-
-class _BySession:
-    """Elements by key; elements in overlapping sessions are combined at the end, before further merging."""
-
-    def __init__(self, fn: Any, output_times: OutputTimes, merge_touching: bool) -> None:
-        self._fn = fn
-        self._output_times = output_times
-        self._merge_touching = merge_touching
-        self._elements: dict[Any, tuple[list[Any], list[Any], list[int]]] = {}
-
-    def add(self, names: list[Any], values: list[Any], batch: Batch) -> int:
-        rows = batch.with_values(values).rows()
-        for name, (value, timestamp_micros, windows, _) in zip(names, rows, strict=True):
-            own = self._elements.get(name)
-            if own is None:
-                own = self._elements[name] = [], [], []
-            for window in windows:
-                own[0].append(window)
-                own[1].append(value)
-                own[2].append(timestamp_micros)
-        return len(values)
-
-    def groups(self) -> Iterator[_Group]:
-        group = _Group([], [], [], [], None if self._output_times.together is None else [])
-        assert isinstance(group.windows, list)
-        for name, (windows, values, timestamps) in self._elements.items():
-            for window, places in runs(windows, self._merge_touching):
-                places.sort()
-                group.windows.append((window,))
-                group.names.append(name)
-                group.helds.append(self._combined([values[place] for place in places]))
-                group.counts.append(len(places))
-                if group.timestamps is not None:
-                    group.timestamps.append(self._output_times.needed(timestamps[place] for place in places))
-        if group.names:
-            yield group
-
-    def _combined(self, values: list[Any]) -> Any:
-        if self._fn is None:
-            return values
-        return self._fn.compact(self._fn.add_inputs(self._fn.create_accumulator(), values))
-
-
-_Gathering = _ByWindow | _AddedByWindow | _BySession

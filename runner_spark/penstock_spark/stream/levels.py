@@ -13,8 +13,10 @@ from penstock.machines.records import Dropped, DropReason, Given
 from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.tally import Tallier
-from penstock.machines.window_columns import ColumnMachine
+from penstock.machines.window_machine import WindowMachine
 from penstock.metrics.execution import TALLIES, Snapshot, set_current
+from penstock_spark.folding.machine_read import DROPPED
+from penstock_spark.plan.hosts import State
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import guarded, named, step_failed
 from penstock_spark.reports.metrics import Told
@@ -35,7 +37,6 @@ from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.stream.waiting import WaitingOperator
 from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
 from penstock_spark.stream.writer import Outbox, Row
-from penstock_spark.worker.machine_read import DROPPED
 from penstock_spark.worker.messages import LogicalTime, Message
 from penstock_spark.worker.pushing import Records
 
@@ -142,13 +143,13 @@ def _hand_on_sources(
 
 
 def _recorders(program: LevelProgram) -> dict[str, Recorder]:
-    drawn = [spec.label for spec in program.groupings if program.recorded and not spec.is_stateful]
+    drawn = [spec.label for spec in program.groupings if program.recorded and spec.state is not None]
     return {label: Recorder(program.recorded) for label in drawn}
 
 
 def _talliers(program: LevelProgram) -> dict[str, Tallier]:
     """What counts the panes of each grouping, if somebody looks; a DoFn with state gives none."""
-    counted = [spec.label for spec in program.groupings if program.watched and not spec.is_stateful]
+    counted = [spec.label for spec in program.groupings if program.watched and spec.state is not None]
     return {label: Tallier() for label in counted}
 
 
@@ -205,19 +206,21 @@ def _grouping_operator(
         container.inc(DROPPED[dropped.reason], dropped.count)
 
     notes = header.notes.setdefault(spec.label, PageNotes())
-    machine: Machine | ColumnMachine
+    machine: Machine | WindowMachine
     give: Callable[[Iterable[Given]], Records] | None = None
     if spec.label in stage.splittable:
         code = stage.splittable[spec.label]
         machine = SplittableMachine(code, Limits(), through_micros, header.is_draining)
         give = partial(stage.give, code)
-    elif spec.is_stateful:
+    elif spec.state is None:
         step = stage.stateful[spec.label]
         machine = StatefulMachine(step, spec.windowing.allowed_lateness.micros)
         give = partial(stage.give, step)
     else:
-        use_columns = spec.may_use_columns if not len(notes) else notes.by_window
-        machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, use_columns)
+        # State stays in the form in which it was begun, whatever the plan says now.
+        begun = State.BY_WINDOW if notes.by_window else State.BY_KEY
+        state = begun if len(notes) else spec.state
+        machine = machine_for(spec.windowing, spec.combine, spec.input_retracts, state)
     return GroupingOperator(
         spec.watermark_inputs,
         spec.readers,

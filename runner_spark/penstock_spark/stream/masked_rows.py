@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.sources.placing import Placing
 from penstock_spark.sources.scan import Part
 

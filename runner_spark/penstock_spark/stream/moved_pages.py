@@ -14,20 +14,20 @@ from typing import NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputState, Waiting
-from penstock_spark.stream.column_pages import (
-    ColumnPage,
-    ColumnPages,
-    StoredColumn,
-    is_of_columns,
-    page_of,
-    stored_column,
-)
 from penstock_spark.stream.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
 from penstock_spark.stream.merged_headers import Division, disagreement
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.segments import key_of_segment
 from penstock_spark.stream.waiting import STATE, kept_state, opened_parcel, parcel_of
+from penstock_spark.stream.window_pages import (
+    StoredWindow,
+    WindowPage,
+    WindowPages,
+    is_by_window,
+    page_of,
+    stored_window,
+)
 from penstock_spark.stream.writer import shard_of
 from penstock_spark.worker.batch import Batch
 
@@ -77,7 +77,7 @@ def pieces(
                 yield new, Piece(label, parcel, (number, shard))
     elif number < 0:
         yield shard_of(key_of_segment(content), division.after), Piece(label, content, segment=number)
-    elif is_of_columns(content):
+    elif is_by_window(content):
         for new, columns in _column_pages(page_of(content), division.after).items():
             yield new, Piece(label, columns.encoded()[0])
     else:
@@ -92,7 +92,7 @@ def names_in(division: Division, label: str, number: int, content: bytes) -> lis
     if label not in division.parcels:
         if number < 0:
             return [b"%d " % number + key_of_segment(content)]
-        if is_of_columns(content):
+        if is_by_window(content):
             stored = page_of(content).values()
             return [name for column in stored for name in column.opened().cells]
         return [name for name, _ in keys_of(content)]
@@ -111,16 +111,16 @@ def _key_pages(content: bytes, shards: int) -> dict[int, KeyPage]:
     return {shard: page.move(own) for shard, own in names.items()}
 
 
-def _column_pages(page: ColumnPage, shards: int) -> dict[int, ColumnPage]:
-    found: dict[int, ColumnPage] = {}
+def _column_pages(page: WindowPage, shards: int) -> dict[int, WindowPage]:
+    found: dict[int, WindowPage] = {}
     for window, stored in page.items():
         cells, carried, ended = stored.opened()
         names: dict[int, list[bytes]] = {}
         for name in cells:
             names.setdefault(shard_of(name, shards), []).append(name)
         for shard, own in names.items():
-            part = stored_column({name: cells[name] for name in own}, carried, stored.alarm_micros, ended)
-            found.setdefault(shard, ColumnPage())[window] = part
+            part = stored_window({name: cells[name] for name in own}, carried, stored.alarm_micros, ended)
+            found.setdefault(shard, WindowPage())[window] = part
     return found
 
 
@@ -186,7 +186,7 @@ class Assembly:
     def _write(self) -> None:
         for label, contents in self._collected.items():
             notes = self._notes_of(label)
-            by_window = {is_of_columns(content) for content in contents}
+            by_window = {is_by_window(content) for content in contents}
             if len(by_window) > 1 or (len(notes) and by_window != {notes.by_window}):
                 raise disagreement(f"about the form of the state of '{label}'")
             write = _write_columns if by_window == {True} else _write_keys
@@ -210,13 +210,13 @@ def _write_keys(store: Store, notes: PageNotes, shards: int, contents: Iterable[
 
 
 def _write_columns(store: Store, notes: PageNotes, shards: int, contents: Iterable[bytes]) -> None:
-    pages = ColumnPages(store, notes, shards)
+    pages = WindowPages(store, notes, shards)
     for content in contents:
         for window, stored in page_of(content).items():
             cells, carried, ended = stored.opened()
             for number, names in pages.by_number(cells).items():
                 pages.load_many([number])
-                part = stored_column(
+                part = stored_window(
                     {name: cells[name] for name in names}, carried, stored.alarm_micros, ended
                 )
                 before = pages.page(number).get(window)
@@ -224,7 +224,7 @@ def _write_columns(store: Store, notes: PageNotes, shards: int, contents: Iterab
     pages.save()
 
 
-def _united(window: BoundedWindow, one: StoredColumn, other: StoredColumn) -> StoredColumn:
+def _united(window: BoundedWindow, one: StoredWindow, other: StoredWindow) -> StoredWindow:
     """The cells of a window from two pages."""
     contents = one.opened(), other.opened()
     ended = contents[0].ended | contents[1].ended
@@ -235,7 +235,7 @@ def _united(window: BoundedWindow, one: StoredColumn, other: StoredColumn) -> St
         ended |= contents[0 if one.has_ended(window) else 1].cells.keys()
     alarm_micros = min(one.alarm_micros, other.alarm_micros)
     cells = {**contents[0].cells, **contents[1].cells}
-    return stored_column(cells, {**contents[0].keys, **contents[1].keys}, alarm_micros, ended)
+    return stored_window(cells, {**contents[0].keys, **contents[1].keys}, alarm_micros, ended)
 
 
 class _Parcels:

@@ -13,9 +13,9 @@ from penstock.machines.tally import Tallier
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.arrivals import arrive, elements_of
-from penstock_spark.stream.columns import Columns
-from penstock_spark.stream.columns import Fired as ColumnFired
 from penstock_spark.stream.keys import Fired, KeyTable
+from penstock_spark.stream.window_table import Fired as FiredWindow
+from penstock_spark.stream.window_table import WindowTable
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.batch_sizer import Sized
@@ -112,7 +112,7 @@ class _Made:
 
 @dataclass(eq=False)
 class GroupingOperator(Operator):
-    keys: KeyTable | Columns
+    keys: KeyTable | WindowTable
     out: Sized  # Takes panes.
     count_dropped: Callable[[Dropped], None]
     guard: Callable[[], AbstractContextManager[None]]  # Surrounds work that may be the user's code.
@@ -130,7 +130,9 @@ class GroupingOperator(Operator):
                 self.recorder.arrived(self._now(), key, element)
         keys = self.keys
         return self._give(
-            keys.arrive(parts, self.times) if isinstance(keys, Columns) else arrive(keys, parts, self.times)
+            keys.arrive(parts, self.times)
+            if isinstance(keys, WindowTable)
+            else arrive(keys, parts, self.times)
         )
 
     def signal(self, name: str) -> Records:
@@ -171,7 +173,7 @@ class GroupingOperator(Operator):
         if self.recorder is not None and self.records_watermark:
             self.recorder.watermark(self._now(), micros)
 
-    def _give(self, fired: Iterable[Fired | ColumnFired]) -> Records:
+    def _give(self, fired: Iterable[Fired | FiredWindow]) -> Records:
         """Sends on what machines have made, some at a time: a window may end for millions of keys at once."""
         rest = iter(fired)
         is_over = False
@@ -187,7 +189,7 @@ class GroupingOperator(Operator):
             if self.late is not None and made.dropped.values:
                 yield from self.send(self.late, made.dropped.collapsed())
 
-    def _gather(self, fired: Iterator[Fired | ColumnFired], made: _Made) -> bool:
+    def _gather(self, fired: Iterator[Fired | FiredWindow], made: _Made) -> bool:
         """Takes what has fired until it is enough for a batch; returns whether that was all."""
         enough = _FIRST_LOOK
         for each in fired:

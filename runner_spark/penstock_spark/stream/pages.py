@@ -2,7 +2,7 @@
 
 A micro-batch reads and writes only the pages that it touches, many at a time. The hash of a key tells its page, and
 pages are split as they grow (linear hashing). What a page holds is another module's matter: keys one by one
-(`penstock_spark.stream.key_pages`), or windows in columns (`penstock_spark.stream.column_pages`).
+(`penstock_spark.stream.key_pages`), or windows in columns (`penstock_spark.stream.window_pages`).
 """
 
 from __future__ import annotations

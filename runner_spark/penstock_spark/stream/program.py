@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.io.watermark_policy import WatermarkPolicy
-from penstock_spark.aggregates.kernels import Kernel
+from penstock_spark.plan.hosts import Loop, State
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.worker.program import SinkWriterSpec, StageProgram
 
@@ -70,8 +70,7 @@ class GroupingSpec:
     # The sources and groupings whose watermarks its own depends on.
     watermark_inputs: tuple[str, ...]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
-    is_stateful: bool = False  # Whether it is a DoFn with state or timers, which is also one of the steps.
-    may_use_columns: bool = True  # Whether simple windows may be stored in columns.
+    state: State | None  # None for a DoFn with state or timers, which is also one of the steps.
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +90,21 @@ class WaitingSpec:
 
 @dataclass(frozen=True, eq=False)
 class MessageWriterSpec:
-    """Sends pairs to a grouping of a later level."""
+    """Sends pairs to a grouping of a later level, one by one."""
 
     edge: int
     label: str
     where: str
     level: int
-    windowing: Any = None
-    combine: Any = None
-    combines_early: bool = False  # Whether to combine pairs that arrive at one logical time.
-    kernel: Kernel | None = None  # The kernel of the CombineFn; None if the CombineFn must be called.
-    takes_pairs: bool = False  # Whether to add pairs up as they come, with only a window for each.
+
+
+@dataclass(frozen=True, eq=False)
+class CombiningWriterSpec(MessageWriterSpec):
+    """Sends what pairs that arrive at one logical time come to."""
+
+    windowing: Any
+    combine: Any
+    loop: Loop
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ from penstock.io.stream_times import MicrosOf
 from penstock.io.streams import StreamSource, innermost_policy
 from penstock.io.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
-from penstock_spark.arrow.micros import micros_of
+from penstock_spark.columns.values import micros_of
+from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era
@@ -23,7 +24,6 @@ from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import Place
 from penstock_spark.worker.program import TotalsRoot
-from penstock_spark.worker.totals import TotalsReader
 
 FailedElement = tuple[Any, tuple[type, str, list[str]]]
 """A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""

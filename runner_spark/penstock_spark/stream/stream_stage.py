@@ -13,8 +13,10 @@ from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.at_work import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
-from penstock_spark.stream.combining import message_writer
+from penstock_spark.stages.stage import Stage, tear_down
+from penstock_spark.stream.combining import CombiningWriter
 from penstock_spark.stream.program import (
+    CombiningWriterSpec,
     LevelProgram,
     RestrictionWriterSpec,
     SinkPagesSpec,
@@ -22,7 +24,7 @@ from penstock_spark.stream.program import (
     SpreadWriterSpec,
 )
 from penstock_spark.stream.spreading import SpreadWriter
-from penstock_spark.stream.writer import Outbox, RestrictionWriter
+from penstock_spark.stream.writer import MessageWriter, Outbox, RestrictionWriter
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.batch_sizer import Sized, SizedAnew
@@ -30,7 +32,6 @@ from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
 from penstock_spark.worker.pushing import Consumer, Node, Records
 from penstock_spark.worker.splittable import KeptRestrictionStep
-from penstock_spark.worker.stage import Stage, tear_down
 from penstock_spark.worker.stateful import StatefulStep
 from penstock_spark.worker.views import ChangingContents, Contents
 from penstock_spark.worker.writers import SinkWriter
@@ -115,7 +116,9 @@ class StreamStage(Stage):
             return SpreadWriter(spec, self.outbox, self.partition)
         if isinstance(spec, RestrictionWriterSpec):
             return RestrictionWriter(spec, self.outbox, self.container(spec.label))
-        return message_writer(self.owning(spec), self.outbox, self.container(spec.label))
+        if isinstance(spec, CombiningWriterSpec):
+            return CombiningWriter(self.owning(spec), self.outbox, self.container(spec.label))
+        return MessageWriter(spec, self.outbox, self.container(spec.label))
 
     @contextmanager
     def running(self) -> Iterator[Callable[[Records], None]]:

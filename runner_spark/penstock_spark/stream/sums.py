@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.spark_watermark import FIRST_MICROS, LAST_MICROS, SHIFT_MICROS, beyond_spark
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.stages.stage import Stage
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources import SourceTask
 from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import EXCHANGE
-from penstock_spark.worker.stage import Stage
 
 MOVES = "e"
 """The column with the time that moves Spark's watermark, on Spark's scale; null in rows of parts of sums."""

@@ -16,6 +16,7 @@ from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
+from penstock_spark.stages.stage import collect_less_often, seed_random
 from penstock_spark.stream.control import Command, decoded, heartbeat
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.levels import Done, play_shard
@@ -27,7 +28,6 @@ from penstock_spark.stream.sums import SummingTask
 from penstock_spark.stream.writer import BYTES_AT_ONCE, Row
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import Message, TaskCounts
-from penstock_spark.worker.stage import collect_less_often, seed_random
 
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 

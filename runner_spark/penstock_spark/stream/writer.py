@@ -11,9 +11,9 @@ from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import guarded
 from penstock_spark.stream.program import MessageWriterSpec, RestrictionWriterSpec
 from penstock_spark.worker.batch import Batch, dumps
-from penstock_spark.worker.group_write import split_pairs
 from penstock_spark.worker.keys import keys_to_carry
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
+from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.pushing import Node, Records
 
 

@@ -7,12 +7,12 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-from penstock.functions.compiled_fields import one_function
 from penstock.functions.params import BundleFinalizerDoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.graph import SideInputSlot
 from penstock.machines.cells import kind_of_cell
 from penstock.machines.user_state import UserTimer
+from penstock.scalars.compiled_fields import one_function
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import create
 from penstock_spark.worker.batch import Batch

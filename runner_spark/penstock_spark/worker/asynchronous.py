@@ -53,7 +53,7 @@ class AsyncStep(DoFnStep):
         self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
     ) -> None:
         super().__init__(spec, outputs, metrics, contents)
-        self._calls = Calls(self.dofn._max_concurrency)
+        self._calls = Calls(self.dofn.concurrency_max)
         self.outbox: HasMoment = _Always()
         self._waiting: list[tuple[Row, Any, Any]] = []
 

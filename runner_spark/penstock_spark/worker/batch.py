@@ -21,7 +21,7 @@ from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
 from penstock.error import refusal, split_hint
 from penstock.utils.timestamp import MIN_TIMESTAMP
-from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneInfoTiming
 from penstock_spark.shipping.code_pickler import CodePickler
 from penstock_spark.worker.sizes import estimated_bytes
 
@@ -31,6 +31,9 @@ CHUNK_ELEMENTS = 4096
 Windows = tuple[Any, ...]
 GLOBAL: Windows = (GlobalWindow(),)
 MIN_MICROS: int = MIN_TIMESTAMP.micros
+
+ONLY_PANE = PaneInfo(True, True, PaneInfoTiming.ON_TIME, 0, 0)
+"""The pane of every group of a bounded pipeline: the watermark passes each window once, after all its input."""
 
 
 class Batch:

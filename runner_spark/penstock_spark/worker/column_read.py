@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
-from penstock.functions.field_functions import named_tuple
+from penstock.scalars.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
-from penstock_spark.arrow.values import table_as_read, to_dicts, to_rows, values_of
-from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
-from penstock_spark.worker.group_read import ONLY_PANE
+from penstock_spark.columns.values import table_as_read, to_dicts, to_rows, values_of
+from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, ONLY_PANE, Batch, Windows
 
 
 @dataclass(frozen=True)

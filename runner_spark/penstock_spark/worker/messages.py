@@ -39,14 +39,11 @@ class Part(NamedTuple):
 
     logical_time: LogicalTime
     names: list[bytes]  # Encoded keys.
-    # Values with their metadata; of combined elements, a list of values or an accumulator for each key and
-    # window.
+    # Values with their metadata; of combined elements, the partial result of each key and window.
     batch: Batch
     counts: list[int] | None = None  # How many elements each value stands for; None if they come one by one.
     # Of combined elements, the timestamps that may decide the output's; None if only the window does.
     timestamps: list[tuple[int, ...]] | None = None
-    # Whether the values are what a kernel holds, such as a sum, instead of accumulators.
-    are_plain: bool = False
     place: Place = ()  # The position of the elements in their source.
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from penstock.base.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
-from penstock.functions.field_functions import Stamping
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature, bind, signature_of_checked
 from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.scalars.row_functions import Stamping
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.arguments import Arguments, needs_row
@@ -163,13 +163,13 @@ class DoFnStep(Node):
         if batches is None:
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
         single = None
-        if self.dofn._process_defined:
-            gives = batches.gives if self.dofn._process_yields_batches else None
+        if self.dofn.defines_process:
+            gives = batches.gives if self.dofn.process_yields_batches else None
             single = self._loop_of(self.dofn.process_signature(), self.dofn.process, gives)
         if batch_signature is None or batches.takes is None:
             assert single is not None
             return single
-        gives = None if self.dofn._process_batch_yields_elements else batches.gives
+        gives = None if self.dofn.process_batch_yields_elements else batches.gives
         whole = self._loop_of(batch_signature, self.dofn.process_batch, gives)
         return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
-from penstock_spark.aggregates.kernels import Kernel
+from penstock_spark.plan.hosts import BySpark, InPython
 from penstock_spark.reports.reporting import Reporting, reporting_now
 from penstock_spark.worker.batch import Batch
 
@@ -66,10 +66,9 @@ class SortedRoot:
 
 @dataclass(frozen=True, eq=False)
 class GroupRoot(SortedRoot):
-    """Rows of values, or of the CombineFn's accumulators, read one key and window at a time."""
+    """Rows of values, or of what a fold holds of some, read one key and window at a time."""
 
-    # Adds up rows that hold a number instead of an accumulator; None if none do.
-    number_kernel: Kernel | None = None
+    host: InPython
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +130,11 @@ class StepSpec:
     whole_batches: bool = True
     # Whether a function of an element and its window may get columns; the results are the same.
     shortcuts: bool = True
-    # Whether only groupings read its output, and take its input unchanged: it makes no pair and finds no
-    # window for each element.
-    writes_directly: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class DirectStepSpec(StepSpec):
+    """A step whose work the groupings behind it do: it makes no pair and finds no window for each element."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,17 +150,11 @@ class RowsSpec:
 
 @dataclass(frozen=True, eq=False)
 class GroupWriterSpec(RowsSpec):
-    """Rows for a grouping: values (or accumulators, if `combine` is set) by key and window."""
+    """Rows for a grouping: values, or what a fold holds of them if `combine` is set, by key and window."""
 
     windowing: Any
     combine: Any
-    as_numbers: bool = False  # Whether the accumulators are integers that Spark adds up.
-    kernel: Kernel | None = None  # Adds values up without the CombineFn; None if it must be called.
-    takes_pairs: bool = False  # Whether to add pairs up as they come, with only a window for each.
-    takes_sessions: bool = False  # Whether to add pairs up by session, as far as one task sees the sessions.
-    in_columns: bool = False  # Whether to write a whole number as a number.
-    # The types of keys that are their own names in tables; other keys are encoded.
-    plain_keys: tuple[type, ...] = (str,)
+    host: BySpark | InPython
 
 
 @dataclass(frozen=True, eq=False)

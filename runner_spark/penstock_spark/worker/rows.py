@@ -4,8 +4,8 @@ A row of a grouping exchange is one chunk of a key and window: a pickled list of
 columns `first` and `second` are the window's bounds in the order that the grouping wants to read windows in: end and
 start, or start and end where windows merge. `window` is null for an IntervalWindow, empty for the GlobalWindow and the
 encoded window otherwise. `rank` and `sequence` order the chunks of a window; in rows that Spark adds up, they are the
-high and the low part of a number instead (see `penstock_spark.worker.totals`). Where Python adds up, a row without a
-`value` is the number in `sequence` (see `penstock_spark.worker.numbers`).
+high and the low part of a number instead (see `penstock_spark.folding.totals`). Where Python adds up, a row without a
+`value` is the number in `sequence` (see `penstock_spark.folding.numbers`).
 
 A grouping's machine reads rows of one element each, in order of event time: `first` is the timestamp, `second` the
 running number that orders elements of the same time, and `sequence` the stage that gave that number. `window` has all

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from penstock.base import clock
 from penstock.error import refusal
 from penstock.functions.params import kind_of
 from penstock.functions.results import check_result
 from penstock.functions.splitting import Part, splits_of
 from penstock.machines.records import Element, Given
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.utils import clock
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch, dumps, loads

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from penstock.base.bounded_window import GlobalWindow
 from penstock.construction.pvalue import EmptySideInput
 from penstock.error import refusal
-from penstock.machines.contents import Bag
+from penstock.machines.folds import add_to_bag, retract_from_bag
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.program import ViewSpec
@@ -37,13 +37,12 @@ def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
 
 def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
     """What is left in each window; pages come in any order, so a retraction may precede its element."""
-    bag = Bag()
-    found: dict[Any, Any] = {}
+    found: dict[Any, tuple[list[Any], list[Any]]] = {}
     for value, _, windows, pane in (row for batch in batches for row in batch.rows()):
-        change = bag.subtract if pane.kind.is_retraction else bag.add
+        change = retract_from_bag if pane.kind.is_retraction else add_to_bag
         for window in windows:
-            found[window] = change(found.get(window) or bag.empty(), value)
-    return {window: bag.result(held, is_kept=False) for window, held in found.items()}
+            change(found.setdefault(window, ([], [])), value)
+    return {window: there for window, (there, _) in found.items()}
 
 
 _DECODED: WeakKeyDictionary[Any, dict[Any, list[Any]]] = WeakKeyDictionary()

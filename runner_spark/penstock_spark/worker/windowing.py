@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock.utils.timestamp import Timestamp
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch, Windows
+from penstock_spark.worker.batch import GLOBAL, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner
-from penstock_spark.worker.group_write import GroupWriter
 from penstock_spark.worker.pushing import Consumer, Node, Records
 from penstock_spark.worker.sliding_windows import SlidingAssigner
-
-_MAX_MICROS: int = MAX_TIMESTAMP.micros
 
 
 class AssignStep(Node):
@@ -42,51 +39,6 @@ class AssignStep(Node):
             # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.
             self.metrics.inc(("penstock", "elements_in_no_window"), lost)
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
-
-
-class FixedWriter(Protocol):
-    """A writer that finds fixed windows by itself."""
-
-    def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
-        """Takes a batch of pairs with a list of timestamps, by which windows are found."""
-
-
-class FixedStep(Node):
-    """Puts pairs into fixed windows for sums alone, which find each window by its time."""
-
-    def __init__(self, general: AssignStep, windowfn: FixedWindows, writers: list[FixedWriter]) -> None:
-        self.general = general
-        self.windows = FixedAssigner(windowfn)
-        self.writers = writers
-
-    def push(self, batch: Batch) -> Records:
-        batch = batch.exploded()
-        if not isinstance(batch.timestamps, list):
-            yield from self.general.push(batch)
-            return
-        for writer in self.writers:
-            yield from writer.take_fixed(batch, self.windows)
-
-
-class SessionStep(Node):
-    """Puts elements into sessions for sums alone, which need only the time of each: it makes no window."""
-
-    def __init__(self, general: AssignStep, windowfn: Sessions, writers: list[GroupWriter]) -> None:
-        self.general = general
-        self.gap_micros = windowfn.gap_micros
-        self.writers = writers
-
-    def push(self, batch: Batch) -> Records:
-        batch = batch.exploded()
-        count, gap = len(batch.values), self.gap_micros
-        times = batch.timestamps if isinstance(batch.timestamps, list) else [batch.timestamps] * count
-        if not times or min(times) < MIN_MICROS or max(times) > _MAX_MICROS - gap:
-            # Windows are cut where time begins and ends.
-            yield from self.general.push(batch)
-            return
-        spans = times, [time + gap for time in times]
-        for writer in self.writers:
-            yield from writer.take_sessions(batch, spans)
 
 
 def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:

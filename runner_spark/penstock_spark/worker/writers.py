@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.coders.deterministic import encode_keys
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch, encode_page
-from penstock_spark.worker.group_write import split_pairs
+from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import first_number, page_records

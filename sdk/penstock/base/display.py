@@ -1,4 +1,4 @@
-"""Facts about a pipeline's parts for people to read (Beam's ``apache_beam.transforms.display``)."""
+"""Facts about a pipeline's parts, which drawings of it show (Beam's ``apache_beam.transforms.display``)."""
 
 from __future__ import annotations
 
@@ -128,6 +128,11 @@ class DisplayDataItem:
         if value is None:
             return "STRING"
         return cls.typeDict.get(type(value)) or ("CLASS" if isinstance(value, type) else None)
+
+    def __str__(self) -> str:
+        """A line for people: what the fact is called, and its short value."""
+        is_long = self.shortValue is None
+        return f"{self.label or self.key}: {self.value if is_long else self.shortValue}"
 
     def __repr__(self) -> str:
         return f"DisplayDataItem({json.dumps(self._get_dict(), default=str)})"

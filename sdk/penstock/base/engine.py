@@ -9,7 +9,7 @@ from typing import Any
 from penstock.error import refusal
 
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
-BATCHES = "penstock_spark.batches"
+BATCHES = "penstock_spark.columns.batches"
 STORE_CLIENTS = "penstock_spark.files.store_clients"
 SPARK_NAMES = ("SparkRunner",)
 LOCAL_NAMES = (

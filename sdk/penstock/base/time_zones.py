@@ -6,8 +6,8 @@ import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from penstock.base.near_names import nearest
-from penstock.base.where import here
 from penstock.error import refusal, three_parts
+from penstock.where import here
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = _EPOCH.toordinal()

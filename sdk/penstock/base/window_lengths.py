@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from penstock.base.where import here
 from penstock.error import noun_for, refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
+from penstock.where import here
 
 
 def positive_micros(

@@ -39,7 +39,7 @@ def _undefined(what: str, method: str) -> NotImplementedError:
 
 
 class Nested:
-    """What coders and their implementations share: the bytes of a value that is a part of a larger one."""
+    """What coders share: the bytes of a value that is a part of a larger one."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         """Writes a value; if `nested`, so that the reader can tell where it ends."""
@@ -142,10 +142,6 @@ class Coder(ByBytes):
         """Roughly how many bytes a value takes; by default, the length of its encoding."""
         return len(self.encode(value))
 
-    def get_impl(self) -> Any:
-        """The object that does the work: the coder itself (Beam's name)."""
-        return self
-
     def to_type_hint(self) -> Any:
         """The type of the values; NotImplementedError where a coder does not say."""
         raise NotImplementedError
@@ -187,40 +183,14 @@ class Coder(ByBytes):
 
 
 class FastCoder(ByStreams, Coder):
-    """A coder that works on streams (Beam's name).
-
-    A subclass defines `encode_to_stream` and `decode_from_stream`, or, as in Beam, `_create_impl`, which returns an
-    object that has them, such as a `penstock.coders.coder_impl.StreamCoderImpl`.
-    """
+    """A coder that works on streams: a subclass defines `encode_to_stream` and `decode_from_stream` (Beam's name)."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        self._made_impl("encode").encode_to_stream(value, stream, nested)
+        raise self._undefined("encode")
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        return self._made_impl("decode").decode_from_stream(stream, nested)
+        raise self._undefined("decode")
 
-    def get_impl(self) -> Any:
-        """The object that does the work: the result of `_create_impl`, or the coder itself."""
-        return self if type(self)._create_impl is FastCoder._create_impl else self._made_impl("work")
-
-    def _create_impl(self) -> Any:
-        raise NotImplementedError
-
-    def _made_impl(self, verb: str) -> Any:
-        """The result of `_create_impl`, which is called once in a process."""
-        impl = self.__dict__.get("_impl")
-        if impl is None:
-            try:
-                impl = self.__dict__["_impl"] = self._create_impl()
-            except NotImplementedError:
-                hint = "define encode_to_stream and decode_from_stream"
-                raise refusal(NotImplementedError, f"{self!r} does not {verb}", hint=hint) from None
-        return impl
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_impl"}
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__getstate__() == other.__getstate__()
-
-    __hash__ = Coder.__hash__
+    def _undefined(self, verb: str) -> Exception:
+        hint = "define encode_to_stream and decode_from_stream"
+        return refusal(NotImplementedError, f"{self!r} does not {verb}", hint=hint)

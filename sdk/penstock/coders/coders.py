@@ -8,7 +8,7 @@ import struct
 import typing
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from penstock.absent import hint_at_absent_names
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
@@ -19,8 +19,7 @@ from penstock.error import noun_for, refusal, split_hint
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.utils.sharded_key import ShardedKey
-from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
-from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, create
+from penstock.utils.timestamp import Timestamp
 
 __all__ = [
     "Base64PickleCoder",
@@ -47,26 +46,19 @@ __all__ = [
     "ListLikeCoder",
     "MapCoder",
     "NullableCoder",
-    "PaneInfoCoder",
-    "ParamWindowedValueCoder",
     "PickleCoder",
     "ShardedKeyCoder",
     "SinglePrecisionFloatCoder",
     "SingletonCoder",
     "StrUtf8Coder",
     "TimestampCoder",
-    "TimestampPrefixingWindowCoder",
     "ToBytesCoder",
     "ToStringCoder",
     "TupleCoder",
     "TupleSequenceCoder",
     "VarInt32Coder",
     "VarIntCoder",
-    "WindowedValueCoder",
 ]
-
-if TYPE_CHECKING:
-    from penstock.utils.windowed_value import WindowedValue
 
 
 class _Primitive(FastCoder):
@@ -576,7 +568,7 @@ class ShardedKeyCoder(_OfOne):
         super().__init__(key_coder)
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        stream.write(value._shard_id, True)
+        stream.write(value.shard_id, True)
         self._inner.encode_to_stream(value.key, stream, True)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -863,159 +855,6 @@ class GlobalWindowCoder(SingletonCoder):
 
     def __init__(self) -> None:
         super().__init__(GlobalWindow())
-
-
-class _Bounded(Protocol):
-    def max_timestamp(self) -> Timestamp: ...
-
-
-class TimestampPrefixingWindowCoder(FastCoder):
-    """Windows of any kind: the latest timestamp in them, then the window (Beam's ``TimestampPrefixingWindowCoder``)."""
-
-    def __init__(self, window_coder: Coder) -> None:
-        self._window_coder = window_coder
-
-    def encode_to_stream(self, value: _Bounded, stream: OutputStream, nested: bool) -> None:
-        TimestampCoder().encode_to_stream(value.max_timestamp(), stream, nested)
-        self._window_coder.encode_to_stream(value, stream, nested)
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        TimestampCoder().decode_from_stream(stream, nested)
-        return self._window_coder.decode_from_stream(stream, nested)
-
-    def is_deterministic(self) -> bool:
-        return self._window_coder.is_deterministic()
-
-    def to_type_hint(self) -> Any:
-        return self._window_coder.to_type_hint()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self._window_coder!r}]"
-
-
-class PaneInfoCoder(_Primitive):
-    """Panes: one byte, and the indices as VarInts unless it is a first pane (Beam's ``PaneInfoCoder``)."""
-
-    _type = PaneInfo
-
-    def encode_to_stream(self, value: PaneInfo, stream: OutputStream, nested: bool) -> None:
-        if value.timing == PaneInfoTiming.UNKNOWN or value.index == value.nonspeculative_index == 0:
-            indices: tuple[int, ...] = ()
-        elif value.index == value.nonspeculative_index or value.timing == PaneInfoTiming.EARLY:
-            indices = (value.index,)
-        else:
-            indices = (value.index, value.nonspeculative_index)
-        stream.write_byte(value.encoded_byte | len(indices) << 4)
-        for index in indices:
-            stream.write_var_int64(index)
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> PaneInfo:
-        """Reads a pane; ValueError for a byte that no pane has."""
-        byte = stream.read_byte()
-        pane = PaneInfo.from_encoded_byte(byte & 15)
-        index_count = byte >> 4
-        if index_count == 0:
-            return pane
-        if index_count > 2:
-            what = f"no pane is encoded with the first byte {byte}"
-            raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
-        index = stream.read_var_int64()
-        if index_count == 2:
-            nonspeculative_index = stream.read_var_int64()
-        else:
-            nonspeculative_index = -1 if pane.timing == PaneInfoTiming.EARLY else index
-        return PaneInfo(pane.is_first, pane.is_last, pane.timing, index, nonspeculative_index)
-
-
-class _AnyWindowCoder(FastCoder):
-    """Windows of any kind: a byte that says which, then the window; unknown kinds are pickled."""
-
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
-        number = {GlobalWindow: 0, IntervalWindow: 1}.get(type(value), 255)
-        stream.write_byte(number)
-        _window_coder(number).encode_to_stream(value, stream, nested)
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
-        return _window_coder(stream.read_byte()).decode_from_stream(stream, nested)
-
-
-def _window_coder(number: int) -> Coder:
-    if number == 0:
-        return GlobalWindowCoder()
-    return IntervalWindowCoder() if number == 1 else PickleCoder()
-
-
-class WindowedValueCoder(FastCoder):
-    """Windowed values: the timestamp in milliseconds, the windows, the pane, the value (Beam's name).
-
-    Without a `window_coder`, windows of any kind can be written.
-    """
-
-    def __init__(self, wrapped_value_coder: Coder, window_coder: Coder | None = None) -> None:
-        self.wrapped_value_coder = wrapped_value_coder
-        self.timestamp_coder = TimestampCoder()
-        self.window_coder = window_coder or _AnyWindowCoder()
-
-    def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
-        micros = max(value.timestamp_micros, MIN_TIMESTAMP.micros)
-        # Beam rounds this timestamp towards zero, unlike those that a TimestampCoder writes.
-        stream.write_packed("Q", (micros // 1000 if micros >= 0 else -(-micros // 1000)) + _SHIFT)
-        TupleSequenceCoder(self.window_coder).encode_to_stream(value.windows, stream, True)
-        PaneInfoCoder().encode_to_stream(value.pane_info, stream, True)
-        self.wrapped_value_coder.encode_to_stream(value.value, stream, nested)
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:
-        """Reads a windowed value; the first and last millisecond become the minimum and maximum timestamp."""
-        micros = (stream.read_packed("Q") - _SHIFT) * 1000
-        micros = min(max(micros, MIN_TIMESTAMP.micros), MAX_TIMESTAMP.micros)
-        windows = TupleSequenceCoder(self.window_coder).decode_from_stream(stream, True)
-        pane = PaneInfoCoder().decode_from_stream(stream, True)
-        return create(self.wrapped_value_coder.decode_from_stream(stream, nested), micros, windows, pane)
-
-    def is_deterministic(self) -> bool:
-        return self.wrapped_value_coder.is_deterministic() and self.window_coder.is_deterministic()
-
-    def is_kv_coder(self) -> bool:
-        return self.wrapped_value_coder.is_kv_coder()
-
-    def key_coder(self) -> Coder:
-        return self.wrapped_value_coder.key_coder()
-
-    def value_coder(self) -> Coder:
-        return self.wrapped_value_coder.value_coder()
-
-    def to_type_hint(self) -> Any:
-        return typehints.WindowedTypeConstraint(self.wrapped_value_coder.to_type_hint())
-
-    @classmethod
-    def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
-        return cls(registry.get_coder(typehint.inner_type))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self.wrapped_value_coder!r}, {self.window_coder!r}]"
-
-
-class ParamWindowedValueCoder(WindowedValueCoder):
-    """Windowed values that share timestamp, windows and pane, which are not written (Beam's name).
-
-    Args:
-        payload: The shared part: a windowed value of bytes, as a `WindowedValueCoder` encodes it.
-        components: The coder of the values and the coder of the windows.
-    """
-
-    def __init__(self, payload: bytes, components: tuple[Coder, Coder] | list[Coder]) -> None:
-        super().__init__(components[0], components[1])
-        self.payload = payload
-
-    def encode_to_stream(self, value: WindowedValue, stream: OutputStream, nested: bool) -> None:
-        self.wrapped_value_coder.encode_to_stream(value.value, stream, nested)
-
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> WindowedValue:
-        common: WindowedValue = WindowedValueCoder(BytesCoder(), self.window_coder).decode(self.payload)
-        return common.with_value(self.wrapped_value_coder.decode_from_stream(stream, nested))
-
-    def is_deterministic(self) -> bool:
-        return self.wrapped_value_coder.is_deterministic()
 
 
 hint_at_absent_names(globals())

@@ -45,11 +45,11 @@ from typing import Any, TypeVar
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.base.row import Row
-from penstock.base.where import is_raised_by_user
 from penstock.coders import asking
 from penstock.coders.base import Coder, registry_in_use
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
+from penstock.where import is_raised_by_user
 
 _classes: dict[bytes, type] = {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from functools import partialmethod
 from typing import Any
 
 from penstock.error import refusal
@@ -59,18 +58,6 @@ class OutputStream:
             if isinstance(value, int):
                 raise refusal(OverflowError, f"the number does not fit: {error}", hint=_LARGER) from None
             raise refusal(TypeError, str(error), hint="encode a number") from None
-
-    def write_var_int32(self, value: int) -> None:
-        """Appends the low 32 bits of a number in 1 to 5 bytes (Beam's name)."""
-        self.write_var_int64(value & 0xFFFFFFFF)
-
-    # Beam's names.
-    write_bigendian_int64 = partialmethod(write_packed, "q")
-    write_bigendian_uint64 = partialmethod(write_packed, "Q")
-    write_bigendian_int32 = partialmethod(write_packed, "i")
-    write_bigendian_int16 = partialmethod(write_packed, "h")
-    write_bigendian_double = partialmethod(write_packed, "d")
-    write_bigendian_float = partialmethod(write_packed, "f")
 
     def size(self) -> int:
         """The number of bytes written."""
@@ -139,19 +126,6 @@ class InputStream:
             raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         return result - (1 << 64) if result >= 1 << 63 else result
 
-    def read_var_int32(self) -> int:
-        """The number that `OutputStream.write_var_int32` wrote, with its sign (Beam's name)."""
-        value = self.read_var_int64() & 0xFFFFFFFF
-        return value - (1 << 32) if value >= 1 << 31 else value
-
     def read_packed(self, form: str) -> Any:
         """The number that `OutputStream.write_packed` wrote."""
         return struct.unpack(f">{form}", self.read(struct.calcsize(f">{form}")))[0]
-
-    # Beam's names.
-    read_bigendian_int64 = partialmethod(read_packed, "q")
-    read_bigendian_uint64 = partialmethod(read_packed, "Q")
-    read_bigendian_int32 = partialmethod(read_packed, "i")
-    read_bigendian_int16 = partialmethod(read_packed, "h")
-    read_bigendian_double = partialmethod(read_packed, "d")
-    read_bigendian_float = partialmethod(read_packed, "f")

@@ -12,7 +12,6 @@ from penstock.coders.registered_pickles import forget_coders
 from penstock.coders.row_coder import RowCoder, row_hint
 from penstock.error import refusal, three_parts
 from penstock.typehints import row_type, typehints
-from penstock.utils.windowed_value import PaneInfo
 
 __all__ = ["registry"]
 
@@ -158,14 +157,11 @@ def _lookup_key(kind: Any) -> Any:
 
 
 def _class_for_hint(typehint: Any) -> Any:
-    if typehint is PaneInfo:
-        return coders.PaneInfoCoder
     if isinstance(typehint, row_type.RowTypeConstraint):
         return RowCoder
     classes: tuple[tuple[Any, type[Coder]], ...] = (
         (typehints.TupleConstraint, coders.TupleCoder),
         (typehints.DictConstraint, coders.MapCoder),
-        (typehints.WindowedTypeConstraint, coders.WindowedValueCoder),
         (typehints.IterableTypeConstraint, coders.IterableCoder),
         (typehints.ListConstraint, coders.ListCoder),
     )

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from typing import Any, Protocol
 
 from typing_extensions import TypeVar
 
-if TYPE_CHECKING:
-    from penstock.base.tagged_output import TaggedOutput
-    from penstock.construction.pvalue import PValue
-
-    Begins: TypeAlias = Sequence[PValue] | Mapping[str, PValue]
-    """Several PCollections left of ``|``, in a container that does not define ``|``."""
-
+from penstock.base.tagged_output import TaggedOutput
 
 In_contra = TypeVar("In_contra", contravariant=True)
 Out_co = TypeVar("Out_co", covariant=True)

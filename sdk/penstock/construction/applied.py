@@ -6,16 +6,14 @@ import contextlib
 import contextvars
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from penstock.base.where import Location, at_step
+from penstock.base.display import DisplayData, HasDisplayData
 from penstock.construction import pvalue
+from penstock.construction.nodes import AppliedTransform, Construction
 from penstock.error import refusal
 from penstock.functions.resources import merge_resource_hints
-
-if TYPE_CHECKING:
-    from penstock.construction.pipeline import Pipeline
-    from penstock.construction.ptransform import PTransform
+from penstock.where import Location, at_step
 
 
 class AppliedPTransform:
@@ -36,7 +34,7 @@ class AppliedPTransform:
     def __init__(
         self,
         parent: AppliedPTransform | None,
-        transform: PTransform[Any, Any] | None,
+        transform: AppliedTransform | None,
         full_label: str,
         main_inputs: Mapping[str, Any] | None,
         environment_id: str | None = None,
@@ -86,31 +84,6 @@ class AppliedPTransform:
             str(tag): value for tag, value in self.outputs.items() if isinstance(value, pvalue.PCollection)
         }
 
-    def add_output(self, output: Any, tag: str | int | None) -> None:
-        """Adds an output."""
-        if isinstance(output, pvalue.DoOutputsTuple):
-            output = output[tag]
-        self.replace_output(output, tag)
-
-    def replace_output(self, output: Any, tag: str | int | None = None) -> None:
-        """Replaces the output with the tag."""
-        if isinstance(output, pvalue.DoOutputsTuple):
-            output = output[output._main_tag]
-        if isinstance(output, dict):
-            self.outputs.update(output)
-        elif isinstance(output, pvalue.PValue):
-            self.outputs[tag] = output
-        else:
-            raise refusal(TypeError, f"Unexpected output type: {type(output).__name__}", where=self.where)
-
-    def replace_inputs(self, main_inputs: Mapping[str, Any]) -> None:
-        """Replaces all main inputs."""
-        self.main_inputs = dict(main_inputs)
-
-    def replace_side_inputs(self, side_inputs: tuple[pvalue.AsSideInput, ...]) -> None:
-        """Replaces all side inputs."""
-        self.side_inputs = tuple(side_inputs)
-
     def add_part(self, part: AppliedPTransform) -> None:
         """Adds a transform that is applied inside this one."""
         self.parts.append(part)
@@ -126,6 +99,13 @@ class AppliedPTransform:
         for part in self.parts:
             yield from part.explanations()
 
+    def facts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The labels here, each with a line for each fact of the transform's display data."""
+        if isinstance(self.transform, HasDisplayData):
+            yield self.full_label, tuple(map(str, DisplayData.create_from(self.transform).items))
+        for part in self.parts:
+            yield from part.facts()
+
     def leaves(self) -> Iterator[AppliedPTransform]:
         """The transforms without parts below it, in the order of application."""
         waiting = [self]
@@ -136,7 +116,7 @@ class AppliedPTransform:
             else:
                 yield node
 
-    def visit(self, visitor: PipelineVisitor, pipeline: Pipeline, visited: set[Any]) -> None:
+    def visit(self, visitor: PipelineVisitor, pipeline: Construction, visited: set[Any]) -> None:
         """Visits this node and everything below it in the order of application, but not values in `visited`."""
         if self.is_composite():
             visitor.enter_composite_transform(self)
@@ -166,28 +146,6 @@ class PipelineVisitor:
 
     def leave_composite_transform(self, transform_node: AppliedPTransform) -> None:
         """Called for each composite after its parts."""
-
-
-class PTransformOverride:
-    """Says which applied transforms to replace, and by which others (Beam's ``PTransformOverride``)."""
-
-    def matches(self, applied_ptransform: AppliedPTransform) -> bool:
-        """Whether to replace this one."""
-        raise NotImplementedError
-
-    def get_replacement_transform_for_applied_ptransform(
-        self, applied_ptransform: AppliedPTransform
-    ) -> PTransform[Any, Any]:
-        """The transform that replaces an applied one."""
-        return self.get_replacement_transform(applied_ptransform.transform)
-
-    def get_replacement_transform(self, ptransform: Any) -> PTransform[Any, Any]:
-        """The transform that replaces another."""
-        raise NotImplementedError
-
-    def get_replacement_inputs(self, applied_ptransform: AppliedPTransform) -> tuple[Any, ...]:
-        """The inputs of the replacement: the main inputs, and the side inputs' PCollections."""
-        return (*applied_ptransform.inputs, *(side.pvalue for side in applied_ptransform.side_inputs))
 
 
 def encode_annotations(annotations: Mapping[str, Any] | None) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ from penstock import graph
 from penstock.base.labels import label_from_callable
 from penstock.construction import pvalue
 from penstock.construction.applied import AppliedPTransform
+from penstock.construction.nodes import AppliedTransform
 from penstock.construction.ptransform import PTransform
 from penstock.error import SideInputError
 from penstock.typehints.decorators import WithTypeHints
@@ -48,7 +49,7 @@ def refuse_captured(node: AppliedPTransform) -> None:
     )
 
 
-def _search(transform: PTransform[Any, Any]) -> Iterator[tuple[str, str]]:
+def _search(transform: AppliedTransform) -> Iterator[tuple[str, str]]:
     """The holder and the name of each PCollection that user code of a transform refers to."""
     seen: set[int] = set()
     for name, value in vars(transform).items():

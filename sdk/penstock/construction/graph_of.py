@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from penstock import graph
 from penstock.construction import pvalue
+from penstock.construction.applied import AppliedPTransform
 from penstock.construction.runtime_type_checks import with_checks
 from penstock.error import TransformError
 from penstock.graph import Primitive
-from penstock.options.standard import TypeOptions
+from penstock.options.pipeline_options import PipelineOptions, TypeOptions
 from penstock.typehints import typehints
-
-if TYPE_CHECKING:
-    from penstock.construction.applied import AppliedPTransform
-    from penstock.options.pipeline_options import PipelineOptions
 
 TypeChecks: TypeAlias = Literal["all", "sampled"]
 """Which elements a running pipeline checks against type hints."""
@@ -32,7 +29,7 @@ def graph_of(root: AppliedPTransform, checks: TypeChecks | None = None) -> graph
 def graph_with_edge(pcoll: pvalue.PCollection[Any]) -> tuple[graph.Graph, int]:
     """The graph of a PCollection's pipeline, and the number of the edge that the PCollection became."""
     pipeline = pcoll.pipeline
-    builder = _built(pipeline._root_transform(), type_checks(pipeline.options))
+    builder = _built(pipeline.root_transform(), type_checks(pipeline.options))
     return builder.graph(), builder.numbers[id(pcoll)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -12,31 +12,36 @@ from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
-from penstock.base.identifiers import identifier
-from penstock.base.where import Location, caller
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
     AppliedPTransform,
     PipelineVisitor,
-    PTransformOverride,
     current_annotations,
     transform_annotations,
 )
 from penstock.construction.captured import refuse_captured
 from penstock.construction.graph_of import graph_of, type_checks
-from penstock.construction.ptransform import NamedPTransform, PTransform, get_named_nested_pvalues
-from penstock.construction.replacing import replace_all
+from penstock.construction.ptransform import (
+    NamedPTransform,
+    PTransform,
+    get_named_nested_pvalues,
+    inputs_of,
+    labelled,
+)
 from penstock.construction.unrun import note
 from penstock.diagrams.graphs import html_of
 from penstock.diagrams.steps import steps_of
 from penstock.error import noun_for, refusal
 from penstock.functions.resources import resource_hints_from_options
-from penstock.options.given import checked_arguments, own_options
+from penstock.options.base import with_values
+from penstock.options.checks import checked_arguments, own_options
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
+from penstock.utils.identifiers import identifier
+from penstock.where import Location, caller
 
 
 def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
@@ -87,9 +92,9 @@ class Pipeline(HasDisplayData, WithoutElements):
         display_data: dict[str, Any] | None = None,
         **runner_arguments: Any,
     ) -> None:
-        self._options = own_options(options, argv, runner_arguments)
+        own = own_options(options, argv, runner_arguments)
         self.runner_arguments = checked_arguments(runner_arguments)
-        self._options._all_options.update(runner_arguments)
+        self._options = with_values(own, runner_arguments)
         self._standard_options = self._options.view_as(StandardOptions)
         self._type_options = self._options.view_as(TypeOptions)
         if not (runner is None or isinstance(runner, str) or hasattr(runner, "run_pipeline")):
@@ -100,7 +105,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._stack[0].resource_hints = resource_hints_from_options(self._options)
         self._labels: dict[str, Location | None] = {}
         self._display_data = display_data or {}
-        self._error_handlers: list[Any] = []
+        self.error_handlers: list[Any] = []
         self._unrun = note()
         self.result: Any = None
 
@@ -146,7 +151,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         Beam's argument `test_runner_api` has no meaning here.
         """
         self._unrun.forget()
-        for handler in self._error_handlers:
+        for handler in self.error_handlers:
             handler.verify_closed()
         # Options that nobody knows have had their warning.
         options = self._options.get_all_options(retain_unknown_options=True)
@@ -156,16 +161,20 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def explain(self) -> str:
         """What the runner would do, as text, without running anything."""
-        parts = [f"# {label}\n{text}" for label, text in self._root_transform().explanations()]
+        parts = [f"# {label}\n{text}" for label, text in self.root_transform().explanations()]
         return "\n\n".join([*parts, str(self.runner.explain(self, self._options))])
 
     def to_graph(self) -> graph.Graph:
         """The pipeline as the compiler's input: steps over primitives, and edges."""
-        return graph_of(self._root_transform(), type_checks(self._options))
+        return graph_of(self.root_transform(), type_checks(self._options))
+
+    def facts(self) -> dict[str, tuple[str, ...]]:
+        """The display data of each transform as lines, by label; drawings show them (penstock's own)."""
+        return dict(self.root_transform().facts())
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the steps as a drawing, with composites folded."""
-        return html_of(steps_of(self.to_graph()))
+        return html_of(steps_of(self.to_graph()), facts=self.facts())
 
     def __enter__(self) -> Pipeline:
         return self
@@ -192,7 +201,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def visit(self, visitor: PipelineVisitor) -> None:
         """Calls a visitor for every node and value, in the order of application."""
-        self._root_transform().visit(visitor, self, set())
+        self.root_transform().visit(visitor, self, set())
 
     def __or__(self, transform: Expands[Any, ResultT]) -> ResultT:
         result: ResultT = self.apply(transform, pvalue.PBegin(self))
@@ -212,11 +221,8 @@ class Pipeline(HasDisplayData, WithoutElements):
             raise refusal(TypeError, what, hint=hint)
         if label is None:
             return self._apply(transform, pvalueish)
-        own_label, transform.label = transform._user_label, label
-        try:
+        with labelled(transform, label):
             return self._apply(transform, pvalueish)
-        finally:
-            transform.label = own_label
 
     def _apply(self, transform: Any, pvalueish: Any) -> Any:
         if pvalueish is None:
@@ -224,7 +230,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             hint = "return the output from the expand method of the transform before it"
             raise refusal(TypeCheckError, what, hint=hint)
         transform.see_options(self._options)
-        pvalueish, inputs = transform._extract_input_pvalues(pvalueish)
+        pvalueish, inputs = inputs_of(transform, pvalueish)
         location = caller()
         labels_before = len(self._labels)
         parent = self._stack[-1]
@@ -293,14 +299,11 @@ class Pipeline(HasDisplayData, WithoutElements):
     def _finish_outputs(self, node: AppliedPTransform, outputs: pvalue.DoOutputsTuple) -> None:
         if outputs.producer is None:
             outputs.producer = node
-            for tag in (None, *outputs._tags):
+            for tag in (None, *pvalue.declared_tags(outputs)):
                 self._finish_output(node, outputs[tag], tag)
         else:
-            # A main output without a name does not belong to the composite.
-            named = outputs._main_tag is not None or not outputs._tags
-            for tag, value in outputs._pcolls.items():
-                if named or tag is not None:
-                    node.outputs.setdefault(tag, value)
+            for passed_tag, value in pvalue.passed_on(outputs).items():
+                node.outputs.setdefault(passed_tag, value)
 
     def _finish_output(self, node: AppliedPTransform, value: pvalue.PValue, tag: Any) -> None:
         """Records a value as an output, with its producer, type and windowing."""
@@ -347,20 +350,18 @@ class Pipeline(HasDisplayData, WithoutElements):
         with transform_annotations(**annotations):
             yield
 
-    def replace_all(self, replacements: Iterable[PTransformOverride]) -> None:
-        """Replaces applied transforms by others with outputs of the same tags, in order."""
-        replace_all(self, list(replacements))
-
-    def _root_transform(self) -> AppliedPTransform:
+    def root_transform(self) -> AppliedPTransform:
         """The root of the tree, for whoever runs or shows the pipeline."""
         self._unrun.forget()
         return self._stack[0]
 
-    def _current_transform(self) -> AppliedPTransform:
+    def current_transform(self) -> AppliedPTransform:
+        """The record of the transform that is being applied now; the root at the top of the program."""
         return self._stack[-1]
 
-    def _register_error_handler(self, handler: Any) -> None:
-        self._error_handlers.append(handler)
+    def register_error_handler(self, handler: Any) -> None:
+        """Adds an error handler, which has to be closed before the pipeline runs."""
+        self.error_handlers.append(handler)
 
 
 def _check_is_text(label: str) -> None:

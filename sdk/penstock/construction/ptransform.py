@@ -6,7 +6,8 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, Self, cast, overload
+from contextlib import contextmanager
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -14,9 +15,9 @@ from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.labels import label_from_callable
 from penstock.base.late_binding import LateBinding
-from penstock.base.where import caller
 from penstock.construction import pvalue
-from penstock.construction.applicable import PartT, ResultT
+from penstock.construction.applicable import Expands, PartT, ResultT, SelfT
+from penstock.construction.nodes import Construction
 from penstock.error import SideInputError, TransformError, noun_for, refusal, three_parts
 from penstock.functions.resources import parse_resource_hints
 from penstock.typehints import native_type_compatibility, typehints
@@ -29,11 +30,11 @@ from penstock.typehints.decorators import (
     getcallargs_forhints,
 )
 from penstock.typehints.trivial_inference import instance_to_type
+from penstock.where import caller
 from penstock.windows.windowing import Windowing, default_windowing
 
-if TYPE_CHECKING:
-    from penstock.construction.applicable import Begins, Expands, PartT, ResultT, SelfT
-    from penstock.construction.pipeline import Pipeline
+Begins: TypeAlias = Sequence[pvalue.PValue] | Mapping[str, pvalue.PValue]
+"""Several PCollections left of ``|``, in a container that does not define ``|``."""
 
 
 def pairs_with_hints(value: Any, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
@@ -70,7 +71,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     """
 
     side_inputs: Sequence[pvalue.AsSideInput] = ()
-    pipeline: Pipeline | None = None
+    pipeline: Construction | None = None
     needs_pcollection: ClassVar[bool] = False
     """Whether its inputs must be PCollections: it cannot start a pipeline."""
 
@@ -231,6 +232,33 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         }
 
 
+def where_of(transform: PTransform[Any, Any]) -> str | None:
+    """The middle part of an error about a transform that is being applied; None outside of the user's files."""
+    return transform._where()
+
+
+def check_pcollection(transform: PTransform[Any, Any], pcoll: Any) -> None:
+    """Raises a `TransformError` if a transform is applied to anything but a PCollection."""
+    transform._check_pcollection(pcoll)
+
+
+def inputs_of(
+    transform: PTransform[Any, Any], pvalueish: Any
+) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
+    """The input of a transform, and the values in it."""
+    return transform._extract_input_pvalues(pvalueish)
+
+
+@contextmanager
+def labelled(transform: PTransform[Any, Any], label: str) -> Iterator[None]:
+    """Gives a transform a label while it is applied: its own code, and a user's `expand`, ask for it."""
+    own_label, transform.label = transform._user_label, label
+    try:
+        yield
+    finally:
+        transform.label = own_label
+
+
 @functools.lru_cache(maxsize=1024)
 def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
     """The type hints in the annotations of an `expand`; ``Any`` for a PCollection without a type parameter.
@@ -388,7 +416,7 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
         transform: PTransform[PartT, ResultT] = _PTransformFnPTransform(fn, *args, **kwargs)
         # `wraps` copies the hints of decorators below this one; decorators above it set hints on `make` later.
         hints = get_type_hints(make)
-        transform._set_type_hints(hints.with_defaults(transform.get_type_hints()))
+        transform.set_type_hints(hints.with_defaults(transform.get_type_hints()))
         return transform
 
     try:
@@ -442,7 +470,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         kwargs = {name: checked_hint(hint) for name, hint in side_keyword_hints.items()}
         return WithTypeHints.with_input_types(self, *args, **kwargs)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
+    def argspec_of_process(self) -> Callable[..., Any]:
         """The function whose parameters the arguments must fit; by default they may be any."""
         return lambda element, *args, **kwargs: None
 
@@ -451,7 +479,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         if not input_types or not isinstance(pvalueish, pvalue.PCollection):
             return
         args, kwargs = self.raw_side_inputs
-        function = self._process_argspec_fn()
+        function = self.argspec_of_process()
         given_kwargs = {name: _argument_type(value) for name, value in kwargs.items()}
         given = getcallargs_forhints(
             function, pvalueish.element_type, *map(_argument_type, args), **given_kwargs

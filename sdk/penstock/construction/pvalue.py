@@ -5,24 +5,21 @@ They hold no data. They say which step makes what, and the runner makes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.shown import Elements, facts_table
+from penstock.construction.applicable import Expands, ResultT, SelfT
+from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
 from penstock.graph import type_name
 from penstock.typehints import typehints
 from penstock.windows.side_input_windows import default_window_mapping_fn
-
-if TYPE_CHECKING:
-    from penstock.construction.applicable import Expands, ResultT, SelfT
-    from penstock.construction.applied import AppliedPTransform
-    from penstock.construction.pipeline import Pipeline
-    from penstock.windows.windowing import Windowing
-
+from penstock.windows.windowing import Windowing
 
 T = TypeVar("T")
 ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)
@@ -40,7 +37,7 @@ class PValue:
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        pipeline: Construction,
         tag: str | None = None,
         element_type: Any = None,
         windowing: Windowing | None = None,
@@ -49,7 +46,7 @@ class PValue:
         self.pipeline = pipeline
         self.tag = tag
         self.element_type = element_type
-        self.producer: AppliedPTransform | None = None
+        self.producer: Producer | None = None
         self.is_bounded = is_bounded
         self._windowing = windowing
 
@@ -86,6 +83,10 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
                 raise refusal(ValueError, what, where=str(self), hint="apply a transform first")
             self._windowing = producer.transform.get_windowing(producer.inputs)
         return self._windowing
+
+    @windowing.setter
+    def windowing(self, windowing: Windowing) -> None:
+        self._windowing = windowing
 
     def collect(self) -> Elements[ElementT_co]:
         """All elements, in any order, for notebooks and small results (penstock's own, like Beam's ``ib.collect``).
@@ -167,15 +168,16 @@ class DoOutputsTuple:
     are allowed.
     """
 
-    producer: AppliedPTransform | None
+    producer: Producer | None
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        pipeline: Construction,
         transform: Any,
         tags: Sequence[str],
         main_tag: str | None,
         allow_unknown_tags: bool | None = None,
+        made: Mapping[str | None, PCollection[Any]] = MappingProxyType({}),
     ) -> None:
         self._pipeline = pipeline
         self._transform = transform
@@ -183,7 +185,7 @@ class DoOutputsTuple:
         self._main_tag = main_tag
         self._allow_unknown_tags = not tags if allow_unknown_tags is None else allow_unknown_tags
         self.producer = None
-        self._pcolls: dict[str | None, PCollection[Any]] = {}
+        self._pcolls: dict[str | None, PCollection[Any]] = dict(made)
 
     def __repr__(self) -> str:
         return f"<DoOutputsTuple main_tag={self._main_tag} tags={self._tags} transform={self._transform}>"
@@ -229,6 +231,27 @@ class DoOutputsTuple:
         pcoll.producer = producer
         producer.outputs[tag] = pcoll
         return pcoll
+
+
+def declared_tags(outputs: DoOutputsTuple) -> tuple[str, ...]:
+    """The tags that a step with several outputs has declared, without the main output's."""
+    return outputs._tags
+
+
+def main_tag_of(outputs: DoOutputsTuple) -> str | None:
+    """The tag of the main output; None if it has none."""
+    return outputs._main_tag
+
+
+def main_output(outputs: DoOutputsTuple) -> PCollection[Any]:
+    """The main output."""
+    return outputs[outputs._main_tag]
+
+
+def passed_on(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
+    """What a composite that returns outputs of a step inside passes on: not a main output without a name."""
+    is_named = outputs._main_tag is not None or not outputs._tags
+    return {tag: value for tag, value in outputs._pcolls.items() if is_named or tag is not None}
 
 
 class AsSideInput:

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock import graph
 from penstock.construction import pvalue
-from penstock.construction.applied import AppliedPTransform
+from penstock.construction.nodes import Producer
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
@@ -57,7 +57,7 @@ def _is_dofn(step: Any) -> bool:
     return isinstance(step.transform.to_primitive(), graph.ParDo)
 
 
-def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> AppliedPTransform | None:
+def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Producer | None:
     """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none.
 
     Args:

@@ -34,9 +34,9 @@ def with_checks(
     every = _SAMPLE_EVERY if sampled else 1
     match primitive:
         case graph.ParDo(dofn=DoFn() as dofn) | graph.StatefulParDo(dofn=DoFn() as dofn):
-            if dofn._process_batch_defined or dofn._process_yields_batches:
+            if dofn.defines_process_batch or dofn.process_yields_batches:
                 return primitive
-            kind = AsyncCheckedDoFn if dofn._is_asynchronous else CheckedDoFn
+            kind = AsyncCheckedDoFn if dofn.calls_asynchronously else CheckedDoFn
             checked = kind(dofn, hints, label, every)
             return replace(primitive, dofn=checked) if checked.checks_something else primitive
         case graph.CombinePerKey(fn=CombineFn() as fn):
@@ -67,7 +67,7 @@ class CheckedDoFn(WrappingDoFn):
         super().__init__(dofn)
         self._label = label
         self._sample = _Sample(every)
-        self._inputs = _input_checks(dofn._process_argspec_fn(), hints)
+        self._inputs = _input_checks(dofn.argspec_of_process(), hints)
         output = hints.simple_output_type(label)
         declared = [(None, output), *hints.tagged_output_types().items()]
         self._outputs = {tag: hint for tag, hint in declared if not _is_any(hint)}

@@ -7,8 +7,8 @@ import logging
 import sys
 from dataclasses import dataclass
 
-from penstock.base.where import Location, caller
 from penstock.error import three_parts
+from penstock.where import Location, caller
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from penstock.diagrams.colours import colours
 from penstock.diagrams.markup import element, escaped, shortened, text_width
@@ -33,8 +34,17 @@ class _Box:
     width: float
 
 
-def svg_of(steps: Sequence[StepView], title: str = "") -> str:
+Facts = Mapping[str, Sequence[str]]
+"""Lines about steps, by their labels."""
+
+
+def svg_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingProxyType({})) -> str:
     """The steps as an ``<svg>`` element: each below those that it reads, side inputs dashed; light and dark.
+
+    Args:
+        steps: The steps.
+        title: The title of the drawing.
+        facts: What else is said of a step where the pointer rests on it.
 
     >>> drawn = svg_of([StepView("Read", "Read"), StepView("<b>", "ParDo", ("Read",))])
     >>> drawn.count("<rect"), "<b>" in drawn
@@ -56,7 +66,7 @@ def svg_of(steps: Sequence[StepView], title: str = "") -> str:
         element("style", colours(".penstock-graph") + _STYLE.replace("\n", "")),
         element("rect", class_="paper", width=whole, height=height),
         *_edges(steps, boxes),
-        *(_box(step, boxes[step.label]) for step in steps),
+        *(_box(step, boxes[step.label], facts.get(step.label, ())) for step in steps),
         xmlns="http://www.w3.org/2000/svg",
         class_="penstock-graph",
         viewBox=f"0 0 {whole:g} {height:g}",
@@ -97,12 +107,12 @@ def _below(step: StepView) -> str:
     return shortened(f"{path.replace('/', ' / ')} · {kind}" if path else kind, _LABEL_MAX)
 
 
-def _box(step: StepView, box: _Box) -> str:
+def _box(step: StepView, box: _Box, facts: Sequence[str]) -> str:
     is_end = step.kind not in ("ParDo", "Flatten", "AssignWindows", "Reshuffle")
     middle = box.left + box.width / 2
     return element(
         "g",
-        element("title", escaped(f"{step.label} = {step.kind}")),
+        element("title", escaped("\n".join((f"{step.label} = {step.kind}", *facts)))),
         element(
             "rect",
             class_="step end" if is_end else "step",
@@ -130,8 +140,8 @@ def _edges(steps: Iterable[StepView], boxes: Mapping[str, _Box]) -> list[str]:
     return drawn
 
 
-def html_of(steps: Sequence[StepView], title: str = "") -> str:
-    """The steps for a notebook: composites folded into one box each, and all steps on a click.
+def html_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingProxyType({})) -> str:
+    """The steps for a notebook: composites folded into one box each, and all steps on a click; see `svg_of`.
 
     >>> html_of([]), "<details>" in html_of([StepView("Top/Pair", "ParDo"), StepView("Top/Sum", "CombinePerKey")])
     ('<p>no steps</p>', True)
@@ -140,9 +150,9 @@ def html_of(steps: Sequence[StepView], title: str = "") -> str:
         return "<p>no steps</p>"
     shown = folded(steps)
     if len(shown) == len(steps):
-        return svg_of(steps, title)
+        return svg_of(steps, title, facts)
     summary = element("summary", f"all {len(steps)} steps")
-    return svg_of(shown, title) + element("details", summary, svg_of(steps, title))
+    return svg_of(shown, title, facts) + element("details", summary, svg_of(steps, title, facts))
 
 
 def mermaid_of(steps: Sequence[StepView]) -> str:

@@ -99,7 +99,7 @@ class ConcurrentDoFn(WrappingDoFn):
         return f"with_concurrency({type(self.dofn).__name__})"
 
     @property
-    def _max_concurrency(self) -> int:
+    def concurrency_max(self) -> int:
         return self._concurrency.max_concurrency
 
     async def process(self, *args: Any, **kwargs: Any) -> Any:

@@ -207,7 +207,7 @@ def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes |
     """
     takes = gives = None
     input_type = typehints.Any if input_type is None else input_type
-    if dofn._process_batch_defined:
+    if dofn.defines_process_batch:
         batch_type = convert_to_beam_type(dofn.get_input_batch_type(input_type))
         if batch_type is None:
             raise _unsaid(dofn, "takes", "get_input_batch_type")
@@ -215,7 +215,7 @@ def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes |
             "annotate process_batch with batches of these elements, or say what they are: with_output_types"
         )
         takes = _converter(dofn, "input", input_type, batch_type, hint)
-    if dofn._can_yield_batches:
+    if dofn.can_yield_batches:
         batch_type = convert_to_beam_type(dofn.get_output_batch_type(input_type))
         if batch_type is None:
             raise _unsaid(dofn, "gives", "get_output_batch_type")
@@ -237,7 +237,7 @@ def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: s
 
 def annotated_input(dofn: Any) -> Any:
     """The annotation of the first parameter of ``process_batch``; None without that method."""
-    if not dofn._process_batch_defined:
+    if not dofn.defines_process_batch:
         return None
     first = next(iter(get_signature(dofn.process_batch).parameters.values()), None)
     if first is None or first.annotation is first.empty:
@@ -248,9 +248,9 @@ def annotated_input(dofn: Any) -> Any:
 def annotated_output(dofn: Any, input_type: Any) -> Any:
     """The type of the batches that a DoFn yields; None if it yields elements."""
     found = {}
-    if dofn._process_defined and dofn._process_yields_batches:
+    if dofn.defines_process and dofn.process_yields_batches:
         found["process"] = _yielded(dofn, "process", input_type)
-    if dofn._process_batch_defined and not dofn._process_batch_yields_elements:
+    if dofn.defines_process_batch and not dofn.process_batch_yields_elements:
         batch_type = convert_to_beam_type(dofn.get_input_batch_type(input_type))
         found["process_batch"] = _yielded(dofn, "process_batch", batch_type)
     types = list(found.values())
@@ -284,12 +284,12 @@ def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
 def element_hints(dofn: Any) -> IOTypeHints:
     """The annotations of the methods that take elements, and of those that give elements; TypeError if they differ."""
     hints = None
-    if dofn._process_defined:
+    if dofn.defines_process:
         hints = IOTypeHints.from_callable(dofn.process)
     hints = hints or IOTypeHints.empty()
-    if dofn._process_yields_batches:
+    if dofn.process_yields_batches:
         hints = hints.with_output_types_from(IOTypeHints.empty())
-    if not (dofn._process_batch_defined and dofn._process_batch_yields_elements):
+    if not (dofn.defines_process_batch and dofn.process_batch_yields_elements):
         return hints
     of_batches = IOTypeHints.from_callable(dofn.process_batch)
     if of_batches is None or not of_batches.output_types:

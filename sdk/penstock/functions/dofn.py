@@ -154,7 +154,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     def process_signature(self) -> MethodSignature:
         """What `process` asks for; wrappers answer for the function they wrap."""
-        return method_signature("process", self._process_argspec_fn())
+        return method_signature("process", self.argspec_of_process())
 
     def own_signature(self) -> DoFnSignature | None:
         """The parameters of all methods, if this object knows them better than its methods show; else None."""
@@ -181,7 +181,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     def infer_output_type(self, input_type: Any) -> Any:
         """The type of the elements that `process` gives for elements of `input_type`."""
-        if not self._process_defined or self._is_asynchronous:
+        if not self.defines_process or self.calls_asynchronously:
             return typehints.Any
         known = [input_type]
         declared = self.process_signature().asking_for("ElementParam")
@@ -210,38 +210,43 @@ class DoFn(WithTypeHints, HasDisplayData):
         return annotated_output(self, input_element_type)
 
     @property
-    def _is_asynchronous(self) -> bool:
+    def calls_asynchronously(self) -> bool:
         """Whether `process` gives a coroutine or an asynchronous generator."""
         return is_asynchronous(self.process)
 
     @property
-    def _max_concurrency(self) -> int:
+    def concurrency_max(self) -> int:
         """How many calls of an asynchronous `process` are made at a time."""
         return DEFAULT_CONCURRENCY
 
     @property
-    def _process_defined(self) -> bool:
+    def defines_process(self) -> bool:
+        """True if the class overrides `process`."""
         return getattr(self.process, "__func__", self.process) is not DoFn.process
 
     @property
-    def _process_batch_defined(self) -> bool:
+    def defines_process_batch(self) -> bool:
+        """True if the class overrides `process_batch`."""
         return getattr(self.process_batch, "__func__", self.process_batch) is not DoFn.process_batch
 
     @property
-    def _can_yield_batches(self) -> bool:
-        return (self._process_defined and self._process_yields_batches) or (
-            self._process_batch_defined and not self._process_batch_yields_elements
+    def can_yield_batches(self) -> bool:
+        """True if one of the two methods yields batches."""
+        return (self.defines_process and self.process_yields_batches) or (
+            self.defines_process_batch and not self.process_batch_yields_elements
         )
 
     @property
-    def _process_yields_batches(self) -> bool:
+    def process_yields_batches(self) -> bool:
+        """True if `process` is marked as yielding batches."""
         return getattr(self.process, "yields_batches", False)
 
     @property
-    def _process_batch_yields_elements(self) -> bool:
+    def process_batch_yields_elements(self) -> bool:
+        """True if `process_batch` is marked as yielding elements."""
         return getattr(self.process_batch, "yields_elements", False)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
+    def argspec_of_process(self) -> Callable[..., Any]:
         """The function whose parameters count for arguments and type hints."""
         return self.process
 
@@ -277,7 +282,7 @@ def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[A
 def get_function_arguments(obj: Any, func: str) -> tuple[list[str], list[Any]]:
     """`get_function_args_defaults` of an object's method; wrappers answer for what they wrap."""
     if func == "process" and isinstance(obj, DoFn):
-        return get_function_args_defaults(obj._process_argspec_fn())
+        return get_function_args_defaults(obj.argspec_of_process())
     return get_function_args_defaults(getattr(obj, func))
 
 
@@ -326,18 +331,18 @@ class FlatMapDoFn(DoFn):
         return trivial_inference.element_type(self._inferred(input_type))
 
     @property
-    def _is_asynchronous(self) -> bool:
+    def calls_asynchronously(self) -> bool:
         return is_asynchronous(self.fn)
 
     def _inferred(self, input_type: Any) -> Any:
-        if self._is_asynchronous:
+        if self.calls_asynchronously:
             return typehints.Any
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
 
     def _function_hints(self) -> Any:
         return get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
+    def argspec_of_process(self) -> Callable[..., Any]:
         return self.fn
 
 
@@ -439,11 +444,11 @@ class FlatMapTupleDoFn(FlatMapDoFn):
 
     def _inferred(self, input_type: Any) -> Any:
         parts = getattr(input_type, "tuple_types", None)
-        if parts is None or self._is_asynchronous:
+        if parts is None or self.calls_asynchronously:
             return typehints.Any
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, list(parts)))
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
+    def argspec_of_process(self) -> Callable[..., Any]:
         return lambda tuple_element, *args, **kwargs: None
 
 

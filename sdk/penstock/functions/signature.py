@@ -193,7 +193,7 @@ def signature_of_checked(dofn: Any) -> DoFnSignature:
     if own is not None:
         return own
     process = dofn.process_signature()
-    batch = method_signature("process_batch", dofn.process_batch) if dofn._process_batch_defined else None
+    batch = method_signature("process_batch", dofn.process_batch) if dofn.defines_process_batch else None
     life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}
     timers = _timers(dofn, process)
     found = expiration_method(dofn.timer_owner())
@@ -257,7 +257,7 @@ def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignat
 
 
 def _callback(dofn: Any, spec: Any) -> MethodSignature:
-    callback: Any = spec._attached_callback
+    callback: Any = spec.callback
     if not callback:
         what = (
             f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}."
@@ -319,7 +319,7 @@ def _validate_asynchronous(
         if is_asynchronous(getattr(dofn.timer_owner(), other.name)):
             what = f"{name}.{other.name} is asynchronous"
             raise refusal(ValueError, what, hint="only process and the life cycle may be; use def")
-    if not dofn._is_asynchronous:
+    if not dofn.calls_asynchronously:
         defined = [method for method, found in life_cycle.items() if found is not None]
         asynchronous = [method for method in defined if is_asynchronous(getattr(dofn, method))]
         if asynchronous:
@@ -331,7 +331,7 @@ def _validate_asynchronous(
         what = f"{name}.process is asynchronous and uses {' and '.join(kinds)}"
         hint = "make the calls in a step of their own, and use its outputs in a step with a plain process"
         raise refusal(ValueError, what, hint=hint)
-    if dofn._process_batch_defined or dofn._process_yields_batches:
+    if dofn.defines_process_batch or dofn.process_yields_batches:
         what = f"{name}.process is asynchronous, and the DoFn takes or gives batches"
         hint = "let a step before or after it make batches, as BatchElements does"
         raise refusal(ValueError, what, hint=hint)

@@ -229,7 +229,7 @@ class TimerSpec:
             raise refusal(ValueError, what, hint="use TimeDomain.WATERMARK or TimeDomain.REAL_TIME")
         self.name = self.prefix + name
         self.time_domain = time_domain
-        self._attached_callback: Callable[..., Any] | None = None
+        self.callback: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -252,10 +252,10 @@ def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
     def attach(method: MethodT) -> MethodT:
         if not callable(method):
             raise refusal(ValueError, "@on_timer decorator expected callable")
-        if timer_spec._attached_callback is not None:
+        if timer_spec.callback is not None:
             what = f"Multiple on_timer callbacks registered for {timer_spec!r}."
             raise refusal(ValueError, what, hint="one method per timer")
-        timer_spec._attached_callback = method
+        timer_spec.callback = method
         return method
 
     return attach

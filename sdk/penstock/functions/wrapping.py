@@ -61,8 +61,8 @@ class WrappingDoFn(DoFn):
         return self.dofn.teardown()
 
     @property
-    def _max_concurrency(self) -> int:
-        return self.dofn._max_concurrency
+    def concurrency_max(self) -> int:
+        return self.dofn.concurrency_max
 
     def process_signature(self) -> MethodSignature:
         return self.dofn.process_signature()
@@ -76,5 +76,5 @@ class WrappingDoFn(DoFn):
     def default_type_hints(self) -> Any:
         return self.dofn.get_type_hints()
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        return self.dofn._process_argspec_fn()
+    def argspec_of_process(self) -> Callable[..., Any]:
+        return self.dofn.argspec_of_process()

@@ -7,7 +7,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.bounded_window import GlobalWindow
-from penstock.base.identifiers import uuid_text
 from penstock.base.unsupported_arguments import MANAGED, refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import AsIter, AsSingleton, PCollection
@@ -17,6 +16,7 @@ from penstock.transforms.create import Create
 from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.transforms.windowing import WindowInto
+from penstock.utils.identifiers import uuid_text
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.window_fn import GlobalWindows
 

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from penstock.base.row import Row
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, where_of
 from penstock.error import refusal
 from penstock.transforms.field_checks import known_fields
 from penstock.typehints import typehints
@@ -51,7 +51,7 @@ def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, sche
     element_type = pcoll.element_type
     if field_names(element_type) is None:
         hint = f"pass {schema}, or give the elements a NamedTuple type"
-        raise refusal(ValueError, what, where=transform._where(), hint=hint)
+        raise refusal(ValueError, what, where=where_of(transform), hint=hint)
     return element_type
 
 

@@ -24,6 +24,7 @@ from penstock.io.streams import (
     watermark_of,
 )
 from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.options.standard import TypeOptions
 from penstock.transforms.dead_letters import DeadLetter
 from penstock.transforms.field_checks import check_field_names
 from penstock.typehints import typehints
@@ -39,7 +40,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
 
     def expand(self, pbegin: Any) -> PCollection[ResultT]:
         """The new PCollection; missing local files raise a FileNotFoundError."""
-        _require_files(self.source, pbegin.pipeline._current_transform().where)
+        _require_files(self.source, pbegin.pipeline.current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
         return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
 
@@ -48,9 +49,9 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         declared = self.get_type_hints().simple_output_type(self.label)
         if declared is not None or not self.source.has_fields:
             return declared
-        if not pipeline._type_options.pipeline_type_check:
+        if not pipeline.options.view_as(TypeOptions).pipeline_type_check:
             return None
-        where = pipeline._current_transform().where
+        where = pipeline.current_transform().where
         return pipeline.runner.element_type_of(self.source, pipeline.options, where)
 
     def to_primitive(self) -> graph.Read:
@@ -149,19 +150,18 @@ class ReadStream(SourceTransform):
         self.get_resource_hints().update(read.get_resource_hints())
 
     def expand(self, pbegin: Any) -> Any:
-        where = pbegin.pipeline._current_transform().where
+        where = pbegin.pipeline.current_transform().where
         _require_files(self.source.source, where, is_stream=True)
         if not self.source.has_rejects:
             return super().expand(pbegin)
-        outputs = DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED)
         element_type = self.element_type_in(pbegin.pipeline)
         rejected_type = self._rejected_type(element_type)
         # Outputs that are made on first use would be bounded, like the beginning of the pipeline.
-        outputs._pcolls = {
+        made = {
             None: PCollection(pbegin.pipeline, element_type=element_type, is_bounded=False),
             REJECTED: PCollection(pbegin.pipeline, REJECTED, rejected_type, is_bounded=False),
         }
-        return outputs
+        return DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED, made=made)
 
     def infer_output_type(self, input_type: Any) -> Any:
         return self._read.infer_output_type(input_type)
@@ -175,7 +175,7 @@ class ReadStream(SourceTransform):
             self.source = replace(self.source, source=self._read.source)
         selectors = (self.source.event_time, self.source.arrival_time, self.source.partition)
         names = [selector for selector in selectors if isinstance(selector, str)]
-        check_field_names(names, element_type, pipeline._current_transform().where)
+        check_field_names(names, element_type, pipeline.current_transform().where)
         return element_type
 
     def _rejected_type(self, element_type: Any) -> Any:

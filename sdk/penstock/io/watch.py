@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
-from penstock.base import clock
 from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import coders
 from penstock.coders.typecoders import registry
@@ -30,6 +29,7 @@ from penstock.transforms.pardo import ParDo
 from penstock.typehints import Tuple
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
+from penstock.utils import clock
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 
 __all__ = ["PollFn", "PollResult", "TerminationCondition", "Watch", "after_total_of", "never"]

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from penstock.base.identifiers import uuid_text
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -20,6 +19,7 @@ from penstock.io.naming_errors import encoded
 from penstock.io.paths import check_path, known_path
 from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import Map, ParDo
+from penstock.utils.identifiers import uuid_text
 from penstock.utils.windowed_value import WindowedValue
 
 _SPILLED = "spilled_records"

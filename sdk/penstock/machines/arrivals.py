@@ -30,5 +30,5 @@ def _as_one(program: GroupingProgram, window: BoundedWindow, group: list[Arrival
     if len(group) == 1:
         return group[0]
     timestamps = program.output_times.needed(micros for one in group for micros in one.timestamps)
-    held = program.contents.merge([one.held for one in group])
+    held = program.fold.merged([one.held for one in group])
     return Arrival(window, held, sum(one.count for one in group), timestamps)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.machines.records import Element
-from penstock.machines.simple_triggers import Always, Total
+from penstock.machines.simple_triggers import AfterCountMachine, AlwaysMachine
 from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, unfinished
 from penstock.windows.triggers import FINISHED
 
 
 @dataclass(frozen=True)
-class Repeat(TriggerMachine):
+class RepeatedlyMachine(TriggerMachine):
     """A trigger that starts anew whenever it has finished (paper's ``Repeat``, Beam's ``Repeatedly``)."""
 
     part: TriggerMachine
@@ -38,11 +38,11 @@ class Repeat(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class EarlyAndLate(TriggerMachine):
+class AfterWatermarkMachine(TriggerMachine):
     """One trigger until the watermark passes the end of the window, one firing then, and another trigger after it.
 
     The state is a pair: whether the end has passed, and the state of the active trigger (Beam's ``AfterWatermark`` with
-    ``early`` and ``late``; `Never` stands for a missing early one).
+    ``early`` and ``late``; `NeverMachine` stands for a missing early one).
     """
 
     early: TriggerMachine
@@ -157,7 +157,7 @@ class _Parts(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class AnyOf(_Parts):
+class AfterAnyMachine(_Parts):
     """Fires when any part does, and finishes when any has (Beam's ``AfterAny`` and ``OrFinally``)."""
 
     def _of_parts(self, answers: Iterable[bool]) -> bool:
@@ -165,7 +165,7 @@ class AnyOf(_Parts):
 
 
 @dataclass(frozen=True)
-class AllOf(_Parts):
+class AfterAllMachine(_Parts):
     """Fires when all parts would, or have finished before; finishes when all have (Beam's ``AfterAll``)."""
 
     def __post_init__(self) -> None:
@@ -179,7 +179,7 @@ class AllOf(_Parts):
 
 
 @dataclass(frozen=True)
-class InTurn(AllOf):
+class AfterEachMachine(AfterAllMachine):
     """Parts one after the other: only the first that is not finished is active (Beam's ``AfterEach``)."""
 
     def __post_init__(self) -> None:
@@ -203,9 +203,9 @@ class InTurn(AllOf):
 def _tells_one_from_many_late(late: TriggerMachine | None) -> bool:
     """Whether a trigger tells one late element from many: not if one is enough to fire it."""
     match late:
-        case None | Always() | Total(0 | 1, None):
+        case None | AlwaysMachine() | AfterCountMachine(0 | 1, None):
             return False
-        case Repeat(part):
+        case RepeatedlyMachine(part):
             return _tells_one_from_many_late(part)
     return late.tells_one_from_many
 

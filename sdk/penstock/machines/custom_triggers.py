@@ -77,7 +77,7 @@ class _Context(TriggerContext):
 
 
 @dataclass(frozen=True)
-class Custom(TriggerMachine):
+class CustomMachine(TriggerMachine):
     """A `CustomTrigger` as a state machine."""
 
     trigger: CustomTrigger

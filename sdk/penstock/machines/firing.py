@@ -17,7 +17,7 @@ def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: boo
     """The panes of one firing: retractions first, then the new value. `timing` is a constant of `PaneInfoTiming`."""
     if program.retracts:
         panes = _refined(program, state, timing, is_last)
-    elif program.contents.owed(state.held) and not program.keeps:
+    elif program.fold.owed(state.held) and not program.keeps:
         panes = _difference(program, state, timing, is_last)
     elif _has_result(program, state):
         panes = [_pane(program, state, timing, is_last, ValueKind.INSERT)]
@@ -28,7 +28,7 @@ def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: boo
         state.output_micros = None
         return []
     if not program.keeps:
-        state.held = program.contents.empty()
+        state.held = program.fold.empty()
     state.fresh = 0
     state.output_micros = None
     return panes
@@ -38,12 +38,12 @@ def _has_result(program: GroupingProgram, state: WindowState) -> bool:
     """Whether the window has something to give: values, or a result of no values after earlier panes."""
     if not (state.live or state.panes):
         return False
-    has_values = (program.keeps or state.fresh > 0) and program.contents.has_values(state.held)
-    return has_values or program.contents.has_result_of_nothing
+    has_values = (program.keeps or state.fresh > 0) and program.fold.has_values(state.held)
+    return has_values or program.fold.has_result_of_nothing
 
 
 def _pane(program: GroupingProgram, state: WindowState, timing: int, is_last: bool, kind: ValueKind) -> Pane:
-    value = program.contents.result(state.held, program.keeps)
+    value = program.fold.result(state.held, program.keeps)
     if program.remembers:
         state.last = (value,)
     window = state.window
@@ -79,11 +79,11 @@ def _refined(program: GroupingProgram, state: WindowState, timing: int, is_last:
 
 def _difference(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
     """What earlier panes held and has been retracted since; then the new values, if any."""
-    held, owed = state.held, program.contents.empty()
-    for value in program.contents.owed(held):
-        owed = program.contents.add(owed, value)
+    held, owed = state.held, program.fold.empty()
+    for value in program.fold.owed(held):
+        owed = program.fold.step(owed, value)
     state.held = owed
-    is_all = not program.contents.has_values(held)
+    is_all = not program.fold.has_values(held)
     panes = [_pane(program, state, timing, is_last and is_all, ValueKind.DELETE)]
     state.held = held
     if not is_all:

@@ -13,8 +13,9 @@ from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
 from penstock.error import refusal
 from penstock.machines import merging, splitting
-from penstock.machines.contents import Values
+from penstock.machines.folds import LIST
 from penstock.machines.long_lists import AnyList
+from penstock.machines.pieces import put
 from penstock.machines.program import program_of
 from penstock.machines.records import MAX_MICROS, Arrival, Dropped, DropReason, Element, Emitted, Pane, Times
 from penstock.machines.states import KeyState, WindowState
@@ -69,7 +70,7 @@ class GroupingMachine:
 
     def renew_lists(self, key: KeyState, renewed: Callable[[AnyList], AnyList]) -> None:
         """Replaces each list to which values are only ever added by what a function gives of it."""
-        if type(self.program.contents) is Values:
+        if self.program.fold is LIST:
             for state in key.windows.values():
                 # A window that takes no more elements holds nothing at all.
                 if state.held:
@@ -210,7 +211,7 @@ class GroupingMachine:
             return DropReason.FINISHED
         if is_expired(program, window, status.times):
             return DropReason.EXPIRED
-        state = WindowState(key.next_number, window, program.contents.empty(), program.trigger.start())
+        state = WindowState(key.next_number, window, program.fold.empty(), program.trigger.start())
         state.is_past_end = status.times.watermark_micros >= window.end_micros
         key.next_number += 1
         merging.add(program, key, state)
@@ -226,7 +227,7 @@ class GroupingMachine:
             return self._opened(key, window, status)
         if merging.surrounding(self.program, window, candidates):
             state = key.windows[candidates[0]]
-            if self.program.separable is None or not splitting.is_hollow(state):
+            if self.program.together is None or not splitting.is_hollow(state):
                 return state
         merged = merging.Merging(self.program.windowfn, [*candidates, window]).sources
         into = next(into for into, sources in merged.items() if window in sources)
@@ -235,7 +236,7 @@ class GroupingMachine:
             if len(sources) > 1:
                 state = self._united(key, [key.windows[source] for source in sources], other, status)
                 emitted += visit(self.program, key, state, status, has_moved=False)
-        if self.program.separable is not None and any(map(splitting.is_hollow, states)):
+        if self.program.together is not None and any(map(splitting.is_hollow, states)):
             into = splitting.window_of(self.program, states, window)
         return self._united(key, states, into, status) if states else self._opened(key, into, status)
 
@@ -255,7 +256,7 @@ class GroupingMachine:
         status: StoredWindowStatus,
     ) -> Sequence[WindowState]:
         """The windows of what remains in a window after it has taken an element."""
-        if self.program.separable is None:
+        if self.program.together is None:
             return (state,)
         states = splitting.parted(self.program, key, state, element, window, status)
         for one in states:
@@ -267,12 +268,13 @@ class GroupingMachine:
     ) -> None:
         """Adds an element to a window, or takes it back; `window` is the element's window before merging."""
         program, is_less = self.program, element.kind.is_retraction
-        if program.separable is not None:
-            state.held = program.separable.put(state.held, element, window)
+        if program.together is not None:
+            state.held = put(program.together, state.held, element, window)
         elif is_less:
-            state.held = program.contents.subtract(state.held, element.value)
+            assert program.fold.inverse is not None
+            state.held = program.fold.inverse(state.held, element.value)
         else:
-            state.held = program.contents.add(state.held, element.value)
+            state.held = program.fold.step(state.held, element.value)
         state.live += -1 if is_less else 1
         state.fresh += 1
         self._note_time(state, element.timestamp_micros, status)
@@ -283,7 +285,7 @@ class GroupingMachine:
         """Adds combined elements to a window."""
         program = self.program
         holds_some = state.live if program.keeps else state.fresh
-        state.held = program.contents.merge([state.held, arrival.held]) if holds_some else arrival.held
+        state.held = program.fold.merge(state.held, arrival.held) if holds_some else arrival.held
         state.live += arrival.count
         state.fresh += arrival.count
         as_one = _as_element(arrival)

@@ -166,4 +166,4 @@ def owed_by(
 def _held_together(program: GroupingProgram, states: list[WindowState]) -> Any:
     """What windows hold together, except for those that have just given everything away and may not even merge."""
     several = [state.held for state in states if program.keeps or state.fresh]
-    return program.contents.merge(several) if several else program.contents.empty()
+    return program.fold.merged(several) if several else program.fold.empty()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.machines.contents import Bag, Contents
+from penstock.functions.folds import Fold
+from penstock.machines.folds import add_to_bag, merge_bags, retract_from_bag
 from penstock.machines.records import Element
-
-_BAG = Bag()
 
 Pieces = dict[tuple[BoundedWindow, int], tuple[list[Any], list[Any]]]
 """The values that are there and the values that are owed, by an element's window before merging and its event time."""
@@ -23,64 +21,60 @@ class Held(NamedTuple):
     owing: int = 0  # The number of values that it owes.
 
 
-class Separable(Contents):
-    """Contents that hold all values as one (`together`), beside the values by their windows before merging."""
+def separable_fold(together: Fold) -> Fold:
+    """The fold of values that are held together, beside the same by their windows before merging; see `put`."""
 
-    def __init__(self, together: Contents) -> None:
-        self.together = together
-
-    def empty(self) -> Held:
-        return Held(self.together.empty(), {})
-
-    def add(self, held: Held, value: Any) -> Held:
-        """Never called: see `put`."""
-        raise NotImplementedError
-
-    def subtract(self, held: Held, value: Any) -> Held:
-        """Never called: see `put`."""
-        raise NotImplementedError
-
-    def put(self, held: Held, element: Element, window: BoundedWindow) -> Held:
-        """Adds an element, or takes it back; `window` is its window before merging."""
-        place = window, element.timestamp_micros
-        piece = held.pieces.setdefault(place, ([], []))
-        owed_before = len(piece[1])
-        if element.kind.is_retraction:
-            whole = self.together.subtract(held.whole, element.value)
-            _BAG.subtract(piece, element.value)
-        else:
-            whole = self.together.add(held.whole, element.value)
-            _BAG.add(piece, element.value)
-        if not any(piece):
-            del held.pieces[place]
-        return Held(whole, held.pieces, held.owing - owed_before + len(piece[1]))
-
-    def merge(self, several: Sequence[Held]) -> Held:
-        pieces: Pieces = {}
-        for held in several:
-            for place, piece in held.pieces.items():
-                pieces[place] = _BAG.merge([pieces[place], piece]) if place in pieces else piece
-        whole = self.together.merge([held.whole for held in several])
+    def merge(held: Held, other: Held) -> Held:
+        pieces = held.pieces
+        for place, piece in other.pieces.items():
+            pieces[place] = merge_bags(pieces[place], piece) if place in pieces else piece
+        whole = together.merge(held.whole, other.whole)
         return _held(whole, {place: piece for place, piece in pieces.items() if any(piece)})
 
-    def result(self, held: Held, is_kept: bool) -> Any:
-        return self.together.result(held.whole, is_kept)
+    return Fold(
+        empty=lambda: Held(together.empty(), {}),
+        lift=_needs_its_window,
+        step=_needs_its_window,
+        merge=merge,
+        finish=lambda held: together.finish(held.whole),
+        form=f"{together.form}, and all of them by the windows of each",
+        copy=lambda held: held._replace(whole=together.copy(held.whole)),
+        owed=lambda held: together.owed(held.whole),
+        has_values=lambda held: together.has_values(held.whole),
+    )
 
-    def owed(self, held: Held) -> list[Any]:
-        return self.together.owed(held.whole)
 
-    def has_values(self, held: Held) -> bool:
-        return self.together.has_values(held.whole)
+def _needs_its_window(*given: Any) -> Any:
+    raise AssertionError("a value without its window came to a window that may come apart")
 
-    def of_pieces(self, pieces: Pieces) -> Held:
-        """What a window that consists of some pieces holds."""
-        whole = self.together.empty()
-        for there, owed in pieces.values():
-            for value in there:
-                whole = self.together.add(whole, value)
-            for value in owed:
-                whole = self.together.subtract(whole, value)
-        return _held(whole, pieces)
+
+def put(together: Fold, held: Held, element: Element, window: BoundedWindow) -> Held:
+    """Adds an element to what a window holds, or retracts it; `window` is its window before merging."""
+    place = window, element.timestamp_micros
+    piece = held.pieces.setdefault(place, ([], []))
+    owed_before = len(piece[1])
+    if element.kind.is_retraction:
+        assert together.inverse is not None
+        whole = together.inverse(held.whole, element.value)
+        retract_from_bag(piece, element.value)
+    else:
+        whole = together.step(held.whole, element.value)
+        add_to_bag(piece, element.value)
+    if not any(piece):
+        del held.pieces[place]
+    return Held(whole, held.pieces, held.owing - owed_before + len(piece[1]))
+
+
+def of_pieces(together: Fold, pieces: Pieces) -> Held:
+    """Everything that a window holds if it consists of some pieces."""
+    assert together.inverse is not None
+    whole = together.empty()
+    for there, owed in pieces.values():
+        for value in there:
+            whole = together.step(whole, value)
+        for value in owed:
+            whole = together.inverse(whole, value)
+    return _held(whole, pieces)
 
 
 def _held(whole: Any, pieces: Pieces) -> Held:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.base.bounded_window import BoundedWindow
-from penstock.machines.contents import Contents, contents_of
-from penstock.machines.pieces import Separable
+from penstock.functions.folds import Fold
+from penstock.machines.folds import fold_for
+from penstock.machines.pieces import separable_fold
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
@@ -23,7 +24,7 @@ class GroupingProgram:
 
     windowfn: WindowFn
     trigger: TriggerMachine
-    contents: Contents
+    fold: Fold  # Makes what a window holds of its elements.
     output_times: OutputTimes
     lateness_micros: int  # How long after its end a window takes elements.
     keeps: bool  # Whether a window still holds its elements after a pane.
@@ -34,8 +35,8 @@ class GroupingProgram:
     merges: bool  # Whether windows may merge.
     merges_in_order: bool  # Whether they merge only with windows near them, so that their order is kept.
     takes_arrivals: bool  # Whether elements of one logical time may come combined.
-    # The contents, if merged windows come apart when elements are retracted; otherwise None.
-    separable: Separable | None = None
+    # The fold of all elements of a window, if merged windows come apart when elements are retracted; otherwise None.
+    together: Fold | None = None
 
     def expiry_micros(self, window: BoundedWindow) -> int:
         """Where the watermark must be for the window to take no more elements."""
@@ -49,13 +50,13 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Grou
     merges = windowing.windowfn.is_merging()
     machine = machine_of(trigger)
     keeps = mode != AccumulationMode.DISCARDING
-    contents = contents_of(combine, input_retracts, keeps)
+    fold = fold_for(combine, input_retracts, keeps)
     # In discarding mode a window does not keep what it has given, and so cannot give it again for other windows.
-    separable = Separable(contents) if merges and input_retracts and keeps else None
+    comes_apart = merges and input_retracts and keeps
     return GroupingProgram(
         windowfn=windowing.windowfn,
         trigger=machine,
-        contents=separable or contents,
+        fold=separable_fold(fold) if comes_apart else fold,
         output_times=output_times_of(windowing.timestamp_combiner, windowing.windowfn),
         lateness_micros=windowing.allowed_lateness.micros,
         keeps=keeps,
@@ -66,7 +67,7 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Grou
         merges=merges,
         merges_in_order=merges and windowing.windowfn.merge_scope is not MergeScope.ALL,
         takes_arrivals=not input_retracts and _may_combine(windowing, machine),
-        separable=separable,
+        together=fold if comes_apart else None,
     )
 
 

@@ -14,7 +14,7 @@ from penstock.windows.triggers import FINISHED
 
 
 @dataclass(frozen=True)
-class Never(TriggerMachine):
+class NeverMachine(TriggerMachine):
     """Does not fire: the elements come out when the window closes."""
 
     tells_one_from_many = False
@@ -24,7 +24,7 @@ class Never(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class Always(Never):
+class AlwaysMachine(NeverMachine):
     """Fires whenever it is asked, without end."""
 
     heeds_elements = True
@@ -39,7 +39,7 @@ class Always(Never):
 
 
 @dataclass(frozen=True)
-class EndOfWindow(TriggerMachine):
+class EndOfWindowMachine(TriggerMachine):
     """Fires when the watermark, or the one of a percentile, passes the end of the window (paper, section 2.3)."""
 
     percentile: float = WATERMARK
@@ -63,7 +63,7 @@ class EndOfWindow(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class Total(TriggerMachine):
+class AfterCountMachine(TriggerMachine):
     """Fires when the weights of its elements, by default 1 each, add up to enough. The state is the total."""
 
     enough: int
@@ -86,7 +86,7 @@ class Total(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class ClockDelay(TriggerMachine):
+class AfterProcessingTimeMachine(TriggerMachine):
     """Fires some processing time after the first element. The state is the time when it is due, or None.
 
     With a period, it fires at the first multiple of the period, counted from the offset, that is not earlier.
@@ -132,7 +132,7 @@ class _Event(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class Punctuation(_Event):
+class AfterPunctuationMachine(_Event):
     """Fires when the value of an element satisfies a predicate."""
 
     predicate: Callable[[Any], Any]
@@ -145,7 +145,7 @@ class Punctuation(_Event):
 
 
 @dataclass(frozen=True)
-class Pattern(TriggerMachine):
+class AfterPatternMachine(TriggerMachine):
     """Fires when values satisfy predicates one after the other, in the order of arrival.
 
     The state is a number whose bit n says that the first n + 1 predicates have been satisfied: by the elements just
@@ -181,7 +181,7 @@ class Pattern(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class Delta(TriggerMachine):
+class AfterDeltaMachine(TriggerMachine):
     """Fires whenever the value is more than a threshold away from the last pane's value, without end.
 
     The initial value stands in for the last pane's before the first pane, and where windows keep nothing.
@@ -204,7 +204,7 @@ class Delta(TriggerMachine):
 
 
 @dataclass(frozen=True)
-class ExternalSignal(_Event):
+class AfterSignalMachine(_Event):
     """Fires when a named signal has arrived from outside."""
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines import merging
-from penstock.machines.pieces import Held, Pieces, own_windows
+from penstock.machines.pieces import Held, Pieces, of_pieces, own_windows
 from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Element
 from penstock.machines.states import KeyState, WindowState
@@ -58,7 +58,7 @@ def _apart(
 
     The window that gave a pane retracts it if it still exists, and otherwise the first does.
     """
-    assert program.separable is not None
+    assert program.together is not None
     shown, trigger = state.shown, state.trigger
     has_changed = state.number in key.changed
     owed_micros = merging.owed_by(program, key, [state], None, status) if program.retracts else None
@@ -69,7 +69,7 @@ def _apart(
         key.next_number += 1
     for number, (part, (window, pieces)) in enumerate(zip(states, dealt.items(), strict=True)):
         part.window = window
-        part.held = program.separable.of_pieces(pieces)
+        part.held = of_pieces(program.together, pieces)
         part.live = sum(len(there) - len(owed) for there, owed in pieces.values())
         part.panes = part.nonspeculative = 0
         part.output_micros = _output_micros(program, window, pieces, status)

@@ -41,7 +41,7 @@ class WindowState:
     def __init__(self, number: int, window: BoundedWindow, held: Any, trigger: Any) -> None:
         self.number = number  # Its name in agendas; it stays when the window grows.
         self.window = window
-        self.held = held  # What it holds (see `penstock.machines.contents`).
+        self.held = held  # What it holds (see `penstock.functions.folds`).
         self.trigger = trigger  # The trigger's state.
         self.fresh = 0  # The number of elements since the last pane.
         self.live = 0  # The number of elements that have arrived, less the retracted ones.

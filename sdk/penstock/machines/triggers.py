@@ -7,8 +7,14 @@ from typing import Any
 from penstock.coders.registered_pickles import dumps
 from penstock.error import refusal
 from penstock.machines import simple_triggers as simple
-from penstock.machines.composite_triggers import AllOf, AnyOf, EarlyAndLate, InTurn, Repeat
-from penstock.machines.custom_triggers import Custom
+from penstock.machines.composite_triggers import (
+    AfterAllMachine,
+    AfterAnyMachine,
+    AfterEachMachine,
+    AfterWatermarkMachine,
+    RepeatedlyMachine,
+)
+from penstock.machines.custom_triggers import CustomMachine
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.windows import triggers as descriptions
 from penstock.windows.custom_trigger import CustomTrigger
@@ -18,21 +24,21 @@ def machine_of(trigger: descriptions.TriggerFn) -> TriggerMachine:
     """The state machine of a trigger.
 
     >>> machine_of(descriptions.Repeatedly(descriptions.AfterCount(3)))
-    Repeat(part=Total(enough=3, weight=None))
+    RepeatedlyMachine(part=AfterCountMachine(enough=3, weight=None))
     """
     match trigger:
         case descriptions.Repeatedly(underlying):
-            return Repeat(machine_of(underlying))
+            return RepeatedlyMachine(machine_of(underlying))
         case descriptions.AfterWatermark(early, late):
             return _after_watermark(early, late)
         case descriptions.AfterEach(triggers):
-            return InTurn(tuple(map(machine_of, triggers)))
+            return AfterEachMachine(tuple(map(machine_of, triggers)))
         case descriptions.AfterAll(triggers):
-            return AllOf(tuple(map(machine_of, triggers)))
+            return AfterAllMachine(tuple(map(machine_of, triggers)))
         case descriptions.AfterAny(triggers):
-            return AnyOf(tuple(map(machine_of, triggers)))
+            return AfterAnyMachine(tuple(map(machine_of, triggers)))
         case CustomTrigger():
-            return Custom(trigger)
+            return CustomMachine(trigger)
     return _simple(trigger)
 
 
@@ -40,39 +46,39 @@ def _after_watermark(
     early: descriptions.TriggerFn | None, late: descriptions.TriggerFn | None
 ) -> TriggerMachine:
     if early is None and late is None:
-        return simple.EndOfWindow()
-    before = simple.Never() if early is None else machine_of(early)
-    return EarlyAndLate(before, None if late is None else machine_of(late))
+        return simple.EndOfWindowMachine()
+    before = simple.NeverMachine() if early is None else machine_of(early)
+    return AfterWatermarkMachine(before, None if late is None else machine_of(late))
 
 
 def _simple(trigger: descriptions.TriggerFn) -> TriggerMachine:
     match trigger:
         case descriptions.DefaultTrigger():
-            return Repeat(simple.EndOfWindow())
+            return RepeatedlyMachine(simple.EndOfWindowMachine())
         case descriptions.AfterWatermarkPercentile(percentile):
-            return simple.EndOfWindow(percentile)
+            return simple.EndOfWindowMachine(percentile)
         case descriptions.AfterCount(count):
-            return simple.Total(count)
+            return simple.AfterCountMachine(count)
         case descriptions.AfterBytes(size_bytes, size_of):
-            return simple.Total(size_bytes, size_of or _pickled_bytes)
+            return simple.AfterCountMachine(size_bytes, size_of or _pickled_bytes)
         case descriptions.AfterProcessingTime():
-            return simple.ClockDelay(trigger.delay_micros)
+            return simple.AfterProcessingTimeMachine(trigger.delay_micros)
         case descriptions.AfterAlignedProcessingTime():
-            return simple.ClockDelay(0, trigger.period_micros, trigger.offset_micros)
+            return simple.AfterProcessingTimeMachine(0, trigger.period_micros, trigger.offset_micros)
         case descriptions.AfterSynchronizedProcessingTime():
-            return simple.ClockDelay()
+            return simple.AfterProcessingTimeMachine()
         case descriptions.AfterPunctuation(predicate):
-            return simple.Punctuation(predicate)
+            return simple.AfterPunctuationMachine(predicate)
         case descriptions.AfterPattern(predicates):
-            return simple.Pattern(predicates, trigger.contiguous)
+            return simple.AfterPatternMachine(predicates, trigger.contiguous)
         case descriptions.AfterDelta():
-            return simple.Delta(trigger.threshold, trigger.initial, trigger.measure)
+            return simple.AfterDeltaMachine(trigger.threshold, trigger.initial, trigger.measure)
         case descriptions.AfterSignal(name):
-            return simple.ExternalSignal(name)
+            return simple.AfterSignalMachine(name)
         case descriptions.Always():
-            return simple.Always()
+            return simple.AlwaysMachine()
         case descriptions.Never():
-            return simple.Never()
+            return simple.NeverMachine()
     what = f"the trigger {type(trigger).__name__} has no state machine"
     raise refusal(TypeError, what, hint="derive your own triggers from CustomTrigger")
 

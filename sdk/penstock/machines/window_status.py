@@ -30,7 +30,7 @@ class StoredWindowStatus(WindowStatus):
         return self
 
     def value(self) -> Any:
-        return self._program.contents.result(self._state.held, True)
+        return self._program.fold.result(self._state.held, True)
 
     def last_value(self, default: Any) -> Any:
         return self._state.last[0] if self._state.last else default

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base import clock
 from penstock.metrics.cells import (
     BoundedTrieData,
     DistributionData,
@@ -23,6 +22,7 @@ from penstock.metrics.cells import (
 )
 from penstock.metrics.histogram import BucketType, HistogramData, HistogramResult
 from penstock.metrics.metricbase import MetricName
+from penstock.utils import clock
 
 COUNTERS = "counters"
 DISTRIBUTIONS = "distributions"
@@ -212,18 +212,18 @@ class _Current(threading.local):
     container: MetricsContainer | None = None
 
 
-_current = _Current()
+current_work = _Current()
 _noted: Any = [0]
 
 
 def current_container() -> MetricsContainer | None:
     """The container of the running step in this thread; None outside of a running pipeline."""
-    return _current.container
+    return current_work.container
 
 
 def set_current(container: MetricsContainer | None) -> None:
     """Makes a container the current one of this thread; a runner calls it when it goes from step to step."""
-    _current.container = container
+    current_work.container = container
     if container is not None:
         _noted[0] = container.number
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from penstock.error import refusal
-from penstock.metrics.execution import BOUNDED_TRIES, current_container
+from penstock.metrics.execution import BOUNDED_TRIES, MetricResult, current_container
 
-if TYPE_CHECKING:
-    from penstock.metrics.metric import MetricResults
+
+class Queried(Protocol):
+    """The metrics of a run, as `Lineage` reads them: `penstock.metrics.metric.MetricResults`."""
+
+    def query(self) -> Mapping[str, Sequence[MetricResult]]:
+        """All metrics, by kind."""
+
 
 _RESERVED = re.compile(r"[:\s.]")
 
@@ -71,7 +76,7 @@ class Lineage:
             container.add(BOUNDED_TRIES, (self.LINEAGE_NAMESPACE, self._label), rollup_segments)
 
     @staticmethod
-    def query(results: MetricResults, label: str, truncated_marker: str = "*") -> set[str]:
+    def query(results: Queried, label: str, truncated_marker: str = "*") -> set[str]:
         """The full names that a run recorded under a label, ending with the marker if they stand for several."""
         _known(label)
         found = set()

@@ -16,8 +16,8 @@ from penstock.metrics.execution import (
     MetricKey,
     MetricResult,
     Snapshot,
-    _current,
     current_container,
+    current_work,
     results_of,
 )
 from penstock.metrics.histogram import BucketType
@@ -51,7 +51,7 @@ class DelegatingCounter(_Delegating, Counter):
 
     def inc(self, n: int = 1) -> None:
         # A copy of the container's own method, since this is called for every element.
-        container = _current.container
+        container = current_work.container
         if container is not None:
             try:
                 container.counters[self._key] += n
@@ -63,7 +63,7 @@ class DelegatingDistribution(_Delegating, Distribution):
     """A distribution of the running step."""
 
     def update(self, value: Any) -> None:
-        container = _current.container
+        container = current_work.container
         if container is not None:
             container.update_distribution(self._key, int(value))
 

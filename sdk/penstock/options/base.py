@@ -1,4 +1,4 @@
-"""The mechanism of options: parsing flags, views that share one store, and defaults of a block of code."""
+"""Options: views that share one store of values, and defaults of a block of code."""
 
 from __future__ import annotations
 
@@ -10,200 +10,18 @@ import inspect
 import json
 import logging
 import os
-import re
-import shutil
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from penstock.base.display import HasDisplayData
-from penstock.base.near_names import nearest
-from penstock.base.where import here
 from penstock.error import noun_for, refusal, three_parts
-from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider, ValueProvider
-
-_MUCH_ALIKE = 0.7
-
-
-class OptionsParser(argparse.ArgumentParser):
-    """The parser that ``_add_argparse_args`` receives: argparse's, plus arguments whose value may come later.
-
-    A flag that is defined twice takes its later definition. ``--help`` shows the options of all classes.
-    """
-
-    def __init__(self) -> None:
-        # Argparse makes a formatter for each argument that is added, and each would ask for the terminal's width.
-        formatter = functools.partial(argparse.HelpFormatter, width=shutil.get_terminal_size().columns - 2)
-        super().__init__(
-            allow_abbrev=False, conflict_handler="resolve", add_help=False, formatter_class=formatter
-        )
-        self._without_effect: dict[argparse.Action, str] = {}
-        self.add_argument("-h", "--help", action=Help)
-
-    def add_without_effect(self, instead: str, *names: str, **kwargs: Any) -> None:
-        """Adds an argument that has no effect, as a run reports; `instead` says what has the effect."""
-        action = self.add_argument(*names, **kwargs, help=f"Of no effect: {instead}.")
-        self._without_effect[action] = instead
-
-    def without_effect(self) -> dict[argparse.Action, str]:
-        """The arguments that have no effect, each with what has the effect; redefined arguments are not included."""
-        actions = set(self._actions)
-        return {action: text for action, text in self._without_effect.items() if action in actions}
-
-    def error(self, message: str) -> NoReturn:
-        """Prints what is wrong and ends the program; argparse's own method prints every flag before that."""
-        what = re.sub("ignored explicit argument (.*)", r"it takes no value, and is given \1", message)
-        program = os.path.basename(sys.argv[0]) or "program"
-        self.exit(2, f"{three_parts(f'{program}: {what}', hint=f'{program} --help shows all options')}\n")
-
-    def values_of(self, flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-        """The values by name, and the arguments that no flag knows; lists and dicts belong to the caller."""
-        found, unknown = self.parse_known_args(flags)
-        values = {
-            name: copy.copy(value) if isinstance(value, (list, dict)) else value
-            for name, value in vars(found).items()
-        }
-        return values, unknown
-
-    def known_flags(self) -> list[str]:
-        """Every flag, with its dashes."""
-        return [flag for action in self._actions for flag in action.option_strings]
-
-    def add_value_provider_argument(self, *args: str, **kwargs: Any) -> None:
-        """Adds an argument whose value is a ValueProvider (Beam's method).
-
-        The arguments are as in ``add_argument``; `type` and `default` describe the value, not the provider.
-        """
-        if not args or not args[0]:
-            what = "a value provider argument has no name"
-            raise refusal(ValueError, what, hint="write '--name'")
-        if args[0].startswith("-"):
-            option_name = next((name for name in args if name.startswith("--")), args[0]).lstrip("-")
-        else:
-            option_name = args[0]
-            kwargs["nargs"] = kwargs.get("nargs") or "?"
-        value_type = kwargs.get("type") or str
-        default = RuntimeValueProvider(option_name, value_type, kwargs.get("default"))
-        convert = functools.partial(StaticValueProvider, value_type)
-        self.add_argument(*args, **{**kwargs, "type": convert, "default": default})
-
-
-class Help(argparse.Action):
-    """Prints the options of all classes that are defined, and ends the program."""
-
-    def __init__(self, option_strings: list[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        """Prints and ends."""
-        print(text_of_help())
-        parser.exit()
-
-
-class MergingAction(argparse.Action):
-    """An argument that can be repeated: each value is merged with the values before it."""
-
-    def merged(self, so_far: Any, value: Any, flag: str) -> Any:
-        """The merged value; an ``argparse.ArgumentError`` makes argparse print the error and end the program."""
-        raise NotImplementedError
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Merges the value."""
-        setattr(namespace, self.dest, self.merged(getattr(namespace, self.dest), values, str(option_string)))
-
-
-class CommaSeparatedList(MergingAction):
-    """Repeated flags and commas both make one list; a value with several ``=`` stays whole.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> _ = parser.add_argument("--x", action=CommaSeparatedList)
-    >>> parser.parse_args(["--x=a,b=1", "--x=c=d=1,e=2"]).x
-    ['a', 'b=1', 'c=d=1,e=2']
-    """
-
-    def merged(self, so_far: Any, value: Any, flag: str) -> list[str]:
-        return [*(so_far or ()), *_split(str(value))]
-
-
-class MergedObjects(MergingAction):
-    """Repeated JSON objects make one object; of equal names the later value counts (with ``type=json.loads``)."""
-
-    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, Any]:
-        return {**(so_far or {}), **value}
-
-
-class AuditEntries(MergingAction):
-    """Entries for Google's log of accesses to files: ``key=value``, or JSON if the flag's name is a plural.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> _ = parser.add_argument("--entry", "--entries", dest="entries", action=AuditEntries)
-    >>> parser.parse_args(["--entry=user=me", '--entries={"job": "7"}']).entries
-    {'x-goog-custom-audit-user': 'me', 'x-goog-custom-audit-job': '7'}
-    """
-
-    PREFIX = "x-goog-custom-audit-"
-    KEY_CHARACTERS = 64
-    VALUE_CHARACTERS = 1200
-    ENTRIES = 4
-    """Counting the entry ``job``, which the service adds if it is missing."""
-
-    def merged(self, so_far: Any, value: Any, flag: str) -> dict[str, str]:
-        entries = dict(so_far or {})
-        for key, text in self._pairs(value, is_json=flag.endswith("entries")):
-            self._check_length("key", key, self.KEY_CHARACTERS)
-            self._check_length("value", text, self.VALUE_CHARACTERS)
-            entries[key if key.startswith(self.PREFIX) else self.PREFIX + key] = text
-        if len({*entries, f"{self.PREFIX}job"}) > self.ENTRIES:
-            raise argparse.ArgumentError(
-                None,
-                "The maximum allowed number of GCS custom audit entries "
-                f"(including the default {self.PREFIX}job) is {self.ENTRIES}",
-            )
-        return entries
-
-    def _pairs(self, text: str, *, is_json: bool) -> list[tuple[str, str]]:
-        if not is_json:
-            key, _, value = text.partition("=")
-            return [(key, value)]
-        try:
-            return [(key, str(value)) for key, value in json.loads(text).items()]
-        except (ValueError, AttributeError):
-            raise argparse.ArgumentError(self, "it is not a JSON object") from None
-
-    def _check_length(self, kind: str, text: str, characters: int) -> None:
-        if len(text) > characters:
-            raise argparse.ArgumentError(
-                None,
-                f"The {kind} {text!r} in GCS custom audit entries exceeds the {characters}-character limit",
-            )
-
-
-def _split(text: str) -> Iterator[str]:
-    start = 0
-    for position, character in enumerate(text):
-        if character == "," and text.count("=", start, position) <= 1:
-            yield from filter(None, [text[start:position].strip()])
-            start = position + 1
-    yield from filter(None, [text[start:].strip()])
-
-
-def nearest_option(name: str, known: Iterable[str]) -> str | None:
-    """The known option that is most like a name, or the only one that begins with its words; None if none is similar.
-
-    >>> nearest_option("checkpoint", ["checkpoint_location", "mode"]), nearest_option("mod", ["model_path", "mode"])
-    ('checkpoint_location', 'mode')
-    """
-    names = list(known)
-    longer = [each for each in names if each.startswith(f"{name}_")]
-    return nearest(name, names, _MUCH_ALIKE) or (longer[0] if len(longer) == 1 else None)
-
+from penstock.options.option import Option
+from penstock.options.parsing import OptionsParser, nearest_option
+from penstock.options.table import STREAMING
+from penstock.options.value_provider import ValueProvider
+from penstock.where import here
 
 _LOGGER = logging.getLogger(__name__)
 _STORES = ("_flags", "_all_options", "_visible_options")
@@ -235,6 +53,8 @@ class PipelineOptions(HasDisplayData):
     'blue'
     """
 
+    _records: ClassVar[tuple[Option, ...]] = ()
+    """The options of this class that are records; a class of penstock's has all its options here."""
     _flags: list[str]
     _all_options: dict[str, Any]
     _visible_options: frozenset[str]
@@ -254,9 +74,16 @@ class PipelineOptions(HasDisplayData):
         self._visible_options = frozenset(parsed)
         self._all_options = {**parsed, **defaults, **kwargs}
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "_records" in vars(cls):
+            cls.__doc__ = _with_attributes(cls.__doc__ or "", cls._records)
+
     @classmethod
     def _add_argparse_args(cls, parser: OptionsParser) -> None:
         """Adds this class's options to a parser; a subclass overrides it."""
+        for option in cls._records:
+            parser.add(option)
 
     @classmethod
     def from_dictionary(cls: type[_ViewT], options: Mapping[str, Any]) -> _ViewT:
@@ -337,7 +164,8 @@ class PipelineOptions(HasDisplayData):
 
     def validate(self, validator: Any = None) -> list[str]:
         """The errors in these options, as texts; a subclass overrides it."""
-        return []
+        values = self._all_options
+        return [error for option in self._records for error in option.errors(values[option.name], values)]
 
     def is_compat_version_prior_to(self, breaking_change_version: str) -> bool:
         """Whether ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
@@ -407,6 +235,23 @@ class OptionsContext:
         return options
 
 
+def given_flags(options: PipelineOptions) -> list[str]:
+    """The flags of which options were made."""
+    return options._flags
+
+
+def given_values(options: PipelineOptions) -> dict[str, Any]:
+    """The values of options by name, as far as a view has parsed them or the program has set them."""
+    return options._all_options
+
+
+def with_values(options: _ViewT, values: Mapping[str, Any]) -> _ViewT:
+    """A copy with some values, which shares none with the options themselves."""
+    own = copy.copy(options)
+    own._all_options = {**options._all_options, **values}
+    return own
+
+
 def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, Any]:
     # The flags of other people's classes may differ from one call to the next, e.g. with the environment.
     is_ours = options_class.__module__.startswith("penstock.")
@@ -416,9 +261,11 @@ def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, 
 
 def _parser_of_bases(bases: tuple[type, ...]) -> OptionsParser:
     """A new parser of the options of a class and its bases; these come first, so that a class can redefine a flag."""
-    parser = OptionsParser()
+    parser = OptionsParser(text_of_help)
     for base in reversed(bases):
-        if issubclass(base, PipelineOptions) and "_add_argparse_args" in base.__dict__:
+        if issubclass(base, PipelineOptions) and not {"_add_argparse_args", "_records"}.isdisjoint(
+            vars(base)
+        ):
             base._add_argparse_args(parser)
     return parser
 
@@ -456,11 +303,10 @@ def _flags_of(name: str, value: Any) -> Iterator[str]:
 
 def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
     """A new parser of the options of several classes; none is required, since no program uses all of them."""
-    parser = OptionsParser()
+    parser = OptionsParser(text_of_help)
     for options_class in classes:
         options_class._add_argparse_args(parser)
-    for action in parser._actions:
-        action.required = False
+    parser.require_nothing()
     return parser
 
 
@@ -476,7 +322,7 @@ def _shared_parser(classes: tuple[weakref.ref[type[PipelineOptions]], ...]) -> O
 
 
 def _off_switch(name: str) -> Iterator[str]:
-    for action in shared_parser(all_classes())._actions:
+    for action in shared_parser(all_classes()).arguments():
         if action.dest == name and action.const is False:
             yield action.option_strings[0]
 
@@ -522,9 +368,11 @@ class NoSuchOption(AttributeError):
         if option.startswith("_"):
             return what
         homes = {
-            action.dest: other.__name__ for other in all_classes() for action in parser_of([other])._actions
+            argument.dest: other.__name__
+            for other in all_classes()
+            for argument in parser_of([other]).arguments()
         }
-        own = [action.dest for action in parser_of([options_class])._actions]
+        own = [argument.dest for argument in parser_of([options_class]).arguments()]
         close = nearest_option(option, own)
         hint = "a program run with --help shows all options"
         if option in homes:
@@ -538,26 +386,6 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in (text.split(".") + ["0", "0"])[:3])
 
 
-class StreamingOptions(PipelineOptions):
-    """Options of pipelines that run for long (Beam's ``StreamingOptions``).
-
-    Attributes:
-        update_compatibility_version: A version of Beam whose older behaviour the pipeline needs; None for today's.
-
-    >>> PipelineOptions(["--update_compatibility_version=2.60.0"]).is_compat_version_prior_to("2.72.0")
-    True
-    """
-
-    @classmethod
-    def _add_argparse_args(cls, parser: OptionsParser) -> None:
-        parser.add_argument(
-            "--update_compatibility_version",
-            default=None,
-            nargs="?",
-            help="An earlier version, such as 2.60.0.",
-        )
-
-
 _LAST_WORDS = (
     "Beam's other options, such as those of clouds, can be given too, and have no effect on Spark; a run names those "
     "that are given."
@@ -569,14 +397,14 @@ def text_of_help() -> str:
     parser = OptionsParser()
     sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
     for options_class in all_classes():
-        before = len(parser._actions)
+        before = set(parser.arguments())
         options_class._add_argparse_args(parser)
-        sections.append((options_class, parser._actions[before:]))
-    effective = set(parser._actions).difference(parser.without_effect())
+        sections.append((options_class, [each for each in parser.arguments() if each not in before]))
+    remaining = set(parser.arguments())
     formatter = argparse.HelpFormatter(os.path.basename(sys.argv[0]) or "program")
     formatter.add_usage("%(prog)s [options]", [], [])
-    for options_class, actions in sorted(sections, key=lambda section: _rank(section[0])):
-        shown = [action for action in actions if action in effective]
+    for options_class, arguments in sorted(sections, key=lambda section: _rank(section[0])):
+        shown = [each for each in arguments if each in remaining and parser.has_effect(each)]
         if shown:
             formatter.start_section(f"{options_class.__name__}: {_meaning(options_class)}")
             formatter.add_arguments(shown)
@@ -585,13 +413,33 @@ def text_of_help() -> str:
     return formatter.format_help().rstrip()
 
 
+def _with_attributes(doc: str, records: Iterable[Option]) -> str:
+    """A docstring with a line for each option that has an effect."""
+    lines = [f"        {option.name}: {option.help}" for option in records if option.effect is None]
+    if not lines:
+        return doc
+    above, example, below = doc.rstrip().partition("\n    >>> ")
+    attributes = "\n".join(["    Attributes:", *lines])
+    return f"{above.rstrip()}\n\n{attributes}\n{example}{below}\n    "
+
+
 def _rank(options_class: type[PipelineOptions]) -> int:
     if not options_class.__module__.startswith("penstock."):
         return 0
-    return 1 if options_class.__module__ == "penstock.options.spark" else 2
+    return 1 if options_class.__name__ == "SparkOptions" else 2
 
 
 def _meaning(options_class: type[PipelineOptions]) -> str:
     """The first sentence of the docstring, without the origin of the name."""
     text = inspect.cleandoc(options_class.__doc__ or "options of this program").partition("\n")[0]
     return text.partition(" (Beam's")[0].rstrip(".")
+
+
+class StreamingOptions(PipelineOptions):
+    """Options of pipelines that run for long (Beam's ``StreamingOptions``).
+
+    >>> PipelineOptions(["--update_compatibility_version=2.60.0"]).is_compat_version_prior_to("2.72.0")
+    True
+    """
+
+    _records = STREAMING

@@ -8,9 +8,10 @@ from penstock.options import pipeline_options
 
 
 class PipelineOptionsValidator:
-    """Asks each class of options for errors; `runner` is Beam's argument and has no effect.
+    """Asks each class of options with an effect for errors; `runner` is Beam's argument and has no effect.
 
-    >>> print(*PipelineOptionsValidator(pipeline_options.PipelineOptions(["--mode=turbo"]), None).validate())
+    >>> options = pipeline_options.PipelineOptions([], mode="turbo")
+    >>> print(*PipelineOptionsValidator(options, None).validate())
     mode is 'turbo'
       hint: use one of batch, micro_batch, streaming
     """
@@ -19,10 +20,10 @@ class PipelineOptionsValidator:
         pipeline_options.DebugOptions,
         pipeline_options.SetupOptions,
         pipeline_options.SparkOptions,
+        pipeline_options.StandardOptions,
+        pipeline_options.StreamingOptions,
+        pipeline_options.TestOptions,
         pipeline_options.TypeOptions,
-        pipeline_options.AzureOptions,
-        pipeline_options.GoogleCloudOptions,
-        pipeline_options.ProfilingOptions,
     )
 
     def __init__(self, options: pipeline_options.PipelineOptions, runner: Any = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from penstock.coders import VarIntCoder
 from penstock.construction import pvalue
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, where_of
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
@@ -146,7 +146,7 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
     if left != right:
         what = f"the sides of a join have different windows: {left} and {right}"
         hint = "put both into the same with WindowInto"
-        raise refusal(ValueError, what, where=transform._where(), hint=hint)
+        raise refusal(ValueError, what, where=where_of(transform), hint=hint)
 
 
 def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:

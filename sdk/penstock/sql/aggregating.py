@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
-from penstock.functions.expression_combinefn import CombineExpressions
+from penstock.functions.folds import FoldSource
 from penstock.relations.bags import Copies
-from penstock.sql import digits
-from penstock.sql.casting import DECIMALS, whole, with_digits
+from penstock.scalars import decimals
+from penstock.scalars.casting import DECIMALS, whole, with_digits
+from penstock.scalars.conditions import order
+from penstock.scalars.types import BIGINT, SqlType
 from penstock.sql.equality import CanonicalRow, canonical, copies_in_any_form
-from penstock.sql.meanings import order
 from penstock.sql.relations import AggregateCall
-from penstock.sql.types import BIGINT, SqlType
 
 
 class _Total:
@@ -32,8 +32,8 @@ class _Total:
 
     def __init__(self, result: Callable[[int, Any], Any], of_decimals: bool = False) -> None:
         self._result = result
-        self._add = digits.added if of_decimals else operator.add
-        self._subtract = digits.subtracted if of_decimals else operator.sub
+        self._add = decimals.added if of_decimals else operator.add
+        self._subtract = decimals.subtracted if of_decimals else operator.sub
 
     def empty(self) -> list[Any]:
         return [0, 0]
@@ -154,7 +154,7 @@ def _decimal_mean(kind: SqlType, count: int, total: Any) -> Any:
         return None
     if kind.precision is None or kind.scale is None:
         return DECIMALS.divide(total, count)
-    return with_digits(digits.quotient(total, count, kind.scale), kind)
+    return with_digits(decimals.quotient(total, count, kind.scale), kind)
 
 
 def _count(count: int, total: Any) -> int:
@@ -254,14 +254,14 @@ FORM = "form"
 """The aggregate that is one of the equal values of a key: what is shown of it."""
 
 
-def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | None:
+def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
     """The aggregates of values that are never taken back, as expressions; None if there is none, or one needs more.
 
     The value is a tuple with one for each aggregate, or the only one; the result is a tuple.
 
     >>> from penstock.functions.expression_combinefn import ExpressionCombineFn
-    >>> from penstock.sql.scalars import Column
-    >>> from penstock.sql.types import BIGINT
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
     >>> points = Column(0, "points", BIGINT)
     >>> calls = (AggregateCall("sum", points, BIGINT), AggregateCall("avg", points, BIGINT))
     >>> ExpressionCombineFn(expressions_of(calls)).apply([(3, 3), (None, None), (5, 5)])
@@ -277,15 +277,15 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> CombineExpressions | Non
         places = range(len(texts), len(texts) + len(own))
         value = "value" if len(calls) == 1 else f"value[{at}]"
         for kind, place in zip(own, places, strict=True):
-            held, other = ("held", "other") if single else (f"held[{place}]", f"other[{place}]")
+            held, other = ("partial", "other") if single else (f"partial[{place}]", f"other[{place}]")
             templates = (_NULLABLE_CELLS if _may_be_null(call) else _CELLS)[kind]
             texts.append(tuple(text.format(value=value, held=held, other=other) for text in templates))
         result = _WHOLE_SUM if call.name == "sum" and call.type.name == "BIGINT" else _RESULTS[own]
-        results.append(result.format(*("held" if single else f"held[{place}]" for place in places)))
+        results.append(result.format(*("partial" if single else f"partial[{place}]" for place in places)))
     first, more, merge = (
         column[0] if single else f"({', '.join(column)})" for column in zip(*texts, strict=True)
     )
-    return CombineExpressions(first, more, merge, f"({', '.join(results)},)", (whole,))
+    return FoldSource(first, more, merge, f"({', '.join(results)},)", (whole,))
 
 
 _CELLS = {
@@ -350,7 +350,7 @@ def _cells_of(call: AggregateCall) -> tuple[str, ...]:
 def _list_total(result: Callable[[int, Any], Any], values: list[Any]) -> Any:
     """The sum or the mean of values that stay one by one."""
     add: Callable[[Any, Any], Any] = (
-        digits.added if values and isinstance(values[0], Decimal) else operator.add
+        decimals.added if values and isinstance(values[0], Decimal) else operator.add
     )
     return result(len(values), reduce(add, values, 0))
 
@@ -365,8 +365,8 @@ class SqlAggregates(CombineFn):
         calls: The aggregates.
         retracts: Whether values may be taken back.
 
-    >>> from penstock.sql.scalars import Column
-    >>> from penstock.sql.types import BIGINT
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
     >>> largest = AggregateCall("max", Column(0, "points", BIGINT), BIGINT)
     >>> fn = SqlAggregates((largest, AggregateCall("count", None, BIGINT)), retracts=True)
     >>> held = fn.add_inputs(fn.create_accumulator(), [(3, 1), (7, 1), (5, 1)])

@@ -15,10 +15,10 @@ from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.io.sparkio import ReadFromSpark
 from penstock.io.watermarks import BoundedDisorder
 from penstock.relations.changelog import Changelog
+from penstock.scalars.spark_forms import quoted
 from penstock.sql.catalog import Catalog
 from penstock.sql.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
 from penstock.sql.errors import sql_error
-from penstock.sql.spark_text import quoted
 from penstock.sql.transform import SqlTransform
 
 _TIMES = frozenset(["event_time", "arrival_time", "watermark"])

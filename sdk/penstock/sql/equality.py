@@ -16,7 +16,7 @@ others         the value itself
 =============  =================================================================================================
 
 NULL is a form of its own: groups have it as a key, and joins leave it out. Values of different types are cast to a
-common type before they are compared (`penstock.sql.types.common`), as in Spark.
+common type before they are compared (`penstock.scalars.types.common`), as in Spark.
 
 What a query shows of a group's key is, as in Spark, a value of the group, and not the form: see `has_forms`.
 """
@@ -33,8 +33,8 @@ from typing import Any
 
 from penstock.base.row import Row
 from penstock.relations.bags import Copies
-from penstock.sql.scalars import Scalar, UserCall
-from penstock.sql.types import ANY, SqlType
+from penstock.scalars.tree import Scalar, UserCall
+from penstock.scalars.types import ANY, SqlType
 
 Canonical = Callable[[Any], Any]
 """From a value to the form of all values that are equal to it; of NULL, NULL."""
@@ -47,7 +47,7 @@ _ZERO = decimal.Decimal(0)
 def canonical(kind: SqlType) -> Canonical | None:
     """Returns what brings the values of a type into their canonical form; None if each value is in it already.
 
-    >>> from penstock.sql.types import BIGINT, DECIMAL, DOUBLE
+    >>> from penstock.scalars.types import BIGINT, DECIMAL, DOUBLE
     >>> canonical(DECIMAL)(decimal.Decimal("7.00")), canonical(DOUBLE)(-0.0), canonical(BIGINT)
     (Decimal('7'), 0.0, None)
     """
@@ -59,7 +59,7 @@ def canonical(kind: SqlType) -> Canonical | None:
 def has_forms(kind: SqlType) -> bool:
     """True if the canonical form of a value is not what a query shows of it: it shows one of the values.
 
-    >>> from penstock.sql.types import DECIMAL, DOUBLE
+    >>> from penstock.scalars.types import DECIMAL, DOUBLE
     >>> has_forms(DECIMAL), has_forms(DOUBLE)
     (True, False)
     """
@@ -71,8 +71,9 @@ def has_forms(kind: SqlType) -> bool:
 def as_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
     """Returns expressions as the parts of a key, in canonical form.
 
-    >>> from penstock.sql.scalars import Column, Projection
-    >>> from penstock.sql.types import DECIMAL
+    >>> from penstock.scalars.row_functions import Projection
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import DECIMAL
     >>> price = Column(0, "price", DECIMAL)
     >>> Projection(as_keys([price]))((decimal.Decimal("1.50"),))
     (Decimal('1.5'),)

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
-from penstock.sql import functions
-from penstock.sql.expressions import moved
+from penstock.scalars import functions
+from penstock.scalars.tree import Call, Column, Scalar, columns_of, conjuncts, replaced, shifted
 from penstock.sql.limiting import limited
-from penstock.sql.origins import is_window, simplified
+from penstock.sql.lineage import is_window, simplified
 from penstock.sql.relations import (
+    ColumnDef,
     Filter,
     Join,
-    Named,
     Project,
     Relation,
     Valid,
     ValidityJoin,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Call, Column, Scalar, columns_of, conjuncts, replaced, shifted
+from penstock.sql.scopes import moved
 
 Refuse = Callable[..., NoReturn]
 
@@ -221,7 +221,7 @@ def _of_valid(
     own = [each._replace(right=replaced(each.right, scalars)) for each in equal]
     if {each.right for each in own} != set(valid.keys) or len(own) != len(valid.keys):
         return None
-    window = tuple(Named(name, valid.time.type.or_null()) for name in ("window_start", "window_end"))
+    window = tuple(ColumnDef(name, valid.time.type.or_null()) for name in ("window_start", "window_end"))
     inner = Join(left, valid.input, kind, (), ()).columns
     join = ValidityJoin(
         left,

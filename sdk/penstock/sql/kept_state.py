@@ -7,11 +7,11 @@ from collections.abc import Iterator, Set
 from penstock.sql.lowering import without_windows
 from penstock.sql.relations import (
     Aggregate,
-    Counted,
     Emitted,
     Join,
     Relation,
     Scan,
+    SetOperation,
     Top,
     below_projections,
     inputs_of,
@@ -40,7 +40,7 @@ def kept_for_ever(
                 yield f"{what}; group by windows, and write EMIT AFTER WATERMARK, to keep open windows only"
         case Join():
             yield "a join keeps all rows of its endless sides; group them by windows before it, to keep fewer"
-        case Counted():
+        case SetOperation():
             yield "EXCEPT or INTERSECT keeps all rows of both sides"
         case Top() if relation.limit is None:
             yield "ROW_NUMBER without a limit keeps all rows; add a condition such as ROW_NUMBER() ... <= 10"

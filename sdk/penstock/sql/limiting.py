@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.scalars.tree import Call, Column, Literal, Scalar, conjuncts
 from penstock.sql.relations import Filter, Relation, Top, below_projections, origin_of
-from penstock.sql.scalars import Call, Column, Literal, Scalar, conjuncts
 
 _MIRRORED = {"<=": ">=", "<": ">", "=": "=", ">=": "<=", ">": "<"}
 

@@ -13,17 +13,20 @@ from penstock.functions.expression_combinefn import ExpressionCombineFn
 from penstock.relations.joins import AT_END, AT_ONCE, JoinRows
 from penstock.relations.validity import ValidFrom
 from penstock.relations.validity import ValidityJoin as JoinByValidity
-from penstock.sql import functions, steps
+from penstock.scalars import functions
+from penstock.scalars.casting import whole_micros
+from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
+from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replaced
+from penstock.scalars.types import SqlType, to_hint
+from penstock.sql import steps
 from penstock.sql.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
-from penstock.sql.casting import whole_micros
 from penstock.sql.dialect import Delay, Emit
 from penstock.sql.equality import CanonicalRow, as_keys, canonical_row, has_forms
-from penstock.sql.origins import simplified
+from penstock.sql.lineage import simplified
 from penstock.sql.relations import (
     Aggregate,
     AggregateCall,
     Columns,
-    Counted,
     Emitted,
     Filter,
     Join,
@@ -31,6 +34,7 @@ from penstock.sql.relations import (
     Project,
     Relation,
     Scan,
+    SetOperation,
     Top,
     Union_,
     Valid,
@@ -41,18 +45,6 @@ from penstock.sql.relations import (
     columns_as_scalars,
     origin_of,
 )
-from penstock.sql.scalars import (
-    AtTime,
-    Column,
-    Literal,
-    Pairing,
-    Predicate,
-    Projection,
-    Scalar,
-    columns_of,
-    replaced,
-)
-from penstock.sql.types import SqlType, to_hint
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.create import Create
 from penstock.transforms.grouping import Flatten
@@ -139,7 +131,7 @@ class Lowering:
                 return self._validity_join(relation)
             case Union_():
                 return tuple(map(self.lower, relation.inputs)) | self._label("Union") >> Flatten()
-            case Counted():
+            case SetOperation():
                 return self._counted(relation)
             case Top():
                 return self._top(relation)
@@ -282,7 +274,7 @@ class Lowering:
             hint_of(columns)
         )
 
-    def _counted(self, relation: Counted) -> Any:
+    def _counted(self, relation: SetOperation) -> Any:
         forms = any(has_forms(each.type) for each in relation.columns)
         sides = tuple(
             self.lower(side)

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Union, get_args
 
+from penstock.scalars.tree import Column, Scalar, replaced
+from penstock.scalars.types import SqlType
 from penstock.sql.dialect import Emit
-from penstock.sql.scalars import Column, Scalar, replaced
-from penstock.sql.types import SqlType
 
 
 @dataclass(frozen=True)
-class Named:
+class ColumnDef:
     """A column of a relation."""
 
     name: str
     type: SqlType
 
 
-Columns = tuple[Named, ...]
+Columns = tuple[ColumnDef, ...]
 
 
 class Period(NamedTuple):
@@ -242,7 +242,7 @@ class Union_:
 
 
 @dataclass(frozen=True)
-class Counted:
+class SetOperation:
     """Rows by how often each side has them: ``EXCEPT`` and ``INTERSECT``, with and without ``ALL``."""
 
     left: Relation
@@ -321,7 +321,7 @@ Relation = Union[
     Valid,
     ValidityJoin,
     Union_,
-    Counted,
+    SetOperation,
     Top,
     Emitted,
 ]
@@ -396,10 +396,15 @@ def _names(relation: Relation) -> str:
     return ", ".join(column.name for column in relation.columns)
 
 
+def distinct(relation: Relation) -> Relation:
+    """Returns the rows of a relation, each once."""
+    return Aggregate(relation, columns_as_scalars(relation.columns), (), relation.columns)
+
+
 def columns_as_scalars(columns: Columns, start: int = 0) -> tuple[Column, ...]:
     """The columns of a row as scalars."""
     return tuple(Column(start + at, each.name, each.type) for at, each in enumerate(columns))
 
 
 def _nullable(columns: Columns) -> Columns:
-    return tuple(Named(each.name, each.type.or_null()) for each in columns)
+    return tuple(ColumnDef(each.name, each.type.or_null()) for each in columns)

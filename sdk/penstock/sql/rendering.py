@@ -19,9 +19,11 @@ from penstock.functions.userstate import (
 )
 from penstock.relations.bags import ROW_CODER, Copies
 from penstock.relations.changes import with_kind
+from penstock.scalars.row_functions import Pairing
+from penstock.scalars.tree import Scalar
 from penstock.sql import steps
+from penstock.sql.lineage import emission_keys
 from penstock.sql.lowering import form_of, key_hint
-from penstock.sql.origins import emission_keys
 from penstock.sql.relations import (
     Aggregate,
     Emitted,
@@ -31,7 +33,6 @@ from penstock.sql.relations import (
     Windowed,
     columns_as_scalars,
 )
-from penstock.sql.scalars import Pairing, Scalar
 from penstock.transforms.pardo import Map, ParDo
 from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from penstock.base.near_names import nearest
-from penstock.sql.relations import AggregateCall, Relation, columns_as_scalars
-from penstock.sql.scalars import Column, Scalar, columns_of, shifted
+from penstock.scalars.tree import Column, Scalar, columns_of, replaced, shifted
+from penstock.sql.lineage import window_bounds
+from penstock.sql.relations import AggregateCall, Columns, Join, Relation, columns_as_scalars
 
 _BESIDE = 1 << 20
 """The place of the first column that is beside the keys and the aggregates, as long as their number is not known."""
@@ -70,7 +71,7 @@ class Scope:
         return refuse(f"there is no column {full!r}", suggest(name, (each.name for each in self.visible)))
 
     def has(self, qualifier: str | None, name: str) -> bool:
-        """Whether a name stands for a column here."""
+        """True if a name stands for a column here."""
         return any(
             _same(each.name, name) and (qualifier is None or _same(each.qualifier, qualifier))
             for each in self.visible
@@ -122,6 +123,61 @@ class Grouping:
         """A value of the grouped result, once all aggregates are known."""
         behind = len(self.keys) + len(self.calls) - _BESIDE
         return shifted(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
+
+
+@dataclass(frozen=True)
+class Env:
+    """The meaning of names in an expression.
+
+    Attributes:
+        scope: The rows that it is of, or the result of a grouping.
+        ctes: The queries that WITH has named.
+        aliases: The selected expressions by their names, where a clause may name them.
+        around: The scopes of the queries around this one, whose columns it may not read.
+        row_number: The value of ROW_NUMBER(), where the rows are numbered.
+    """
+
+    scope: Scope | Grouping
+    ctes: Mapping[str, Scope]
+    aliases: Mapping[str, Any] = field(default_factory=dict)
+    around: tuple[Scope, ...] = ()
+    row_number: Scalar | None = None
+
+    @property
+    def rows(self) -> Scope:
+        """The rows that it is of; of the result of a grouping, those that are grouped."""
+        return self.scope.inner if isinstance(self.scope, Grouping) else self.scope
+
+    def joined(self, relation: Relation) -> tuple[Column, ...]:
+        """Adds the columns of a relation with one row to each row, and returns them."""
+        if isinstance(self.scope, Grouping):
+            return self.scope.beside(relation)
+        first = len(self.scope.relation.columns)
+        self.scope.relation = Join(self.scope.relation, relation, "inner", (), ())
+        return columns_as_scalars(relation.columns, first)
+
+
+def scope_of(relation: Relation, qualifier: str | None) -> Scope:
+    """Returns a relation with the names of its columns."""
+    scalars = columns_as_scalars(relation.columns)
+    return Scope(relation, [Visible(qualifier, each.name, each) for each in scalars])
+
+
+def moved(scalar: Scalar, width: int) -> Scalar:
+    """Returns a value of the right rows of a join, as a value of joined rows."""
+    return shifted(scalar, {at: at + width for at in columns_of(scalar)})
+
+
+def retyped(scalar: Scalar, columns: Columns) -> Scalar:
+    """Returns a value with the types that columns have after a join, where they may be NULL."""
+    return replaced(scalar, columns_as_scalars(columns))
+
+
+def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
+    """Returns the start and the end of the window of a scope's rows, if there is one."""
+    scalars = columns_as_scalars(scope.relation.columns)
+    start, end = (None if at is None else scalars[at] for at in window_bounds(scope.relation))
+    return start, end
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

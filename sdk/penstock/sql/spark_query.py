@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.scalars.spark_forms import NotForSpark, quoted, type_text
+from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.tree import Literal, Scalar
+from penstock.scalars.types import SqlType
 from penstock.sql.lowering import argument_of
 from penstock.sql.relations import (
     Aggregate,
     AggregateCall,
-    Counted,
     Emitted,
     Filter,
     Join,
@@ -21,17 +24,12 @@ from penstock.sql.relations import (
     Query,
     Relation,
     Scan,
+    SetOperation,
     Top,
     Union_,
     Values,
     Windowed,
 )
-from penstock.sql.scalars import Literal, Scalar
-from penstock.sql.spark_text import NotForSpark, quoted, spark_text
-from penstock.sql.types import SqlType
-
-_TYPES = frozenset(["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"])
-"""The types that have the same values, and the same names, in Spark."""
 
 _JOINS = {
     "inner": "JOIN",
@@ -61,17 +59,17 @@ def spark_query(query: Query, tables: Mapping[str, str]) -> str:
     return f"SELECT {shown} FROM ({rows})"
 
 
-def type_text(kind: SqlType) -> str:
-    """A type in Spark's SQL.
+def column_type(kind: SqlType) -> str:
+    """Returns the type of a column in Spark's SQL.
 
     Raises:
         NotForSpark: Spark has no type with the same values.
     """
     if kind.name == "ARRAY" and kind.element is not None:
-        return f"ARRAY<{type_text(kind.element)}>"
-    if kind.name not in _TYPES:
+        return f"ARRAY<{column_type(kind.element)}>"
+    if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
         raise NotForSpark(f"values of {kind.name} are others in Spark")
-    return kind.name
+    return type_text(kind)
 
 
 class _Text:
@@ -99,7 +97,7 @@ class _Text:
                 return self._join(relation)
             case Union_():
                 return " UNION ALL ".join(f"({self.of(each)})" for each in relation.inputs)
-            case Counted():
+            case SetOperation():
                 kind = f"{relation.kind.upper()}{' ALL' if relation.all else ''}"
                 return f"({self.of(relation.left)}) {kind} ({self.of(relation.right)})"
             case Top():
@@ -113,7 +111,7 @@ class _Text:
         if relation.arrival:
             raise NotForSpark("Spark does not know when a row arrived")
         columns = ", ".join(
-            f"CAST({quoted(each.name)} AS {type_text(each.type)}) AS c{at}"
+            f"CAST({quoted(each.name)} AS {column_type(each.type)}) AS c{at}"
             for at, each in enumerate(relation.columns)
         )
         return f"SELECT {columns} FROM {self._tables[relation.name]}"
@@ -202,7 +200,7 @@ def _values(relation: Values) -> str:
     for row in relation.rows:
         values = zip(row, relation.columns, strict=True)
         cells = [
-            f"CAST({_text(Literal(value, column.type))} AS {type_text(column.type)}) AS c{at}"
+            f"CAST({_text(Literal(value, column.type))} AS {column_type(column.type)}) AS c{at}"
             for at, (value, column) in enumerate(values)
         ]
         rows.append(f"SELECT {', '.join(cells)}")
@@ -214,8 +212,7 @@ def _aggregate(call: AggregateCall, single: bool) -> str:
         raise NotForSpark(f"{call.name} is a CombineFn of the user")
     argument = _text(argument_of(call))
     distinct = "DISTINCT " if call.distinct else ""
-    kind = call.type.name
-    if kind == "DECIMAL":
+    if call.type.name == "DECIMAL" and call.type.precision is None:
         raise NotForSpark("Spark computes decimals with other numbers of digits")
     match call.name:
         case "avg" if call.argument is not None and call.argument.type.name == "BIGINT":

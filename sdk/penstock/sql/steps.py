@@ -18,11 +18,12 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.relations.changes import Change, difference, kinds_of, net, with_kind
+from penstock.scalars.casting import whole_micros
+from penstock.scalars.row_functions import Projection
+from penstock.scalars.tree import Scalar
 from penstock.sql.aggregating import ordered, too_many_rows
-from penstock.sql.casting import whole_micros
 from penstock.sql.equality import CanonicalRow, as_keys
 from penstock.sql.relations import Order
-from penstock.sql.scalars import Projection, Scalar
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
 from penstock.windows.time_domain import TimeDomain
@@ -310,8 +311,8 @@ class FirstRows(RowsFunction):
 class Comparable(RowFunction):
     """What rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
 
-    >>> from penstock.sql.scalars import Column
-    >>> from penstock.sql.types import BIGINT
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
     >>> descending = Comparable((Order(Column(0, "a", BIGINT), True, False),))
     >>> sorted([(1,), (None,), (3,)], key=descending)
     [(3,), (1,), (None,)]

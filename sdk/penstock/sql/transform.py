@@ -21,20 +21,20 @@ from penstock.io.query_source import QuerySource
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streams import StreamSource
-from penstock.sql.binding import bound
+from penstock.scalars.spark_forms import NotForSpark
+from penstock.scalars.tree import Column, Scalar
+from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
+from penstock.sql.binding import bind
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
-from penstock.sql.expressions import Tables
 from penstock.sql.kept_state import kept_for_ever
+from penstock.sql.lineage import with_keys_of_changes
 from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type
-from penstock.sql.origins import with_keys_of_changes
-from penstock.sql.relations import Columns, Named, Query, described
+from penstock.sql.relations import ColumnDef, Columns, Query, described
 from penstock.sql.rendering import kept_numbers, shown, shows_time
-from penstock.sql.scalars import Column, Scalar
-from penstock.sql.spark_query import spark_query, type_text
-from penstock.sql.spark_text import NotForSpark
+from penstock.sql.spark_query import column_type, spark_query
+from penstock.sql.statement import Tables
 from penstock.sql.steps import RowFunction, time_of
-from penstock.sql.types import TIMESTAMP, from_hint, to_hint
 from penstock.transforms.pardo import Map
 from penstock.transforms.windowing import WindowInto
 from penstock.typehints import row_type
@@ -126,7 +126,7 @@ class SqlTransform(PTransform[Any, Any]):
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
         try:
             with deep_calls():
-                query = bound(self.query, tables)
+                query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
@@ -165,7 +165,7 @@ class SqlTransform(PTransform[Any, Any]):
             sources = tuple(_source_of(name, pcoll) for name, pcoll in pcolls.items())
             text = spark_query(query, tables)
             columns = query.relation.columns
-            fields = tuple((name, type_text(columns[int(place)].type)) for name, place in query.shown)
+            fields = tuple((name, column_type(columns[int(place)].type)) for name, place in query.shown)
         except NotForSpark as reason:
             return None, f"the transforms; Spark alone does not, since {reason.reason}"
         source = QuerySource(self.query, text, sources, fields)
@@ -182,7 +182,7 @@ class SqlTransform(PTransform[Any, Any]):
             what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
             hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
             raise refusal(TypeError, what, where=self._where(), hint=hint)
-        return tuple(Named(field, from_hint(hint)) for field, hint in row.fields)
+        return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
 
     def _rows(self, name: str, pcoll: Any, columns: Columns) -> Any:
         """The elements of an input as tuples."""

@@ -14,7 +14,6 @@ from typing import IO, Any, NamedTuple, cast
 
 from penstock.base.bounded_window import GlobalWindow
 from penstock.base.row import Row
-from penstock.base.where import at_step, caller
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
@@ -24,6 +23,7 @@ from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
+from penstock.where import at_step, caller
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior
 from penstock.windows.window_fn import GlobalWindows
 
@@ -350,10 +350,10 @@ def assert_that(
 
 
 def _free_label(pipeline: Any, label: str) -> str:
-    around = pipeline._current_transform().full_label
+    around = pipeline.current_transform().full_label
     candidates = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
     return next(
-        name for name in candidates if (f"{around}/{name}" if around else name) not in pipeline._labels
+        name for name in candidates if (f"{around}/{name}" if around else name) not in pipeline.applied_labels
     )
 
 
@@ -375,7 +375,7 @@ class AssertThat(PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         """Groups all elements under one key, together with a pair that always exists."""
-        label = pcoll.pipeline._current_transform().full_label
+        label = pcoll.pipeline.current_transform().full_label
         match = _Match(self._matcher, at_step(label, caller()))
         to_key = ParDo(_ReifyToKey()) if self._reify_windows else Map(_to_key)
         keyed = pcoll | "ToVoidKey" >> to_key.with_output_types(_Keyed)

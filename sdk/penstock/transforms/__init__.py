@@ -4,13 +4,13 @@ from penstock.base.labels import label_from_callable
 from penstock.construction.ptransform import PTransform, annotate_yaml, ptransform_fn
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
-from penstock.functions.expressions import field
-from penstock.functions.field_functions import window_end, window_start
 from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
 from penstock.relations.changelog import Changelog
 from penstock.relations.joins import JoinRows
 from penstock.relations.upserts import Upsert, Upserts
 from penstock.relations.validity import Valid, ValidFrom, ValidityJoin
+from penstock.scalars.expressions import field
+from penstock.scalars.field_functions import window_end, window_start
 
 # Imported for their effect: they let transforms be applied to plain values, and catch errors.
 from penstock.transforms import applying as applying

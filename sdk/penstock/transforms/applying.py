@@ -8,7 +8,7 @@ from typing import Any
 from penstock import graph
 from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, inputs_of, where_of
 from penstock.error import refusal
 from penstock.transforms.create import Create
 
@@ -38,7 +38,7 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     Raises:
         ValueError: If PCollections of several pipelines are mixed, or no pipeline can be found.
     """
-    pvalueish, found = transform._extract_input_pvalues(left)
+    pvalueish, found = inputs_of(transform, left)
     values = tuple(found.values()) if isinstance(found, Mapping) else tuple(found)
     pipelines = [value.pipeline for value in values if isinstance(value, pvalue.PValue)]
     if values and not pipelines:
@@ -46,11 +46,11 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     pipeline = transform.pipeline or next(iter(pipelines), None)
     if pipeline is None:
         what = f"{transform.label!r} requires a pipeline to be specified as there are no deferred inputs"
-        raise refusal(ValueError, what, where=transform._where(), hint="pass pipeline=... to the transform")
+        raise refusal(ValueError, what, where=where_of(transform), hint="pass pipeline=... to the transform")
     for other in pipelines:
         if other is not pipeline:
             what = "Mixing values in different pipelines is not allowed"
-            raise refusal(ValueError, what, where=transform._where(), hint="make all inputs in one pipeline")
+            raise refusal(ValueError, what, where=where_of(transform), hint="make all inputs in one pipeline")
     return pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
 
 
@@ -75,7 +75,12 @@ def _run_at_once(transform: Any, pvalueish: Any, values: tuple[Any, ...], label:
 
     def collect(value: Any) -> Any:
         if isinstance(value, pvalue.DoOutputsTuple):
-            return EagerOutputs({tag: collect(value[tag]) for tag in (value._main_tag, *value._tags)})
+            return EagerOutputs(
+                {
+                    tag: collect(value[tag])
+                    for tag in (pvalue.main_tag_of(value), *pvalue.declared_tags(value))
+                }
+            )
         if not isinstance(value, pvalue.PCollection):
             return value
         collected.append([])

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base import clock
 from penstock.base.whole_numbers import check_whole_number
 from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import T
@@ -28,6 +27,7 @@ from penstock.functions.userstate import (
 from penstock.metrics import Metrics
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
+from penstock.utils import clock
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.time_domain import TimeDomain
 

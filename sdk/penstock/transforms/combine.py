@@ -308,13 +308,13 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         cold, hot = pcoll | "Split" >> ParDo(_SplitHotKeys(self._fanout)).with_outputs("hot", main="cold")
         # If the first round accumulated, the second would count it again with every pane. The windows of the
         # elements stay as they are, so that sessions which the first round merged are merged further.
-        hot._windowing = WindowInto(pcoll.windowing, accumulation_mode=AccumulationMode.DISCARDING).windowing
+        hot.windowing = WindowInto(pcoll.windowing, accumulation_mode=AccumulationMode.DISCARDING).windowing
         parts = (
             hot
             | "PreCombine" >> CombinePerKey(_PreCombineFn(self._combine_fn))
             | "StripPart" >> Map(_without_part)
         )
-        parts._windowing = pcoll.windowing
+        parts.windowing = pcoll.windowing
         combine = CombinePerKey(PostCombineFn(self._combine_fn)).with_output_types(
             typehints.KV[key_type, output]
         )

@@ -1,5 +1,6 @@
 """Beam's path for the ready-made combiners: ``penstock.transforms.combiners``."""
 
+from penstock.absent import hint_at_absent_names
 from penstock.base.display import DisplayDataItem as DisplayDataItem
 from penstock.construction.applicable import K, T, V
 from penstock.functions.combinefn import curry_combine_fn
@@ -12,10 +13,8 @@ from penstock.transforms.ready_combiners import (
     Largest,
     Latest,
     LatestCombineFn,
-    LiftedCombinePerKey,
     Mean,
     MeanCombineFn,
-    PhasedCombineFnExecutor,
     Sample,
     SampleCombineFn,
     SingleInputTupleCombineFn,
@@ -45,10 +44,8 @@ __all__ = [
     "Largest",
     "Latest",
     "LatestCombineFn",
-    "LiftedCombinePerKey",
     "Mean",
     "MeanCombineFn",
-    "PhasedCombineFnExecutor",
     "Sample",
     "SampleCombineFn",
     "SingleInputTupleCombineFn",
@@ -66,3 +63,5 @@ __all__ = [
     "V",
     "curry_combine_fn",
 ]
+
+hint_at_absent_names(globals())

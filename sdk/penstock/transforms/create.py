@@ -9,7 +9,7 @@ from penstock import graph
 from penstock.base.row import Row
 from penstock.construction import pvalue
 from penstock.construction.applicable import K, T, V
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, where_of
 from penstock.construction.pvalue import PCollection
 from penstock.error import noun_for, refusal
 from penstock.typehints import trivial_inference, typehints
@@ -92,7 +92,7 @@ class Impulse(PTransform[Any, Any]):
 def _from_begin(transform: PTransform[Any, Any], pbegin: Any) -> pvalue.PCollection[Any]:
     if not isinstance(pbegin, pvalue.PBegin):
         what = f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}"
-        raise refusal(TypeError, what, where=transform._where(), hint="apply it to the pipeline itself")
+        raise refusal(TypeError, what, where=where_of(transform), hint="apply it to the pipeline itself")
     return pvalue.PCollection(pbegin.pipeline)
 
 

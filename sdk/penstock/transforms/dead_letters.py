@@ -88,7 +88,7 @@ def _refused(what: str, hint: str) -> ValueError:
 
 
 def _check_isolated(pardo: ParDo) -> None:
-    if pardo.fn._is_asynchronous:
+    if pardo.fn.calls_asynchronously:
         raise _refused(
             f"{pardo.label} is asynchronous, and use_subprocess makes calls one after another",
             "leave use_subprocess out, or use a plain process",
@@ -118,7 +118,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
                 "pass allow_unsafe_userstate_in_process=True to with_exception_handling to accept that",
             )
         dofn = pardo.fn
-        if not dofn._process_defined or dofn._process_yields_batches:
+        if not dofn.defines_process or dofn.process_yields_batches:
             raise _refused(
                 f"{pardo.label} fails by the batch, and exceptions are handled by the element",
                 "define process too, which takes an element and yields elements",
@@ -159,7 +159,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
             letters = typehints.Any
         tagged_types = {**hints.tagged_output_types(), options.dead_letter_tag: letters}
         args, kwargs = self._pardo.raw_side_inputs
-        kind = AsyncExceptionHandlingDoFn if self._pardo.fn._is_asynchronous else ExceptionHandlingDoFn
+        kind = AsyncExceptionHandlingDoFn if self._pardo.fn.calls_asynchronously else ExceptionHandlingDoFn
         inner = ParDo(kind(self._pardo.fn, options), *args, **kwargs)
         inner.get_resource_hints().update(self._pardo.get_resource_hints())
         inner = inner.with_output_types(main_type, **tagged_types)

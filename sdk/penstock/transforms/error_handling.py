@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.base.where import caller
 from penstock.error import refusal
 from penstock.transforms.grouping import Flatten
+from penstock.where import caller
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]
 
@@ -50,7 +50,7 @@ class ErrorHandler:
         """Ends the collection of errors, and applies the transform; without any error outputs, to nothing."""
         if self._error_pcolls:
             # Several handlers in one pipeline each need a label of their own.
-            number = self._error_pcolls[0].pipeline._error_handlers.index(self)
+            number = self._error_pcolls[0].pipeline.error_handlers.index(self)
             errors = tuple(self._error_pcolls) | f"Errors{number}" >> Flatten()
             self._result = errors if self._consumer is None else errors | self._consumer
         self._closed = True
@@ -64,7 +64,7 @@ class ErrorHandler:
 
     def add_error_pcollection(self, pcoll: Any) -> None:
         """Adds a step's error output; transforms with error handling call it."""
-        pcoll.pipeline._register_error_handler(self)
+        pcoll.pipeline.register_error_handler(self)
         self._error_pcolls.append(pcoll)
 
     def verify_closed(self) -> None:

@@ -12,8 +12,8 @@ from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.dofn import FlatMapDoFn
-from penstock.functions.expressions import Expression
-from penstock.functions.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
+from penstock.scalars.expressions import Expression
+from penstock.scalars.field_functions import KeyAndValues, KeyedBy, KeyOf, RowInWindow, RowOf, StampedBy
 from penstock.typehints.code_reading import attributes_surely_read
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.constraints import show_type

@@ -17,8 +17,8 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
-from penstock.functions.expressions import Expression, Field
-from penstock.functions.field_functions import (
+from penstock.scalars.expressions import Expression, field
+from penstock.scalars.field_functions import (
     KeyAndValues,
     KeyedBy,
     KeyOf,
@@ -40,7 +40,7 @@ Given = str | Callable[[Any], Any]
 
 def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
     if isinstance(given, str):
-        return Field(given)
+        return field(given)
     if callable(given):
         return given
     what = f"Field expression {given!r} at {position} must be a callable or a string"
@@ -69,8 +69,8 @@ def _named(
 
 
 def _name_of(given: Given) -> str | None:
-    if isinstance(given, Field):
-        return given.name
+    if isinstance(given, Expression):
+        return given.field_name
     return given if isinstance(given, str) else None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.base import clock
 from penstock.base.chunks import in_chunks
 from penstock.base.whole_numbers import check_whole_number
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
@@ -26,6 +25,7 @@ from penstock.typehints import KV, Tuple, with_input_types
 from penstock.typehints import Iterable as IterableHint
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint
 from penstock.typehints.trivial_inference import key_value_types
+from penstock.utils import clock
 from penstock.utils.sharded_key import ShardedKey
 from penstock.windows.time_domain import TimeDomain
 

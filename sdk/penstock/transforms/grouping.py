@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.applicable import K, T, V
-from penstock.construction.ptransform import PTransform
+from penstock.construction.ptransform import PTransform, where_of
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
 from penstock.transforms.grouping_checks import check_grouping
@@ -47,9 +47,8 @@ class WithLateData(PTransform[Any, Any]):
         late: PCollection[Any] = PCollection(
             pcoll.pipeline, LATE, pcoll.element_type, pcoll.windowing, pcoll.is_bounded
         )
-        outputs = DoOutputsTuple(pcoll.pipeline, self, (LATE,), GROUPED)
-        outputs._pcolls = {None: self._grouping.expand(pcoll), LATE: late}
-        return outputs
+        made = {None: self._grouping.expand(pcoll), LATE: late}
+        return DoOutputsTuple(pcoll.pipeline, self, (LATE,), GROUPED, made=made)
 
     def to_primitive(self) -> graph.Primitive | None:
         return self._grouping.to_primitive()
@@ -79,7 +78,7 @@ def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[A
         raise TypeCheckError(
             f"Input type hint violation at {transform.label}: expected Tuple[TypeVariable[K], TypeVariable[V]], "
             f"got {typehints.show_type(input_type)}",
-            where=transform._where(),
+            where=where_of(transform),
             hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
         ) from error
     return key_type, value_type

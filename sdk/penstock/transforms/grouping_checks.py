@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.construction import pvalue
+from penstock.construction.ptransform import PTransform, check_pcollection, where_of
 from penstock.error import refusal
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
@@ -19,11 +20,7 @@ from penstock.windows.triggers import (
     every_part,
 )
 from penstock.windows.window_fn import GlobalWindows, WindowFn
-
-if TYPE_CHECKING:
-    from penstock.construction.ptransform import PTransform
-    from penstock.windows.windowing import Windowing
-
+from penstock.windows.windowing import Windowing
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -34,16 +31,16 @@ def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: boo
     `gives_lists` says that results are lists of values, not combined ones. The option ``allow_unsafe_triggers`` allows
     to wait and to lose data.
     """
-    transform._check_pcollection(pcoll)
+    check_pcollection(transform, pcoll)
     misfit = _misfit(pcoll.windowing, gives_lists)
     if misfit:
-        raise refusal(ValueError, misfit[0], where=transform._where(), hint=misfit[1])
+        raise refusal(ValueError, misfit[0], where=where_of(transform), hint=misfit[1])
     danger = _wait(pcoll) or _loss(pcoll.windowing)
     if not danger:
         return
     what, hint = danger
     if not pcoll.pipeline.allow_unsafe_triggers:
-        raise refusal(ValueError, what, where=transform._where(), hint=hint)
+        raise refusal(ValueError, what, where=where_of(transform), hint=hint)
     _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
 
 
@@ -56,7 +53,7 @@ def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
             ValueError,
             f"Input elements to the transform {transform.label!r} with stateful DoFn must be "
             f"key-value pairs, not {typehints.show_type(pcoll.element_type)}",
-            where=transform._where(),
+            where=where_of(transform),
             hint="make pairs first, e.g. with Map(lambda x: (key_of(x), x)) or WithKeys",
         ) from error
 

@@ -18,7 +18,7 @@ from penstock.base.late_binding import LateBinding
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction import pvalue
 from penstock.construction.applicable import Processes, ResultT, T
-from penstock.construction.ptransform import PTransformWithSideInputs
+from penstock.construction.ptransform import PTransformWithSideInputs, where_of
 from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import check_dofn
 from penstock.error import refusal
@@ -82,9 +82,11 @@ _LOGGER = logging.getLogger(__name__)
 def check_process(transform: Any) -> None:
     """Raises TypeError if the DoFn of a ParDo has neither ``process`` nor ``process_batch``."""
     dofn = transform.fn
-    if not dofn._process_defined and not dofn._process_batch_defined:
+    if not dofn.defines_process and not dofn.defines_process_batch:
         what = f"{type(dofn).__name__} defines no process method"
-        raise refusal(TypeError, what, where=transform._where(), hint="def process(self, element): yield ...")
+        raise refusal(
+            TypeError, what, where=where_of(transform), hint="def process(self, element): yield ..."
+        )
 
 
 def warn_of_returns(dofn: Any) -> None:
@@ -224,11 +226,11 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         self._check_pcollection(pcoll)
         check_process(self)
         if isinstance(self.fn, FlatMapDoFn):
-            where = pcoll.pipeline._current_transform().where
+            where = pcoll.pipeline.current_transform().where
             check_fields(self.fn.fn, pcoll.element_type, where)
             if not isinstance(self.fn, FlatMapTupleDoFn):
                 check_attributes(self.fn.fn, pcoll, where)
-        if self.fn._process_batch_defined or self.fn._can_yield_batches:
+        if self.fn.defines_process_batch or self.fn.can_yield_batches:
             input_type = pcoll.element_type or typehints.Any
             output_type = self.get_type_hints().simple_output_type(self.label)
             batch_types_of(self.fn, input_type, output_type or self.infer_output_type(input_type))
@@ -302,7 +304,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         >>> Map(ask).with_concurrency(20, timeout_seconds=5, retries=3).label
         'Map(ask)'
         """
-        if not self.fn._is_asynchronous:
+        if not self.fn.calls_asynchronously:
             what = f"{self._function_name().removesuffix(',')} is not asynchronous"
             hint = (
                 "define it with async def; await asyncio.to_thread(function, ...) calls a function that waits"
@@ -381,8 +383,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             return self
         return self.with_exception_handling(error_handler=error_handler, **exception_handling_kwargs)
 
-    def _process_argspec_fn(self) -> Callable[..., Any]:
-        function: Callable[..., Any] = self.fn._process_argspec_fn()
+    def argspec_of_process(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = self.fn.argspec_of_process()
         return function
 
 

@@ -10,6 +10,7 @@ import heapq
 import numbers
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Union
@@ -20,8 +21,9 @@ from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.functions.combinefn import CombineFn, curry_combine_fn, is_whole
+from penstock.functions.combinefn import CombineFn, is_whole
 from penstock.functions.dofn import DoFn, MapDoFn
+from penstock.functions.folds import COUNT, Fold, accumulator_fold, fold_of, makes_fold, side_by_side
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, Dict, List, Set, Tuple, with_input_types, with_output_types
@@ -85,6 +87,11 @@ class CountCombineFn(CombineFn):
         return accumulator
 
 
+@makes_fold(CountCombineFn)
+def _count(fn: CountCombineFn) -> Fold:
+    return COUNT
+
+
 # Real numbers of other kinds, such as NumPy's, are registered as such.
 @with_input_types(Union[float, int, numbers.Real])
 @with_output_types(float)
@@ -126,6 +133,13 @@ class MeanCombineFn(CombineFn):
     def extract_output(self, accumulator: tuple[Any, int]) -> float:
         total, count = accumulator
         return total / count if count else float("nan")
+
+
+@makes_fold(MeanCombineFn)
+def _mean(fn: MeanCombineFn) -> Fold:
+    # If few keys have many values, the CombineFn is faster than a loop, and from Python 3.12 on its sum of floats is
+    # more exact.
+    return replace(accumulator_fold(fn), name="mean", heeds_order=False)
 
 
 class Mean:
@@ -274,6 +288,12 @@ class Smallest(TopCombineFn):
 
     def default_label(self) -> str:
         return f"Smallest({self.n})"
+
+
+@makes_fold(TopCombineFn, Largest, Smallest)
+def _top(fn: TopCombineFn) -> Fold | None:
+    # The CombineFn already compares many values at a time. A key is a function of the user's.
+    return replace(accumulator_fold(fn), name="top") if fn.key is None else None
 
 
 class Top:
@@ -689,8 +709,8 @@ class _SideBySide(CombineFn):
     def __init__(self, *combiners: Any, merge_accumulators_batch_size: int | None = None) -> None:
         super().__init__()
         self._named = combiners
-        self._combiners = [CombineFn.maybe_from_callable(combiner) for combiner in combiners]
-        self.takes_retractions = all(combiner.takes_retractions for combiner in self._combiners)
+        self.combiners = [CombineFn.maybe_from_callable(combiner) for combiner in combiners]
+        self.takes_retractions = all(combiner.takes_retractions for combiner in self.combiners)
         # The more CombineFns there are, the fewer accumulators are in memory at a time.
         self._batch_size = merge_accumulators_batch_size or max(10, 1000 // max(1, len(combiners)))
 
@@ -699,11 +719,11 @@ class _SideBySide(CombineFn):
         return {"combiners": str(names), "merge_accumulators_batch_size": self._batch_size}
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
-        for combiner in self._combiners:
+        for combiner in self.combiners:
             combiner.setup(*args, **kwargs)
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
-        return [combiner.create_accumulator(*args, **kwargs) for combiner in self._combiners]
+        return [combiner.create_accumulator(*args, **kwargs) for combiner in self.combiners]
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
         """Merges accumulators position by position, as many at a time as the constructor said."""
@@ -715,21 +735,21 @@ class _SideBySide(CombineFn):
             merged = [
                 combiner.merge_accumulators(parts, *args, **kwargs)
                 for combiner, parts in zip(
-                    self._combiners, zip(*chain((merged,), batch), strict=True), strict=True
+                    self.combiners, zip(*chain((merged,), batch), strict=True), strict=True
                 )
             ]
         return merged
 
     def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        pairs = zip(self._combiners, accumulator, strict=True)
+        pairs = zip(self.combiners, accumulator, strict=True)
         return [combiner.compact(part, *args, **kwargs) for combiner, part in pairs]
 
     def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        pairs = zip(self._combiners, accumulator, strict=True)
+        pairs = zip(self.combiners, accumulator, strict=True)
         return tuple(combiner.extract_output(part, *args, **kwargs) for combiner, part in pairs)
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
-        for combiner in reversed(self._combiners):
+        for combiner in reversed(self.combiners):
             combiner.teardown(*args, **kwargs)
 
 
@@ -762,7 +782,7 @@ class TupleCombineFn(_SideBySide):
     def add_input(
         self, accumulator: list[Any], element: tuple[Any, ...], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        trios = zip(self._combiners, accumulator, element, strict=False)
+        trios = zip(self.combiners, accumulator, element, strict=False)
         return [combiner.add_input(part, each, *args, **kwargs) for combiner, part, each in trios]
 
     def add_inputs(
@@ -770,13 +790,18 @@ class TupleCombineFn(_SideBySide):
     ) -> list[Any]:
         """Deals many tuples out, column by column."""
         for chunk in in_chunks(elements):
-            trios = zip(self._combiners, accumulator, zip(*chunk, strict=False), strict=False)
+            trios = zip(self.combiners, accumulator, zip(*chunk, strict=False), strict=False)
             accumulator = [fn.add_inputs(part, list(column), *args, **kwargs) for fn, part, column in trios]
         return accumulator
 
     def with_common_input(self) -> SingleInputTupleCombineFn:
         """The CombineFn that gives each input, as a whole, to every one of these CombineFns."""
-        return SingleInputTupleCombineFn(*self._combiners)
+        return SingleInputTupleCombineFn(*self.combiners)
+
+
+@makes_fold(TupleCombineFn)
+def _tuple(fn: TupleCombineFn) -> Fold | None:
+    return side_by_side([fold_of(each) for each in fn.combiners]) if fn.takes_lists else None
 
 
 class SingleInputTupleCombineFn(_SideBySide):
@@ -789,68 +814,13 @@ class SingleInputTupleCombineFn(_SideBySide):
     """
 
     def add_input(self, accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        pairs = zip(self._combiners, accumulator, strict=True)
+        pairs = zip(self.combiners, accumulator, strict=True)
         return [combiner.add_input(part, element, *args, **kwargs) for combiner, part in pairs]
 
     def add_inputs(
         self, accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
         for chunk in in_chunks(elements):
-            pairs = zip(self._combiners, accumulator, strict=True)
+            pairs = zip(self.combiners, accumulator, strict=True)
             accumulator = [combiner.add_inputs(part, chunk, *args, **kwargs) for combiner, part in pairs]
         return accumulator
-
-
-class PhasedCombineFnExecutor:
-    """One phase of a CombineFn as a function, ``apply``: all, add, merge, extract or convert (Beam's name).
-
-    >>> from penstock.transforms.ready_combiners import MeanCombineFn
-    >>> PhasedCombineFnExecutor("add", MeanCombineFn(), (), {}).apply([1, 3])
-    (4, 2)
-    """
-
-    def __init__(self, phase: str, fn: CombineFn, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.combine_fn: Any = curry_combine_fn(fn, args, kwargs)
-        phases: dict[str, Callable[[Any], Any]] = {
-            "all": self.full_combine,
-            "add": self.add_only,
-            "merge": self.merge_only,
-            "extract": self.extract_only,
-            "convert": self.convert_to_accumulator,
-        }
-        if phase not in phases:
-            what = f"Unexpected phase: {phase}"
-            hint = f"use one of {list(phases)}"
-            raise refusal(ValueError, what, where="at PhasedCombineFnExecutor", hint=hint)
-        self.apply = phases[phase]
-
-    def full_combine(self, elements: Iterable[Any]) -> Any:
-        """From elements to the output."""
-        return self.combine_fn.apply(elements)
-
-    def add_only(self, elements: Iterable[Any]) -> Any:
-        """From elements to an accumulator."""
-        return self.combine_fn.add_inputs(self.combine_fn.create_accumulator(), elements)
-
-    def merge_only(self, accumulators: Iterable[Any]) -> Any:
-        """From accumulators to one accumulator."""
-        return self.combine_fn.merge_accumulators(accumulators)
-
-    def extract_only(self, accumulator: Any) -> Any:
-        """From an accumulator to the output."""
-        return self.combine_fn.extract_output(accumulator)
-
-    def convert_to_accumulator(self, element: Any) -> Any:
-        """From one element to an accumulator."""
-        return self.combine_fn.add_input(self.combine_fn.create_accumulator(), element)
-
-
-class LiftedCombinePerKey(PTransform[Any, Any]):
-    """`CombinePerKey`; the runner itself combines before the shuffle where that is legal (Beam's name)."""
-
-    def __init__(self, combine_fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        super().__init__()
-        self._combine = CombinePerKey(combine_fn, *args, **kwargs)
-
-    def expand(self, pcoll: Any) -> Any:
-        return pcoll | self._combine

@@ -54,4 +54,4 @@ def _refuse_older(pcoll: Any) -> None:
     if pipeline.options.is_compat_version_prior_to("2.65.0"):
         what = "update_compatibility_version asks for a Reshuffle of before Beam 2.65.0, which loses panes and coders"
         hint = "leave the option out, or name a later version"
-        raise refusal(RuntimeError, what, where=pipeline._current_transform().where, hint=hint)
+        raise refusal(RuntimeError, what, where=pipeline.current_transform().where, hint=hint)

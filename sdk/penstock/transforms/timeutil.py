@@ -1,4 +1,4 @@
-"""Time domains and the timestamps of groups, under Beam's path (`apache_beam.transforms.timeutil`)."""
+"""Time domains, under Beam's path (`apache_beam.transforms.timeutil`)."""
 
 from penstock.windows.output_times import DependsOnlyOnWindow as DependsOnlyOnWindow
 from penstock.windows.output_times import (

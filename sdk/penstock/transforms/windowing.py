@@ -14,8 +14,8 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn, MapDoFn, identity
-from penstock.functions.expressions import Field
-from penstock.functions.field_functions import StampedBy
+from penstock.scalars.expressions import field
+from penstock.scalars.field_functions import StampedBy
 from penstock.transforms.pardo import Map
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.triggers import ClosingBehavior, OnTimeBehavior, TriggerFn
@@ -177,7 +177,7 @@ class WithTimestamps(PTransform[Any, Any]):
         if not (isinstance(moment, str) or callable(moment)):
             what = f"WithTimestamps takes the name of a field or a function, not {noun_for(moment)}"
             raise refusal(TypeError, what, hint="write WithTimestamps('at')")
-        self._moment = Field(moment) if isinstance(moment, str) else moment
+        self._moment = field(moment) if isinstance(moment, str) else moment
 
     def default_label(self) -> str:
         return f"WithTimestamps({label_from_callable(self._moment)})"

@@ -108,7 +108,8 @@ class RecordConstraint(DictConstraint):
         """The type of an item; ``Any`` if there is no such item."""
         return dict(self._fields).get(name, Any)
 
-    def _with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
+    def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
+        """The same constraint with other parameters."""
         return DictConstraint(*parameters)
 
     def _consistent_with_check_(self, sub: Hint) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import typing_extensions
 
 from penstock.base.late_binding import LateBinding
-from penstock.base.where import here
 from penstock.error import located, refusal, three_parts
+from penstock.where import here
 
 Hint = typing.Any
 """A type hint: a class, a `TypeConstraint`, or a native hint such as ``list[int]``."""
@@ -213,7 +213,8 @@ class ParameterizedConstraint(TypeConstraint):
     def _inner_types(self) -> Iterator[Hint]:
         return iter(self.parameters)
 
-    def _with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
+    def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
+        """The same constraint with other parameters."""
         return _rebuild(type(self), parameters)
 
     def _matches(self, other: Hint) -> bool:
@@ -229,7 +230,7 @@ class ParameterizedConstraint(TypeConstraint):
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
         bound = tuple(bind_type_variables(item, bindings) for item in self.parameters)
-        return self if bound == self.parameters else self._with_parameters(bound)
+        return self if bound == self.parameters else self.with_parameters(bound)
 
 
 def _rebuild(cls: type[ParameterizedConstraint], parameters: tuple[Hint, ...]) -> ParameterizedConstraint:

@@ -40,7 +40,8 @@ class WithTypeHints:
         hints: IOTypeHints = self.__dict__.setdefault("_type_hints", IOTypeHints.empty())
         return hints
 
-    def _set_type_hints(self, type_hints: IOTypeHints) -> None:
+    def set_type_hints(self, type_hints: IOTypeHints) -> None:
+        """Replaces the type hints."""
         self._type_hints = type_hints
 
     def get_type_hints(self) -> IOTypeHints:

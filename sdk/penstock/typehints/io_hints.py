@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.tagged_output import TaggedOutput
-from penstock.base.where import caller
 from penstock.error import refusal
 from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeVariable, show_type
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.signatures import ANY_VAR_KEYWORD, ANY_VAR_POSITIONAL, get_signature
 from penstock.typehints.typehints import get_yielded_type
 from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
+from penstock.where import caller
 
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")

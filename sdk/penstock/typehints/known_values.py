@@ -108,13 +108,11 @@ def finalize_hints(type_hint: Hint) -> Hint:
     """
     if isinstance(type_hint, UnionConstraint):
         return (
-            type_hint._with_members(map(finalize_hints, type_hint.parameters))
-            if type_hint.parameters
-            else Any
+            type_hint.with_members(map(finalize_hints, type_hint.parameters)) if type_hint.parameters else Any
         )
     if isinstance(type_hint, ParameterizedConstraint):
         finished = tuple(map(finalize_hints, type_hint.parameters))
-        return type_hint if finished == type_hint.parameters else type_hint._with_parameters(finished)
+        return type_hint if finished == type_hint.parameters else type_hint.with_parameters(finished)
     return type_hint
 
 
@@ -287,10 +285,10 @@ def loosened(value: Value) -> Value:
         return value
     hint = Const.unwrap(value)
     if isinstance(hint, _CHANGEABLE):
-        return hint._with_parameters(tuple(Any for _parameter in hint.parameters))
+        return hint.with_parameters(tuple(Any for _parameter in hint.parameters))
     if isinstance(hint, (TupleConstraint, TupleSequenceConstraint)):
         inside = tuple(map(loosened, hint.parameters))
-        return value if inside == tuple(hint.parameters) else hint._with_parameters(inside)
+        return value if inside == tuple(hint.parameters) else hint.with_parameters(inside)
     if isinstance(hint, UnionConstraint):
-        return hint._with_members(map(loosened, hint.parameters))
+        return hint.with_members(map(loosened, hint.parameters))
     return value

@@ -221,15 +221,9 @@ def convert_to_beam_types(args: Iterable[Hint]) -> list[Hint]: ...
 
 def convert_to_beam_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
     """Each native hint of a list, or each value of a dictionary, as a penstock hint (Beam's name)."""
-    return _each(convert_to_beam_type, args)
-
-
-def _each(
-    convert: Callable[[Hint], Hint], args: Iterable[Hint] | dict[str, Hint]
-) -> list[Hint] | dict[str, Hint]:
     if isinstance(args, dict):
-        return {name: convert(hint) for name, hint in args.items()}
-    return [convert(hint) for hint in args]
+        return {name: convert_to_beam_type(hint) for name, hint in args.items()}
+    return [convert_to_beam_type(hint) for hint in args]
 
 
 _NATIVE: dict[type, typing.Any] = {
@@ -276,14 +270,6 @@ def convert_to_python_type(typ: Hint) -> Hint:
     if isinstance(typ, TypeConstraint):
         raise refusal(ValueError, f"Failed to convert Beam type: {typ}", hint="Python has no such hint")
     return typ
-
-
-def convert_to_python_types(args: Iterable[Hint] | dict[str, Hint]) -> list[Hint] | dict[str, Hint]:
-    """Each penstock hint of a list, or each value of a dictionary, as a native hint (Beam's name)."""
-    return _each(convert_to_python_type, args)
-
-
-convert_to_typing_type = convert_to_python_type
 
 
 constraints.bare_container.bind(bare_container)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 
-from penstock.base.identifiers import uuid_text
+from penstock.utils.identifiers import uuid_text
 
 
 class SchemaTypeRegistry:

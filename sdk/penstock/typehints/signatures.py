@@ -9,7 +9,6 @@ import types
 import typing
 from collections.abc import Callable
 
-from penstock.base.where import here
 from penstock.error import BeamError, three_parts
 from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.constraints import Any, Hint, normalize
@@ -20,6 +19,7 @@ from penstock.typehints.containers import (
     TupleSequenceConstraint,
 )
 from penstock.typehints.unions import union_of
+from penstock.where import here
 
 _TEXT = (
     "capitalize casefold center expandtabs format format_map join ljust lower lstrip removeprefix "

@@ -53,7 +53,8 @@ class UnionConstraint(ParameterizedConstraint):
         """The members, which all have to fit where a value of the union goes."""
         return self.union_types
 
-    def _with_members(self, members: Iterable[Hint]) -> Hint:
+    def with_members(self, members: Iterable[Hint]) -> Hint:
+        """The same kind of union of other members."""
         return union_of(members)
 
     def inner_types(self) -> Iterator[Hint]:
@@ -88,7 +89,7 @@ class UnionConstraint(ParameterizedConstraint):
         return {variable: union_of(match[variable] for match in matches) for variable in common}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
-        return self._with_members(bind_type_variables(item, bindings) for item in self.parameters)
+        return self.with_members(bind_type_variables(item, bindings) for item in self.parameters)
 
 
 class ColumnUnionConstraint(UnionConstraint):
@@ -105,7 +106,8 @@ class ColumnUnionConstraint(UnionConstraint):
     def _certain_types(self) -> list[Hint]:
         return [item for item in self.parameters if item is not type(None)]
 
-    def _with_members(self, members: Iterable[Hint]) -> Hint:
+    def with_members(self, members: Iterable[Hint]) -> Hint:
+        """The same kind of union of other members."""
         return column_of(union_of(item for item in members if item is not type(None)))
 
 

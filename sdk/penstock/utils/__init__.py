@@ -1,1 +1,1 @@
-"""Values that the rest of the SDK uses, such as timestamps and durations, and small helpers of DoFns."""
+"""Values that the rest of the SDK uses, such as timestamps, the clock and names, and small helpers of DoFns."""

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from penstock.base import clock
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
+from penstock.utils import clock
+from penstock.utils.identifiers import identifier
 
 __all__ = ["CallCache"]
 

@@ -12,7 +12,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 
-from penstock.base import clock
+from penstock.utils import clock
 
 if typing.TYPE_CHECKING:
     from multiprocessing.connection import Connection

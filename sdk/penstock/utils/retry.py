@@ -5,35 +5,24 @@ from __future__ import annotations
 import functools
 import logging
 import random
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from penstock.base import clock
 from penstock.error import refusal
+from penstock.utils import clock
 
 __all__ = [
     "Clock",
     "FuzzedExponentialIntervals",
     "PermanentException",
     "no_retries",
-    "retry_if_valid_input_but_server_error_and_timeout_filter",
-    "retry_on_server_errors_and_timeout_filter",
-    "retry_on_server_errors_filter",
     "with_exponential_backoff",
 ]
 
 _LOGGER = logging.getLogger(__name__)
 _RETRIES_MAX = 10_000
 _HOUR = 60 * 60
-_TIMEOUT = 408
-_ERRORS_OF_SERVICES = (
-    ("apitools.base.py.exceptions", "HttpError", "status_code"),
-    ("google.api_core.exceptions", "GoogleAPICallError", "code"),
-)
-"""The errors that have an HTTP status: module, name, and the attribute with it."""
-
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 
@@ -96,44 +85,16 @@ class FuzzedExponentialIntervals:
             delay = min(self._longest, delay * self._factor)
 
 
-def retry_on_server_errors_filter(exception: BaseException) -> bool:
-    """Whether to try again: after any error but a `PermanentException`, and a service's error below 500 (Beam's name).
-
-    >>> retry_on_server_errors_filter(TimeoutError()), retry_on_server_errors_filter(PermanentException())
-    (True, False)
-    """
-    status = _status_of(exception)
-    return not isinstance(exception, PermanentException) if status is None else status >= 500
-
-
-def retry_on_server_errors_and_timeout_filter(exception: BaseException) -> bool:
-    """As `retry_on_server_errors_filter`, and after a service's 408, a timeout (Beam's name)."""
-    return _status_of(exception) == _TIMEOUT or retry_on_server_errors_filter(exception)
-
-
-def retry_if_valid_input_but_server_error_and_timeout_filter(exception: BaseException) -> bool:
-    """As `retry_on_server_errors_and_timeout_filter`, but not after a ValueError, which comes again (Beam's name).
-
-    >>> retry_if_valid_input_but_server_error_and_timeout_filter(ValueError())
-    False
-    """
-    return not isinstance(exception, ValueError) and retry_on_server_errors_and_timeout_filter(exception)
-
-
-def _status_of(exception: BaseException) -> int | None:
-    """The HTTP status of an error of Google's libraries, which are loaded if one of them raised it; else None."""
-    for module, name, attribute in _ERRORS_OF_SERVICES:
-        error = getattr(sys.modules.get(module), name, None)
-        if error is not None and isinstance(exception, error):
-            return int(getattr(exception, attribute) or 500)
-    return None
+def _may_succeed_later(exception: BaseException) -> bool:
+    """True if a call may succeed after an error: after any but a `PermanentException`."""
+    return not isinstance(exception, PermanentException)
 
 
 def with_exponential_backoff(
     num_retries: int = 7,
     initial_delay_secs: float = 5.0,
     logger: Callable[..., Any] = _LOGGER.warning,
-    retry_filter: Callable[[Exception], bool] = retry_on_server_errors_filter,
+    retry_filter: Callable[[Exception], bool] = _may_succeed_later,
     clock: Any = Clock(),
     fuzz: bool = True,
     factor: float = 2,

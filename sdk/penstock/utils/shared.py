@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
+from penstock.utils.identifiers import identifier
 
 __all__ = ["Shared"]
 

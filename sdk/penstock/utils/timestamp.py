@@ -12,8 +12,8 @@ from fractions import Fraction
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Union, cast, overload
 
-from penstock.base import clock
 from penstock.error import noun_for, refusal
+from penstock.utils import clock
 
 # Protobuf is imported when a message is made, so that other pipelines do not wait for it.
 if TYPE_CHECKING:

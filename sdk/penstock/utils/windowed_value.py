@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.error import refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, TimestampTypes
-
-if TYPE_CHECKING:
-    from penstock.base.bounded_window import BoundedWindow
+from penstock.utils.window import BoundedWindow
 
 
 class PaneInfoTiming:
@@ -207,42 +205,11 @@ def create(
     return windowed_value
 
 
-class WindowedBatch:
-    """Several elements with their timestamps, windows and panes (Beam's ``WindowedBatch``)."""
+class HomogeneousWindowedBatch:
+    """A batch whose elements share timestamp, windows and pane: a DoFn may yield one (Beam's name).
 
-    __slots__ = ()
-
-    def with_values(self, new_values: Any) -> WindowedBatch:
-        """Another batch of elements with the same timestamps, windows and panes."""
-        raise NotImplementedError
-
-    def as_windowed_values(self, explode_fn: Callable[[Any], Iterable[Any]]) -> Iterator[WindowedValue]:
-        """The elements one by one; `explode_fn` takes the batch apart."""
-        raise NotImplementedError
-
-    @staticmethod
-    def from_windowed_values(
-        windowed_values: Sequence[WindowedValue], *, produce_fn: Callable[[list[Any]], Any]
-    ) -> Iterator[WindowedBatch]:
-        """One batch for each distinct timestamp, windows and pane; `produce_fn` makes a batch of a list.
-
-        >>> ones = [WindowedValue(letter, 1, ()) for letter in "ab"] + [WindowedValue("c", 2, ())]
-        >>> [batch.values for batch in WindowedBatch.from_windowed_values(ones, produce_fn="".join)]
-        ['ab', 'c']
-        """
-        groups: dict[WindowedValue, list[Any]] = {}
-        for windowed_value in windowed_values:
-            groups.setdefault(windowed_value.with_value(None), []).append(windowed_value.value)
-        for key, values in groups.items():
-            yield HomogeneousWindowedBatch(key.with_value(produce_fn(values)))
-
-
-class HomogeneousWindowedBatch(WindowedBatch):
-    """A batch whose elements share timestamp, windows and pane: a `WindowedValue` of a batch (Beam's name).
-
-    >>> batch = HomogeneousWindowedBatch.of([1, 2], 5, (), PANE_INFO_UNKNOWN)
-    >>> [one.value for one in batch.as_windowed_values(iter)]
-    [1, 2]
+    >>> HomogeneousWindowedBatch.of([1, 2], 5, (), PANE_INFO_UNKNOWN).timestamp
+    Timestamp(5)
     """
 
     __slots__ = ("_whole",)
@@ -259,13 +226,6 @@ class HomogeneousWindowedBatch(WindowedBatch):
     ) -> HomogeneousWindowedBatch:
         """A batch from its parts."""
         return HomogeneousWindowedBatch(WindowedValue(values, timestamp, windows, pane_info))
-
-    @staticmethod
-    def from_batch_and_windowed_value(
-        *, batch: Any, windowed_value: WindowedValue
-    ) -> HomogeneousWindowedBatch:
-        """A batch with the timestamp, windows and pane of `windowed_value`."""
-        return HomogeneousWindowedBatch(windowed_value.with_value(batch))
 
     @property
     def values(self) -> Any:
@@ -286,20 +246,6 @@ class HomogeneousWindowedBatch(WindowedBatch):
     def windows(self) -> tuple[BoundedWindow, ...]:
         """The windows of every element."""
         return self._whole.windows
-
-    @windows.setter
-    def windows(self, value: tuple[BoundedWindow, ...]) -> None:
-        self._whole.windows = value
-
-    def with_values(self, new_values: Any) -> HomogeneousWindowedBatch:
-        return HomogeneousWindowedBatch(self._whole.with_value(new_values))
-
-    def as_windowed_values(self, explode_fn: Callable[[Any], Iterable[Any]]) -> Iterator[WindowedValue]:
-        return map(self._whole.with_value, explode_fn(self._whole.value))
-
-    def as_empty_windowed_value(self) -> WindowedValue:
-        """A `WindowedValue` of None with this batch's timestamp, windows and pane."""
-        return self._whole.with_value(None)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HomogeneousWindowedBatch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,14 @@ DECIMAL_DIGITS = 38
 DECIMAL_SCALE = 18
 """The digits behind the point of a decimal whose type says nothing about them."""
 
+FLOAT_DIGIT_BITS = {16: 11, 32: 24, 64: 53}
+"""By the bits of a float, the bits of its digits: it has each whole number up to 2 to the power of them."""
+
+FLOAT_GREATEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
+"""By the bits of a float, the greatest one that is finite."""
+
 _UTC = datetime.UTC
 _MICROS_MAX = (1 << 63) - 1
-_WHOLE_SECONDS_LEAST = -(_MICROS_MAX // 1_000_000) * 1_000_000
 
 
 def _unchanged(value: Any) -> Any:
@@ -35,18 +41,62 @@ def _in_utc(value: datetime.datetime) -> datetime.datetime:
     return value.astimezone(_UTC)
 
 
-@dataclass(frozen=True)
+# Classes of NumPy and pandas are known by what they have: a table that imports nothing serves programs without them.
+
+
+def _is_truth(kind: type) -> bool:
+    return kind.__name__ in ("bool", "bool_")
+
+
+def _is_whole(kind: type) -> bool:
+    return hasattr(kind, "__index__") and not _is_truth(kind)
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, numbers.Real) and not _is_truth(kind)
+
+
+def _is_decimal(kind: type) -> bool:
+    return issubclass(kind, decimal.Decimal) or _is_whole(kind)
+
+
+def _is_text(kind: type) -> bool:
+    return issubclass(kind, str)
+
+
+def _is_binary(kind: type) -> bool:
+    return not issubclass(kind, str)
+
+
+def _is_time(kind: type) -> bool:
+    is_plain = issubclass(kind, datetime.date | datetime.time | datetime.timedelta)
+    return is_plain or kind.__name__ in ("datetime64", "timedelta64")
+
+
+def _is_date(kind: type) -> bool:
+    return _is_time(kind) and not issubclass(kind, datetime.datetime)
+
+
+def _is_nothing(kind: type) -> bool:
+    return kind is type(None)
+
+
+@dataclass(frozen=True, eq=False)
 class ValueType:
-    """A type of values.
+    """A type of values; there is one object for each, also in other processes.
 
     Attributes:
         name: What it is called in tables and messages.
         hint: The type hint of its values.
-        sql: The name of its type in SQL (``penstock.sql.types``); ``ANY`` if SQL has none.
+        sql: The name of its type in SQL (``penstock.scalars.types``); ``ANY`` if SQL has none.
         limits: What a value of it may be, as a clause for hints.
+        takes: True if the objects of a class may stand for its values, NumPy's and pandas' included. A library may
+            still refuse some; what it would change is refused here.
         edges: The values that are likely to go wrong. A border that has the type carries all of them.
         beyond: Values that look like those of this type and are none. A border refuses them by name, or returns them
             equal and of their own class; it never changes them.
+        least: The least value, for a type that has an order and an end.
+        greatest: The greatest one.
         returned: From a value that was written to the value that is read; the values of one class are equal, but an
             instant may come with another offset.
     """
@@ -55,9 +105,15 @@ class ValueType:
     hint: Any
     sql: str
     limits: str
+    takes: Callable[[type], bool]
     edges: tuple[Any, ...] = ()
     beyond: tuple[Any, ...] = ()
+    least: Any = None
+    greatest: Any = None
     returned: Callable[[Any], Any] = _unchanged
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.name,)
 
     @property
     def python(self) -> type:
@@ -117,28 +173,35 @@ _ZONED = (
     datetime.datetime(2026, 1, 1, tzinfo=_at(14, 0, 0)),
 )
 
-BOOLEAN = ValueType("boolean", bool, "BOOLEAN", "True or False", (False, True), (1, "True"))
+BOOLEAN = ValueType("boolean", bool, "BOOLEAN", "True or False", _is_truth, (False, True), (1, "True"))
 INTEGER = ValueType(
     "integer",
     int,
     "BIGINT",
     "an int has 64 bits",
+    _is_whole,
     (0, 1, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)),
     (2**63, -(2**63) - 1, 1.5, True, "7"),
+    least=-(2**63),
+    greatest=2**63 - 1,
 )
 UNSIGNED_INTEGER = ValueType(
     "unsigned integer",
     UNSIGNED,
     "BIGINT",
     "an int without a sign is from 0 to 2**64 - 1",
+    _is_whole,
     (0, 1, 2**63 - 1, 2**63, 2**64 - 1),
     (-1, 2**64, 1.5),
+    least=0,
+    greatest=2**64 - 1,
 )
 FLOAT = ValueType(
     "float",
     float,
     "DOUBLE",
     "a float has 64 bits",
+    _is_number,
     (0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 2.0**53),
     (2**53 + 1, True, "1.5"),
 )
@@ -147,6 +210,7 @@ DECIMAL = ValueType(
     decimal.Decimal,
     "DECIMAL",
     f"a Decimal has at most {DECIMAL_DIGITS} digits, and no more behind the point than its type says",
+    _is_decimal,
     tuple(
         map(
             decimal.Decimal,
@@ -166,6 +230,7 @@ WIDE_DECIMAL = ValueType(
     decimal_of(DECIMAL_DIGITS, 0),
     "DECIMAL",
     DECIMAL.limits,
+    _is_decimal,
     (decimal.Decimal(0), decimal.Decimal("9" * 38), decimal.Decimal("-" + "9" * 38)),
     (decimal.Decimal(10**38), decimal.Decimal("0.5")),
 )
@@ -174,6 +239,7 @@ TEXT = ValueType(
     str,
     "STRING",
     "a text has no halves of characters (lone surrogates)",
+    _is_text,
     (
         "",
         " ",
@@ -195,13 +261,20 @@ TEXT = ValueType(
     ("\ud800", b"text", 7),
 )
 BINARY = ValueType(
-    "bytes", bytes, "BINARY", "bytes are bytes, and no text", (b"", b"\x00\xff", b"text"), ("text", 7)
+    "bytes",
+    bytes,
+    "BINARY",
+    "bytes are bytes, and no text",
+    _is_binary,
+    (b"", b"\x00\xff", b"text"),
+    ("text", 7),
 )
 DATE = ValueType(
     "date",
     datetime.date,
     "DATE",
     "a date has no time of day",
+    _is_date,
     (
         datetime.date.min,
         datetime.date(1582, 10, 4),
@@ -212,38 +285,48 @@ DATE = ValueType(
         datetime.date(2024, 2, 29),
         datetime.date.max,
     ),
-    (datetime.datetime(2026, 1, 2, 3),),
+    (datetime.datetime(2026, 1, 2, 3), 7, "2026-01-02"),
+    least=datetime.date.min,
+    greatest=datetime.date.max,
 )
 TIME = ValueType(
     "time of day",
     datetime.time,
     "ANY",
     "a time of day has microseconds and no zone",
+    _is_time,
     (datetime.time.min, datetime.time(0, 0, 0, 1), datetime.time(12, 30), datetime.time.max),
-    (datetime.time(1, tzinfo=_UTC),),
+    (datetime.time(1, tzinfo=_UTC), 7),
 )
 INSTANT = ValueType(
     "instant",
     datetime.datetime,
     "TIMESTAMP",
     "an instant is a datetime with a zone",
+    _is_time,
     (*_moments(_UTC), *_ZONED),
-    (datetime.datetime(2026, 1, 1), MIN_TIMESTAMP, MAX_TIMESTAMP),
-    _in_utc,
+    (datetime.datetime(2026, 1, 1), MIN_TIMESTAMP, MAX_TIMESTAMP, 7, 1.5),
+    least=datetime.datetime.min.replace(tzinfo=_UTC),
+    greatest=datetime.datetime.max.replace(tzinfo=_UTC),
+    returned=_in_utc,
 )
 LOCAL_TIME = ValueType(
     "local time",
     LOCAL_DATETIME,
     "TIMESTAMP_NTZ",
     "a local time is a datetime without a zone",
+    _is_time,
     _moments(None),
-    (datetime.datetime(2026, 1, 1, tzinfo=_UTC),),
+    (datetime.datetime(2026, 1, 1, tzinfo=_UTC), 7),
+    least=datetime.datetime.min,
+    greatest=datetime.datetime.max,
 )
 DURATION = ValueType(
     "duration",
     datetime.timedelta,
     "INTERVAL",
     "a timedelta has 64 bits of microseconds",
+    _is_time,
     tuple(
         datetime.timedelta(microseconds=each)
         # Below, pyarrow accepts no timedelta with a fraction of a second.
@@ -259,15 +342,31 @@ DURATION = ValueType(
             -_MICROS_MAX // 10**6 * 10**6 + 10**6,
         )
     ),
-    (datetime.timedelta.max, datetime.timedelta.min),
+    (datetime.timedelta.max, datetime.timedelta.min, 7),
+    # NumPy takes the number below this one for no time at all.
+    least=datetime.timedelta(microseconds=-_MICROS_MAX),
+    greatest=datetime.timedelta(microseconds=_MICROS_MAX),
 )
-NOTHING = ValueType("null", type(None), "NULL", "None", (), (0, ""))
+NOTHING = ValueType("null", type(None), "NULL", "None", _is_nothing, (), (0, ""))
 
 TYPES = (
     *(BOOLEAN, INTEGER, UNSIGNED_INTEGER, FLOAT, DECIMAL, WIDE_DECIMAL, TEXT, BINARY),
     *(DATE, TIME, INSTANT, LOCAL_TIME, DURATION, NOTHING),
 )
 """All types."""
+
+_BY_NAME = {each.name: each for each in TYPES}
+
+
+def _named(name: str) -> ValueType:
+    return _BY_NAME[name]
+
+
+IN_FOLDERS = (TEXT, INTEGER, UNSIGNED_INTEGER, BOOLEAN, DATE)
+"""The types whose values are in names of folders, such as ``day=2026-01-02``."""
+
+TIMES = (TIME, INSTANT, LOCAL_TIME, DURATION)
+"""The types whose values count from somewhere, in a unit of seconds."""
 
 NAMES = ("plain", "a.b", "a b", "Capital", "select", "`", "é", "0")
 """Names of columns that are likely to go wrong."""

@@ -438,25 +438,58 @@ def runs(
     >>> list(runs(windows, merge_touching=False))
     [([0.0, 15.0), [2, 0]), ([20.0, 30.0), [1])]
     """
-    reach_micros = 1 if merge_touching else 0
-    run: list[int] = []
-    start_micros = end_micros = 0
+    session, run = GrowingSession(merge_touching, max_micros), list[int]()
     bounds = [(window.start_micros, window.end_micros) for window in windows]
     for place in sorted(range(len(windows)), key=bounds.__getitem__):
-        window = windows[place]
-        later_micros = max(end_micros, window.end_micros)
-        # Tests the bound before a window joins: merged sessions cannot be taken apart again.
-        if run and (
-            window.start_micros >= end_micros + reach_micros or later_micros - start_micros > max_micros
-        ):
-            yield IntervalWindow.from_micros(start_micros, end_micros), run
+        if run and not session.takes(*bounds[place]):
+            yield IntervalWindow.from_micros(*session.bounds), run
             run = []
         if not run:
-            start_micros, later_micros = window.start_micros, window.end_micros
+            session.begin(*bounds[place])
         run.append(place)
-        end_micros = later_micros
     if run:
-        yield IntervalWindow.from_micros(start_micros, end_micros), run
+        yield IntervalWindow.from_micros(*session.bounds), run
+
+
+class GrowingSession:
+    """A session that grows by the windows that come in the order of their starts.
+
+    Args:
+        merge_touching: Whether a window that starts where the session ends belongs to it.
+        max_micros: The greatest length of a session.
+
+    >>> session = GrowingSession(merge_touching=False)
+    >>> session.begin(0, 10)
+    >>> session.takes(5, 15), session.takes(15, 25), session.bounds
+    (True, False, (0, 15))
+    """
+
+    __slots__ = ("_end_micros", "_max_micros", "_reach_micros", "_start_micros")
+
+    def __init__(self, merge_touching: bool, max_micros: float = math.inf) -> None:
+        self._reach_micros = 1 if merge_touching else 0
+        self._max_micros = max_micros
+        self._start_micros = self._end_micros = 0
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The start and the end, in microseconds."""
+        return self._start_micros, self._end_micros
+
+    def begin(self, start_micros: int, end_micros: int) -> None:
+        """Becomes the session of one window alone."""
+        self._start_micros, self._end_micros = start_micros, end_micros
+
+    def takes(self, start_micros: int, end_micros: int) -> bool:
+        """True if a window belongs to it, which then reaches to the window's end, or farther."""
+        if start_micros >= self._end_micros + self._reach_micros:
+            return False
+        if end_micros > self._end_micros:
+            # Tests the bound before a window joins: merged sessions cannot be taken apart again.
+            if end_micros - self._start_micros > self._max_micros:
+                return False
+            self._end_micros = end_micros
+        return True
 
 
 def _flag(merge_touching: bool) -> bool:

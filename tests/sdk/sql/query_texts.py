@@ -11,7 +11,7 @@ from typing import Any
 
 from texts import decimals
 
-from penstock.sql.types import BIGINT, SqlType
+from penstock.scalars.types import BIGINT, SqlType
 
 _TEXT, _DAY, _TIME = SqlType("STRING"), SqlType("DATE"), SqlType("TIMESTAMP")
 

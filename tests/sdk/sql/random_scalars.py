@@ -7,9 +7,10 @@ import random
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from penstock.sql.functions import FUNCTIONS, SqlTypeError, call, cast, try_cast
-from penstock.sql.scalars import Column, Literal, Scalar
-from penstock.sql.types import SqlType, from_hint
+from penstock.scalars.functions import FUNCTIONS, call
+from penstock.scalars.resolving import SqlTypeError, cast, try_cast
+from penstock.scalars.tree import Column, Literal, Scalar
+from penstock.scalars.types import SqlType, from_hint
 
 WHOLE_MAX = (1 << 63) - 1
 _FUNCTION_NAMES = {"CAST", "TRY_CAST", *FUNCTIONS}

@@ -14,8 +14,8 @@ import pytest
 from penstock.base.row import Row
 from penstock.coders.deterministic import encode_key
 from penstock.relations.bags import Copies
+from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
 from penstock.sql.equality import canonical, canonical_row, copies_in_any_form
-from penstock.sql.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 BERLIN = datetime.timezone(datetime.timedelta(hours=1), "Berlin")

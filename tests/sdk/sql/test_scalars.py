@@ -14,23 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scalars import COLUMNS, PRODUCTIONS, literal, made, rows, scalar_of
 
-from penstock.sql import meanings
-from penstock.sql.errors import SqlError, sql_error
-from penstock.sql.functions import FUNCTIONS, SqlTypeError, call, cast, try_cast
-from penstock.sql.scalars import (
-    Call,
-    Column,
-    Literal,
-    Predicate,
-    Projection,
-    Scalar,
-    UserCall,
-    columns_of,
-    replaced,
-    shifted,
-)
-from penstock.sql.spark_text import NotForSpark, spark_text
-from penstock.sql.types import (
+from penstock.scalars import conditions
+from penstock.scalars.functions import RECORDS, call
+from penstock.scalars.resolving import SqlTypeError, cast, try_cast
+from penstock.scalars.row_functions import Predicate, Projection
+from penstock.scalars.spark_forms import NotForSpark
+from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.tree import Call, Column, Literal, Scalar, UserCall, columns_of, replaced, shifted
+from penstock.scalars.types import (
     ANY,
     BIGINT,
     BOOLEAN,
@@ -46,6 +37,7 @@ from penstock.sql.types import (
     from_hint,
     to_hint,
 )
+from penstock.sql.errors import SqlError, sql_error
 from penstock.utils.timestamp import Timestamp
 
 TRUTHS = (True, False, None)
@@ -225,143 +217,7 @@ def test_conditions_stop_at_what_decides() -> None:
         value_of(call("AND", [yes, fails]), (0,))
 
 
-# Functions
-
-NULL_TOO = {"COALESCE", "CASE", "IF", "ARRAY", "CONCAT_WS", "GREATEST", "LEAST", "<=>"}
-GIVEN: dict[str, tuple[list[Any], Any]] = {
-    "+": ([1, 2], 3),
-    "-": ([1, 2], -1),
-    "*": ([3, 2], 6),
-    "/": ([3, 2], 1.5),
-    "%": ([-7, 3], -1),
-    "DIV": ([-7, 2], -3),
-    "PMOD": ([-7, 3], 2),
-    "NEGATIVE": ([5], -5),
-    "=": (["a", "a"], True),
-    "<>": ([1, 2], True),
-    "<": (["a", "é"], True),
-    "<=": ([2, 1], False),
-    ">": ([True, False], True),
-    ">=": ([date(2024, 1, 1), date(2023, 1, 1)], True),
-    "AND": ([True, False], False),
-    "OR": ([True, False], True),
-    "NOT": ([True], False),
-    "BETWEEN": ([2, 1, 2], True),
-    "IN": ([2, 1, 2], True),
-    "NULLIF": ([1, 2], 1),
-    "ABS": ([-5], 5),
-    "SIGN": ([-5], -1.0),
-    "ROUND": ([2.5], 3.0),
-    "FLOOR": ([-0.5], -1),
-    "CEIL": ([1.2], 2),
-    "SQRT": ([9], 3.0),
-    "POWER": ([2, 10], 1024.0),
-    "EXP": ([0], 1.0),
-    "LN": ([1], 0.0),
-    "LOG10": ([1000], 3.0),
-    "UPPER": (["aß"], "ASS"),
-    "LOWER": (["AÉ"], "aé"),
-    "LENGTH": (["a😀"], 2),
-    "TRIM": ([" a "], "a"),
-    "LTRIM": ([" a "], "a "),
-    "RTRIM": ([" a "], " a"),
-    "SUBSTRING": (["abc", -2, 1], "b"),
-    "CONCAT": (["a", 5], "a5"),
-    "REPLACE": (["abab", "b", "c"], "acac"),
-    "LEFT": (["abc", 2], "ab"),
-    "RIGHT": (["abc", 2], "bc"),
-    "LPAD": (["abc", 5, "xy"], "xyabc"),
-    "RPAD": (["abc", 6, "xy"], "abcxyx"),
-    "REPEAT": (["ab", 2], "abab"),
-    "REVERSE": (["abc"], "cba"),
-    "ASCII": (["b"], 98),
-    "INSTR": (["abc", "c"], 3),
-    "LOCATE": (["b", "abcb", 3], 4),
-    "SPLIT": (["a,b,", ","], ["a", "b", ""]),
-    "STARTSWITH": (["abc", "ab"], True),
-    "ENDSWITH": (["abc", "bc"], True),
-    "CONTAINS": (["abc", "x"], False),
-    "LIKE": (["a\nc", "a_%"], True),
-    "ILIKE": (["ABC", "a%"], True),
-    "RLIKE": (["abc", "b.$"], True),
-    "REGEXP_EXTRACT": (["a1b22", "([a-z])([0-9]+)", 2], "1"),
-    "REGEXP_REPLACE": (["abc", "(b)", "<$1>"], "a<b>c"),
-    "MD5": (["a"], "0cc175b9c0f1b6a831c399e269772661"),
-    "SHA2": ([b"a", 100], None),
-    "YEAR": ([MOMENT], 2024),
-    "QUARTER": ([MOMENT], 1),
-    "MONTH": ([MOMENT], 2),
-    "WEEKOFYEAR": ([date(2021, 1, 3)], 53),
-    "YEAROFWEEK": ([date(2021, 1, 3)], 2020),
-    "DAY": ([MOMENT], 29),
-    "DAYOFWEEK": ([MOMENT], 5),
-    "DAYOFWEEK_ISO": ([MOMENT], 4),
-    "DAYOFYEAR": ([date(2024, 12, 31)], 366),
-    "HOUR": ([MOMENT], 12),
-    "MINUTE": ([MOMENT], 34),
-    "SECOND": ([MOMENT], 56),
-    "EXTRACT SECOND": ([MOMENT], Decimal("56.789012")),
-    "DATE_ADD": ([date(2024, 2, 28), 2], date(2024, 3, 1)),
-    "DATE_SUB": ([date(2024, 3, 1), 1], date(2024, 2, 29)),
-    "DATEDIFF": ([date(2024, 3, 1), date(2024, 2, 1)], 29),
-    "ADD_MONTHS": ([date(2024, 1, 31), 13], date(2025, 2, 28)),
-    "LAST_DAY": ([date(2024, 2, 1)], date(2024, 2, 29)),
-    "MAKE_DATE": ([2024, 2, 29], date(2024, 2, 29)),
-    "DATE_BIN": ([timedelta(minutes=10), MOMENT], datetime(2024, 2, 29, 12, 30, tzinfo=UTC)),
-    "UNIX_TIMESTAMP": ([datetime(1969, 12, 31, 23, 59, 58, 500_000, UTC)], -1),
-    "UNIX_SECONDS": ([datetime(1969, 12, 31, 23, 59, 58, 500_000, UTC)], -2),
-    "UNIX_MILLIS": ([datetime(1969, 12, 31, 23, 59, 59, 999_001, UTC)], -1),
-    "UNIX_MICROS": ([datetime(1969, 12, 31, 23, 59, 59, 1, UTC)], -999_999),
-    "TIMESTAMP_SECONDS": ([1.5], datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC)),
-    "TIMESTAMP_MILLIS": ([-1], datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC)),
-    "TIMESTAMP_MICROS": ([1], datetime(1970, 1, 1, 0, 0, 0, 1, UTC)),
-    "TO_DATE": (["2024-2-9 x"], date(2024, 2, 9)),
-    "TO_TIMESTAMP": (["2024-02-09T01:02:03.5+01:00"], datetime(2024, 2, 9, 0, 2, 3, 500_000, UTC)),
-    "TO_TIMESTAMP_NTZ": (["2024-02-09 1:2"], datetime(2024, 2, 9, 1, 2)),
-    "SIZE": ([[1, None]], 2),
-    "POSITIVE": ([2.5], 2.5),
-    "AS BIGINT": ([-(1 << 63)], -(1 << 63)),
-    "AS INT": ([(1 << 31) - 1], (1 << 31) - 1),
-    "AS SMALLINT": ([-(1 << 15)], -(1 << 15)),
-    "AS TINYINT": ([127], 127),
-}
-"""Arguments of each function that gives NULL for NULL, and its result."""
-
-DECIDED = {("LOCATE", 2), ("NULLIF", 1), ("IN", 1), ("IN", 2), ("AND", 0), ("OR", 1)}
-"""Arguments that may be NULL where the others decide."""
-
-OTHERS = {
-    "DATE_TRUNC",
-    "EXTRACT",
-    "ELEMENT_AT",
-    "ITEM",
-    "ARRAY_CONTAINS",
-    "IS NULL",
-    "IS NOT NULL",
-    "IS TRUE",
-    "IS FALSE",
-    # They are calls of others.
-    *("NVL2", "ISNULL", "ISNOTNULL", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL"),
-    *("BINARY", "BOOLEAN", "DATE", "STRING", "TIMESTAMP"),
-}
-
-
-def test_every_function_is_tested_here() -> None:
-    canonical = {function.name for function in FUNCTIONS.values() if not function.name.startswith("NOT ")}
-    assert canonical - set(GIVEN) - NULL_TOO - OTHERS == {"IS DISTINCT FROM"} & canonical
-
-
-@pytest.mark.parametrize("name", GIVEN)
-def test_a_function_has_its_value_and_gives_null_for_null(name: str) -> None:
-    values, expected = GIVEN[name]
-    found = of(name, *values)
-    assert found == expected
-    assert type(found) is type(expected)
-    for place in range(len(values)):
-        others = [Literal(None, NULL) if each == place else value for each, value in enumerate(values)]
-        if (name, place) in DECIDED:
-            continue
-        assert of(name, *others) is None, (name, place)
+# Functions; function_cases.txt has the values of each
 
 
 def test_functions_that_take_null() -> None:
@@ -671,7 +527,7 @@ def interpreted(scalar: Scalar, row: tuple[Any, ...]) -> Any:
         case "COALESCE":
             return next((value for value in map(part, range(len(parts))) if value is not None), None)
         case "<=>":
-            return meanings.same(part(0), part(1))
+            return conditions.same(part(0), part(1))
         case "BETWEEN":
             low = Call(">=", (parts[0], parts[1]), BOOLEAN)
             return interpreted(Call("AND", (low, Call("<=", (parts[0], parts[2]), BOOLEAN)), BOOLEAN), row)
@@ -689,10 +545,10 @@ def interpreted(scalar: Scalar, row: tuple[Any, ...]) -> Any:
     values = []
     for each in parts:
         values.append(interpreted(each, row))
-        if values[-1] is None and name not in meanings.SEES_NULL:
+        if values[-1] is None and not RECORDS[name].takes_null:
             return None
     if name in ("=", "<>", "<", "<=", ">", ">="):
-        found = meanings.order(*values)
+        found = conditions.order(*values)
         return {"=": found == 0, "<>": found != 0, "<": found < 0, "<=": found <= 0, ">": found > 0}.get(
             name, found >= 0
         )
@@ -705,7 +561,9 @@ def interpreted(scalar: Scalar, row: tuple[Any, ...]) -> Any:
         if values[0] == -(1 << 63) and scalar.type.name == "BIGINT":
             raise ArithmeticError
         return -values[0]
-    return meanings.meaning_of(name, scalar.type, [each.type for each in parts])(*values)
+    choose = RECORDS[name].python
+    assert choose is not None
+    return choose(scalar.type, [each.type for each in parts])(*values)
 
 
 def outcome(compute: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import texts
 
-from penstock.sql.scalars import Projection
+from penstock.scalars.row_functions import Projection
 
 FIRST = texts.table()[0]
 

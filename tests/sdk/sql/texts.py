@@ -13,14 +13,15 @@ from typing import Any
 
 from random_scalars import VALUES
 
-from penstock.sql.binding import bound
+from penstock.scalars.functions import FUNCTIONS, call
+from penstock.scalars.resolving import SqlTypeError
+from penstock.scalars.tree import Scalar
+from penstock.scalars.types import BIGINT, SqlType
+from penstock.sql.binding import bind
 from penstock.sql.errors import SqlError
-from penstock.sql.expressions import Tables
-from penstock.sql.functions import FUNCTIONS, SqlTypeError, call
-from penstock.sql.relations import Named, Project
-from penstock.sql.scalars import Scalar
+from penstock.sql.relations import ColumnDef, Project
+from penstock.sql.statement import Tables
 from penstock.sql.transform import deep_calls
-from penstock.sql.types import BIGINT, SqlType
 
 
 def decimals(precision: int, scale: int) -> SqlType:
@@ -105,7 +106,7 @@ def table(seed: int = 7) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
-TABLES = Tables({"t": tuple(Named(*each) for each in zip(NAMES, TYPES, strict=True))}, {}, {})
+TABLES = Tables({"t": tuple(ColumnDef(*each) for each in zip(NAMES, TYPES, strict=True))}, {}, {})
 
 
 class Refused(Exception):
@@ -120,7 +121,7 @@ def read(text: str) -> Scalar:
     """
     try:
         with deep_calls():
-            query = bound(f"SELECT {text}\n AS e FROM t", TABLES)
+            query = bind(f"SELECT {text}\n AS e FROM t", TABLES)
     except SqlError as error:
         raise Refused(str(error).splitlines()[0]) from None
     assert isinstance(query.relation, Project), query.relation

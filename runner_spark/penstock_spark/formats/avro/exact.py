@@ -13,14 +13,22 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from penstock_spark.arrow.losses import FLOAT_LARGEST, Loss, overflows, unknown_fields, wrong_zone
+from penstock.values.types import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    FLOAT_DIGIT_BITS,
+    FLOAT_GREATEST,
+    INTEGER,
+    NOTHING,
+    TIME,
+    ValueType,
+)
+from penstock_spark.columns.losses import Loss, overflows, unknown_fields, wrong_zone
 from penstock_spark.formats.avro.misfits import MISFIT, misfit_in
 
 Check = Callable[[list[Any]], Loss | None]
 """What would be lost of these values, as far as the package itself does not look."""
-
-_DOUBLE_WHOLE_MAX = 1 << 53
-"""Up to here, a double has every whole number."""
 
 
 def check_of(schema: Any) -> Check | None:
@@ -151,14 +159,9 @@ def _of_maps(values: list[Any], items: Check | None) -> Loss | None:
     return None if items is None else items([item for value in values for item in value.values()])
 
 
-def _nothing(values: list[Any]) -> Loss | None:
-    """The package writes nothing, whatever the value is."""
-    return None if set(map(type, values)) <= {type(None)} else MISFIT
-
-
-def _whole(values: list[Any]) -> Loss | None:
-    fits = all(hasattr(kind, "__index__") and kind is not bool for kind in set(map(type, values)))
-    return None if fits else MISFIT
+def _classes(values: list[Any], value: ValueType) -> Loss | None:
+    """The package writes nothing for null, whatever the value is, and truth values and fractions as integers."""
+    return None if all(map(value.takes, set(map(type, values)))) else MISFIT
 
 
 def _decimals(values: list[Any], digits: int, scale: int) -> Loss | None:
@@ -172,21 +175,14 @@ def _decimals(values: list[Any], digits: int, scale: int) -> Loss | None:
     return None if fits else MISFIT
 
 
-def _truths(values: list[Any]) -> Loss | None:
-    return None if all(kind.__name__ in ("bool", "bool_") for kind in set(map(type, values))) else MISFIT
-
-
 def _narrow(values: list[Any]) -> Loss | None:
-    return MISFIT if bool in set(map(type, values)) or overflows(values, FLOAT_LARGEST) else None
+    return MISFIT if overflows(values, FLOAT_GREATEST[32]) else _classes(values, FLOAT)
 
 
 def _doubles(values: list[Any]) -> Loss | None:
-    kinds = set(map(type, values))
-    wholes = [value for value in values if type(value) is int] if int in kinds else ()
-    fits = bool not in kinds and all(
-        abs(value) <= _DOUBLE_WHOLE_MAX or float(value) == value for value in wholes
-    )
-    return None if fits else MISFIT
+    wholes = [value for value in values if type(value) is int]
+    fits = all(abs(value) <= 1 << FLOAT_DIGIT_BITS[64] or float(value) == value for value in wholes)
+    return _classes(values, FLOAT) if fits else MISFIT
 
 
 def _uuids(values: list[Any], name: str) -> Loss | None:
@@ -201,12 +197,7 @@ def _uuids(values: list[Any], name: str) -> Loss | None:
 
 
 def _dates(values: list[Any], name: str) -> Loss | None:
-    whole = [value for value in values if not isinstance(value, datetime.date | str)]
-    return (
-        MISFIT
-        if any(issubclass(each, datetime.datetime) for each in set(map(type, values)))
-        else _whole(whole)
-    )
+    return _classes(values, DATE)
 
 
 def _moments(values: list[Any], name: str, kind: type, is_instant: bool, unit_micros: int) -> Loss | None:
@@ -216,14 +207,14 @@ def _moments(values: list[Any], name: str, kind: type, is_instant: bool, unit_mi
         return lost
     if unit_micros > 1 and any(time.microsecond % unit_micros for time in times):
         return MISFIT
-    return _whole([value for value in values if not isinstance(value, kind)])
+    return _classes(values, TIME)
 
 
 _OF_TYPE: dict[str, Check] = {
-    "null": _nothing,
-    "int": _whole,
-    "long": _whole,
-    "boolean": _truths,
+    "null": partial(_classes, value=NOTHING),
+    "int": partial(_classes, value=INTEGER),
+    "long": partial(_classes, value=INTEGER),
+    "boolean": partial(_classes, value=BOOLEAN),
     "float": _narrow,
     "double": _doubles,
 }

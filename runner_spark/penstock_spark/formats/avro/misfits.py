@@ -21,9 +21,10 @@ from penstock.values.types import (
     NOTHING,
     TEXT,
     TIME,
+    ValueType,
 )
-from penstock_spark.arrow.losses import Loss, forbidden_none, misfit_of, missing_field
-from penstock_spark.arrow.types import limits_of
+from penstock_spark.columns.losses import Loss, forbidden_none, misfit_of, missing_field
+from penstock_spark.columns.types import limits_of
 
 MISFIT = Loss(
     TypeError,
@@ -32,19 +33,30 @@ MISFIT = Loss(
 )
 """What does not fit, without the name of a field: an element that has none, or a check that does not know it."""
 
-_LIMITS = {
-    "null": NOTHING.limits,
-    "boolean": BOOLEAN.limits,
+SPELLINGS: dict[ValueType, Any] = {
+    INTEGER: "long",
+    FLOAT: "double",
+    TEXT: "string",
+    BINARY: "bytes",
+    BOOLEAN: "boolean",
+    NOTHING: "null",
+    DATE: {"type": "int", "logicalType": "date"},
+    TIME: {"type": "long", "logicalType": "time-micros"},
+    INSTANT: {"type": "long", "logicalType": "timestamp-micros"},
+    LOCAL_TIME: {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+"""The types of values as Avro spells them."""
+
+
+def _name_of(kind: Any) -> str:
+    if isinstance(kind, str):
+        return kind
+    return str(kind.get("logicalType") or kind.get("name") or kind["type"])
+
+
+_LIMITS = {_name_of(kind): value.limits for value, kind in SPELLINGS.items()} | {
     "int": limits_of(pa.int32()),
-    "long": INTEGER.limits,
     "float": limits_of(pa.float32()),
-    "double": FLOAT.limits,
-    "string": TEXT.limits,
-    "bytes": BINARY.limits,
-    "date": DATE.limits,
-    "time-micros": TIME.limits,
-    "timestamp-micros": INSTANT.limits,
-    "local-timestamp-micros": LOCAL_TIME.limits,
 }
 
 
@@ -60,12 +72,6 @@ def misfit_in(field: Mapping[str, Any], values: Iterable[Any]) -> Loss:
     kinds = [branch for branch in branches if branch != "null"] or ["null"]
     limits = _limits_of(kinds[0]) if len(kinds) == 1 else ""
     return misfit_of(f"a value of the field {field['name']}", " or ".join(map(_name_of, kinds)), limits)
-
-
-def _name_of(kind: Any) -> str:
-    if isinstance(kind, str):
-        return kind
-    return str(kind.get("logicalType") or kind.get("name") or kind["type"])
 
 
 def _limits_of(kind: Any) -> str:

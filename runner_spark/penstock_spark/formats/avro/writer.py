@@ -14,12 +14,11 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
 from penstock.utils.timestamp import PreciseTimestamp, Timestamp
-from penstock.values import types as values
-from penstock_spark.arrow.records import plain, schema_of
-from penstock_spark.arrow.types import spelling_of
+from penstock_spark.columns.records import plain, schema_of
+from penstock_spark.columns.types import value_of
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.formats.avro.exact import check_of
-from penstock_spark.formats.avro.misfits import refused_by_the_package
+from penstock_spark.formats.avro.misfits import SPELLINGS, refused_by_the_package
 from penstock_spark.formats.packages import FASTAVRO
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sinks.file_names import TemplateNames
@@ -27,20 +26,6 @@ from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, RecordsFile
 
 _TIMESTAMPS = frozenset({Timestamp, PreciseTimestamp})
-
-_SPELLINGS: dict[str, Any] = {
-    values.INTEGER.name: "long",
-    values.FLOAT.name: "double",
-    values.TEXT.name: "string",
-    values.BINARY.name: "bytes",
-    values.BOOLEAN.name: "boolean",
-    values.NOTHING.name: "null",
-    values.DATE.name: {"type": "int", "logicalType": "date"},
-    values.TIME.name: {"type": "long", "logicalType": "time-micros"},
-    values.INSTANT.name: {"type": "long", "logicalType": "timestamp-micros"},
-    values.LOCAL_TIME.name: {"type": "long", "logicalType": "local-timestamp-micros"},
-}
-"""The types of values as Avro spells them."""
 
 
 def avro_files(sink: AvroSink, where: str) -> FileSink:
@@ -140,9 +125,9 @@ def avro_schema(fields: Any, name: str, where: str) -> dict[str, Any]:
 
 
 def _type_of(kind: pa.DataType, name: str, where: str) -> Any:
-    spelling = spelling_of(kind)
-    if spelling is not None and spelling.value.name in _SPELLINGS:
-        return _SPELLINGS[spelling.value.name]
+    value = value_of(kind)
+    if value in SPELLINGS:
+        return SPELLINGS[value]
     if pa.types.is_decimal(kind):
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
     if pa.types.is_struct(kind):

@@ -50,7 +50,7 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
         at = list(names).index(name)
         values = {row[at] for row in rows if row[at] not in missing}
         kind = asked[name] or _kind(values, "str" if is_all else None)
-        fields.append((name, typehints.Any if kind is None else column_of(VALUES[kind])))
+        fields.append((name, typehints.Any if kind is None else column_of(VALUES[kind].hint)))
     if source.filename_column is not None:
         fields.append((source.filename_column, str))
     fields += [(name, hint) for name, hint in folders.hints() if wanted is None or name in wanted]

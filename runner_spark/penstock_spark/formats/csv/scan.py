@@ -18,7 +18,8 @@ from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints
-from penstock_spark.arrow.record_makers import rows_of
+from penstock.values import types as value_types
+from penstock_spark.columns.record_makers import rows_of
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.csv import records
 from penstock_spark.formats.csv.quotes import ends_in_comment, ends_in_quote
@@ -61,8 +62,14 @@ REPLACEMENT = "\ufffd"
 MALFORMED = "__malformed"
 """The column of lines that are not CSV."""
 
-VALUES = {"int": int, "long int": int, "float": float, "bool": bool, "str": str}
-"""The types of values, by the kinds of columns."""
+VALUES = {
+    "int": value_types.INTEGER,
+    "long int": value_types.INTEGER,
+    "float": value_types.FLOAT,
+    "bool": value_types.BOOLEAN,
+    "str": value_types.TEXT,
+}
+"""The types of values, by the kinds of columns: a long int may have more than 64 bits."""
 
 _KINDS = {int: "int", float: "float", bool: "bool", str: "str", object: "str"}
 _NAMES = {"int": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool", "str": "str"}
@@ -299,7 +306,7 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
         if name not in kinds or not typehints.is_nullable(hint):
             continue
         taken = typehints.get_concrete_type_from_nullable(hint)
-        found = VALUES[kinds[name]]
+        found = VALUES[kinds[name]].python
         if taken is not found:
             what = f"the column {name} seemed to be {taken.__name__} at the beginning of {source.describe()}"
             hint = f"pass dtype={{{name!r}: {found.__name__}}}, because later values have that type"

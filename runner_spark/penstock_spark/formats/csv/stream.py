@@ -17,7 +17,7 @@ from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.io.streams import StreamSource
 from penstock.typehints.unions import without_none
-from penstock_spark.arrow.types import arrow_schema_of
+from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
@@ -47,12 +47,7 @@ _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 _TOO_LONG = "\0"
 """What stands before the name of a column if its value fits the pattern, but not into Spark's type."""
 
-_TYPES: dict[str, T.DataType] = {
-    "long int": T.LongType(),
-    "float": T.DoubleType(),
-    "bool": T.BooleanType(),
-    "str": T.StringType(),
-}
+_TYPES = {kind: in_spark(value)[-1] for kind, value in scan.VALUES.items()}
 
 
 def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
@@ -104,13 +99,13 @@ def schema_before_opening(source: CsvSource) -> T.StructType | None:
     folders = {
         name: kind for name, _, kind in partition_values(source.partition_by, source.schema, "").fields
     }
-    kinds = {int: "long int", float: "float", bool: "bool", str: "str"}
+    own = {value.hint: in_spark(value)[-1] for value in scan.VALUES.values()}
     fields: list[T.StructField] = []
     for name, hint in source.found.fields:
-        kind = kinds.get(without_none(hint))
-        if kind is None and name not in folders:
+        kind = folders.get(name) or own.get(without_none(hint))
+        if kind is None:
             return None
-        fields.append(T.StructField(name, folders.get(name) or _TYPES[str(kind)]))
+        fields.append(T.StructField(name, kind))
     return T.StructType(fields)
 
 

@@ -5,17 +5,47 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.error import refusal
-
-_JSON_LEAVES = (
-    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_boolean, pa.types.is_date),
-    *(pa.types.is_time, pa.types.is_timestamp, pa.types.is_decimal),
+from penstock.values.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    DECIMAL_DIGITS,
+    DECIMAL_SCALE,
+    DURATION,
+    FLOAT,
+    INSTANT,
+    INTEGER,
+    LOCAL_TIME,
+    NOTHING,
+    TEXT,
+    TIME,
+    ValueType,
 )
+from penstock_spark.columns.types import value_of
+
+_IN_JSON = (INTEGER, FLOAT, TEXT, BOOLEAN, DATE, TIME, INSTANT, LOCAL_TIME, DECIMAL)
+
+POSTGRES: dict[ValueType, tuple[str, ...]] = {
+    BOOLEAN: ("bool",),
+    INTEGER: ("int8", "int4", "int2", "oid"),
+    FLOAT: ("float8", "float4"),
+    DECIMAL: ("numeric",),
+    TEXT: ("text", "varchar", "bpchar", "name", "uuid"),
+    BINARY: ("bytea",),
+    DATE: ("date",),
+    TIME: ("time",),
+    INSTANT: ("timestamptz",),
+    LOCAL_TIME: ("timestamp",),
+    DURATION: ("interval",),
+}
+"""The types that arrive from PostgreSQL, by their names there; the first of each has all values that leave."""
 
 
 def check_types(schema: pa.Schema, where: str) -> None:
     """Refuses types that no database holds."""
     for field in schema:
-        if pa.types.is_null(field.type):
+        if value_of(field.type) is NOTHING:
             what = f"the field {field.name} has only None, so its column has no type"
             raise refusal(ValueError, what, where=where, hint="declare its type, such as int | None")
         if is_nested(field.type) and not _fits_json(field.type):
@@ -32,34 +62,25 @@ def is_nested(kind: pa.DataType) -> bool:
 
 def _fits_json(kind: pa.DataType) -> bool:
     if pa.types.is_map(kind):
-        return pa.types.is_string(kind.key_type) and _fits_json(kind.item_type)
+        return value_of(kind.key_type) is TEXT and _fits_json(kind.item_type)
     if is_nested(kind):
         return all(_fits_json(kind.field(place).type) for place in range(kind.num_fields))
-    return any(fits(kind) for fits in _JSON_LEAVES)
+    return value_of(kind) in _IN_JSON
 
 
 def postgres_type(kind: pa.DataType) -> str:
     """The type of a new column in PostgreSQL.
 
     >>> postgres_type(pa.int64()), postgres_type(pa.timestamp("us", "UTC")), postgres_type(pa.list_(pa.int64()))
-    ('bigint', 'timestamptz', 'jsonb')
+    ('int8', 'timestamptz', 'jsonb')
     """
-    if pa.types.is_integer(kind):
-        return "smallint" if kind.bit_width <= 16 else "integer" if kind.bit_width == 32 else "bigint"
-    if pa.types.is_floating(kind):
-        return "double precision" if kind.bit_width == 64 else "real"
-    if pa.types.is_decimal(kind):
-        # What a Decimal without a declared scale has: any number of digits.
-        return (
-            "numeric"
-            if (kind.precision, kind.scale) == (38, 18)
-            else f"numeric({kind.precision}, {kind.scale})"
-        )
-    if pa.types.is_timestamp(kind):
-        return "timestamptz" if kind.tz else "timestamp"
-    if pa.types.is_time(kind):
-        return "time"
-    if pa.types.is_duration(kind):
-        return "interval"
-    plain = ((pa.types.is_boolean, "boolean"), (pa.types.is_string, "text"), (pa.types.is_binary, "bytea"))
-    return next((name for fits, name in (*plain, (pa.types.is_date, "date")) if fits(kind)), "jsonb")
+    value = value_of(kind)
+    if value not in POSTGRES:
+        return "jsonb"
+    if value is DECIMAL and (kind.precision, kind.scale) != (DECIMAL_DIGITS, DECIMAL_SCALE):
+        return f"numeric({kind.precision}, {kind.scale})"
+    widest, *narrower = POSTGRES[value]
+    if value in (INTEGER, FLOAT) and kind.bit_width < 64:
+        # Each is half as wide as the one before, and PostgreSQL has none of 8 bits.
+        return narrower[value is INTEGER and kind.bit_width < 32]
+    return widest

@@ -16,7 +16,7 @@ from penstock.error import refusal
 from penstock.io.database import DatabaseSink
 from penstock.relations.upserts import Upsert
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.arrow.records import plain, schema_of, to_batch
+from penstock_spark.columns.records import plain, schema_of, to_batch
 from penstock_spark.formats.database.columns import check_types, is_nested
 from penstock_spark.session.spark_versions import to_arrow_schema
 from penstock_spark.sinks import as_columns

@@ -26,7 +26,9 @@ from psycopg.rows import tuple_row
 from pyspark import TaskContext
 from sqlalchemy import make_url
 
-from penstock.base import clock
+from penstock.utils import clock
+from penstock.values.types import BINARY, DURATION
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_spark.formats.database.columns import is_nested, postgres_type
 from penstock_spark.formats.database.commits import COMMITS, digest, displaced
@@ -180,11 +182,11 @@ def as_text(batch: pa.RecordBatch, where: str) -> bytes:
 
 def _plain(column: pa.Array, name: str, where: str) -> pa.Array:
     kind = column.type
-    if pa.types.is_binary(kind):
+    if value_of(kind) is BINARY:
         return pa.array(
             [None if each is None else "\\x" + each.hex() for each in column.to_pylist()], pa.string()
         )
-    if pa.types.is_duration(kind):
+    if value_of(kind) is DURATION:
         micros = pc.cast(pc.cast(column, pa.duration("us")), pa.int64()).to_pylist()
         return pa.array([None if each is None else interval_text(each) for each in micros], pa.string())
     return pa.array(json_of(column, where, name), pa.string()) if is_nested(kind) else column

@@ -22,7 +22,9 @@ from penstock.io.database import DatabaseSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import LOCAL_DATETIME, decimal_of
 from penstock.typehints.row_type import RowTypeConstraint
+from penstock.values.types import DECIMAL_DIGITS, TYPES
 from penstock_spark.formats.database.address import Address
+from penstock_spark.formats.database.columns import POSTGRES
 from penstock_spark.formats.database.errors import masked
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import reporting_now
@@ -38,21 +40,8 @@ WITHOUT_TIME_LIMITS = (
     "SELECT set_config(name, '0', false) FROM pg_settings "
     "WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
 )
-_DIGITS_MAX = 38
 
-_POSTGRES_TYPES: dict[str, Any] = {
-    **dict.fromkeys(("int2", "int4", "int8", "oid"), int),
-    **dict.fromkeys(("float4", "float8"), float),
-    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), str),
-    "bool": bool,
-    "bytea": bytes,
-    "date": datetime.date,
-    "time": datetime.time,
-    "timestamp": LOCAL_DATETIME,
-    "timestamptz": datetime.datetime,
-    "interval": datetime.timedelta,
-    "numeric": decimal.Decimal,
-}
+_POSTGRES_TYPES = {name: value.hint for value, names in POSTGRES.items() for name in names}
 
 
 @dataclass(frozen=True)
@@ -189,7 +178,7 @@ def _hint(kind: Any) -> Any:
     if isinstance(kind, sa.Numeric) and not isinstance(kind, sa.Float):
         precision, scale = kind.precision, kind.scale or 0
         # PostgreSQL has longer numbers, and scales below zero, than a column of Spark can hold.
-        if precision is None or not 0 <= scale <= precision <= _DIGITS_MAX:
+        if precision is None or not 0 <= scale <= precision <= DECIMAL_DIGITS:
             return decimal.Decimal
         return decimal_of(precision, scale)
     if isinstance(kind, sa.DateTime):
@@ -198,10 +187,10 @@ def _hint(kind: Any) -> Any:
         found = kind.python_type
     except NotImplementedError:
         return Any
-    return found if found in (*_PLAIN, datetime.timedelta) else Any
+    return found if found in _CLASSES else Any
 
 
-_PLAIN = (int, float, str, bool, bytes, datetime.date, datetime.time, decimal.Decimal)
+_CLASSES = frozenset(each.python for each in TYPES)
 
 
 def _of_query(connection: Connection, source: DatabaseSource, address: Address) -> list[Column]:

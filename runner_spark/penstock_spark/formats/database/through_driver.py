@@ -17,8 +17,10 @@ from sqlalchemy import Connection, Engine, Table, event
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NoSuchTableError, SQLAlchemyError
 
-from penstock.base import clock
 from penstock.error import refusal
+from penstock.utils import clock
+from penstock.values.types import FLOAT, INSTANT
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.database.address import Address
 from penstock_spark.formats.database.columns import is_nested
 from penstock_spark.formats.database.commits import COMMITS, digest, displaced
@@ -245,10 +247,10 @@ def rows_of(pages: Iterable[Page], layout: Layout, table: Table, dialect: str) -
 def _values(column: pa.Array, field: pa.Field, dialect: str, where: str) -> list[Any]:
     values: list[Any] = column.to_pylist()
     kind = field.type
-    if pa.types.is_floating(kind) and any(value is not None and math.isnan(value) for value in values):
+    if value_of(kind) is FLOAT and any(value is not None and math.isnan(value) for value in values):
         what = f"a value of the field {field.name} is NaN, which {dialect} cannot store"
         raise refusal(ValueError, what, where=where, hint="replace it by None before the write")
-    if pa.types.is_timestamp(kind) and kind.tz and dialect in _WITHOUT_ZONES:
+    if value_of(kind) is INSTANT and dialect in _WITHOUT_ZONES:
         return [
             None if value is None else value.astimezone(datetime.UTC).replace(tzinfo=None) for value in values
         ]

@@ -2,59 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from penstock.values.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    DURATION,
+    FLOAT,
+    INSTANT,
+    INTEGER,
+    LOCAL_TIME,
+    TEXT,
+    TIME,
+    ValueType,
+)
+from penstock_spark.columns.types import value_of
+
+_TYPES: dict[ValueType, tuple[Any, tuple[Any, ...]]] = {
+    BOOLEAN: (sa.Boolean(), (sa.Boolean,)),
+    INTEGER: (sa.BigInteger(), (sa.Integer, sa.Numeric)),
+    FLOAT: (sa.Double(), (sa.Float,)),
+    DECIMAL: (sa.Numeric(), (sa.Numeric,)),
+    TEXT: (sa.Text(), (sa.String,)),
+    BINARY: (sa.LargeBinary(), (sa.types._Binary,)),
+    DATE: (sa.Date(), (sa.Date,)),
+    TIME: (sa.Time(), (sa.Time,)),
+    INSTANT: (sa.DateTime(timezone=True), (sa.DateTime,)),
+    LOCAL_TIME: (sa.DateTime(), (sa.DateTime,)),
+    DURATION: (sa.Interval(), (sa.Interval,)),
+}
+"""The types of values as SQLAlchemy spells them: the one of a new column, and the classes of those that have them."""
+
+_ONLY_IN_POSTGRES: dict[ValueType, tuple[Any, ...]] = {
+    # The server reads them from text, and says if one cannot be read.
+    TEXT: (sa.Uuid, sa.JSON, postgresql.INET, postgresql.CIDR, postgresql.CITEXT),
+    DURATION: (postgresql.INTERVAL,),
+}
+
 
 def new_type(kind: pa.DataType, in_key: bool) -> Any:
     """The type of a new column in another database."""
-    if pa.types.is_integer(kind):
-        return sa.BigInteger() if kind.bit_width == 64 else sa.Integer()
-    if pa.types.is_decimal(kind):
+    value = value_of(kind)
+    if value is INTEGER and kind.bit_width < 64:
+        return sa.Integer()
+    if value is DECIMAL:
         return sa.Numeric(kind.precision, kind.scale)
-    if pa.types.is_string(kind):
+    if value is TEXT and in_key:
         # Some databases have no keys of texts without a length.
-        return sa.String(255) if in_key else sa.Text()
-    if pa.types.is_timestamp(kind):
-        return sa.DateTime(timezone=bool(kind.tz))
-    plain: tuple[tuple[Any, Any], ...] = (
-        *((pa.types.is_floating, sa.Double()), (pa.types.is_boolean, sa.Boolean())),
-        *(
-            (pa.types.is_binary, sa.LargeBinary()),
-            (pa.types.is_date, sa.Date()),
-            (pa.types.is_time, sa.Time()),
-        ),
-        (pa.types.is_duration, sa.Interval()),
-    )
-    return next((made for fits, made in plain if fits(kind)), sa.JSON())
+        return sa.String(255)
+    return sa.JSON() if value not in _TYPES else _TYPES[value][0]
 
 
 def why_not(kind: pa.DataType, column: Any, dialect: str) -> str | None:
     """Why a column of a database cannot hold all values of a type; None if it can, or if only the values tell."""
-    is_postgres = dialect == "postgresql"
-    if pa.types.is_decimal(kind) and dialect == "sqlite":
+    is_postgres, value = dialect == "postgresql", value_of(kind)
+    if value is DECIMAL and dialect == "sqlite":
         return "SQLite keeps Decimals as floats: convert it to whole cents, or to a text"
-    if pa.types.is_duration(kind) and dialect == "sqlite":
+    if value is DURATION and dialect == "sqlite":
         return "SQLite keeps no lengths of time: convert it to a number of microseconds"
     if isinstance(column, sa.types.NullType):
         return None if dialect == "sqlite" else "penstock does not know its type"
     # In SQLAlchemy 2.0, a Float is a Numeric, too.
-    is_rounded = isinstance(column, sa.Float) and not pa.types.is_floating(kind)
-    if is_rounded or not isinstance(column, tuple(_accepted(kind, is_postgres))):
+    is_rounded = isinstance(column, sa.Float) and value is not FLOAT
+    if is_rounded or not isinstance(column, _accepted(value, is_postgres)):
         return f"it has the type {_shown(column)}"
     if (
-        pa.types.is_timestamp(kind)
+        value in (INSTANT, LOCAL_TIME)
         and is_postgres
-        and bool(kind.tz) != bool(getattr(column, "timezone", False))
+        and (value is INSTANT) != bool(getattr(column, "timezone", False))
     ):
         return f"it has the type {_shown(column)}, and one of the two has a time zone"
-    if pa.types.is_floating(kind) and kind.bit_width == 64 and is_postgres and isinstance(column, sa.REAL):
+    if value is FLOAT and kind.bit_width == 64 and is_postgres and isinstance(column, sa.REAL):
         return "it has the type REAL, which rounds floats: make it double precision"
-    if pa.types.is_decimal(kind) and isinstance(column, sa.Numeric) and column.precision is not None:
+    if value is DECIMAL and isinstance(column, sa.Numeric) and column.precision is not None:
         scale = column.scale or 0
         if kind.scale > scale or kind.precision - kind.scale > column.precision - scale:
             digits = f"decimal_of({column.precision}, {scale})"
@@ -62,34 +88,10 @@ def why_not(kind: pa.DataType, column: Any, dialect: str) -> str | None:
     return None
 
 
-def _accepted(kind: pa.DataType, is_postgres: bool) -> Iterator[Any]:
-    if pa.types.is_boolean(kind):
-        yield sa.Boolean
-    elif pa.types.is_integer(kind):
-        yield from (sa.Integer, sa.Numeric)
-    elif pa.types.is_floating(kind):
-        yield sa.Float
-    elif pa.types.is_decimal(kind):
-        yield sa.Numeric
-    elif pa.types.is_string(kind):
-        yield sa.String
-        if is_postgres:
-            # The server reads them from text, and says if one cannot be read.
-            yield from (sa.Uuid, sa.JSON, postgresql.INET, postgresql.CIDR, postgresql.CITEXT)
-    elif pa.types.is_binary(kind):
-        yield sa.types._Binary
-    elif pa.types.is_date(kind):
-        yield sa.Date
-    elif pa.types.is_timestamp(kind):
-        yield sa.DateTime
-    elif pa.types.is_time(kind):
-        yield sa.Time
-    elif pa.types.is_duration(kind):
-        yield sa.Interval
-        if is_postgres:
-            yield postgresql.INTERVAL
-    else:
-        yield sa.JSON
+def _accepted(value: ValueType | None, is_postgres: bool) -> tuple[Any, ...]:
+    if value not in _TYPES:
+        return (sa.JSON,)
+    return _TYPES[value][1] + (_ONLY_IN_POSTGRES.get(value, ()) if is_postgres else ())
 
 
 def _shown(column: Any) -> str:

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from penstock.error import refusal
 from penstock.io.delta import DeltaSink
+from penstock.values.types import IN_FOLDERS
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.delta.table import schema_of_table
 from penstock_spark.formats.packages import DELTALAKE
 from penstock_spark.sinks import table_columns
-
-_PARTITIONS = (pa.types.is_integer, pa.types.is_string, pa.types.is_date32, pa.types.is_boolean)
 
 
 def columns_of(sink: DeltaSink, table: Any, where: str) -> pa.Schema:
@@ -33,7 +33,7 @@ def partitions_of(sink: DeltaSink, table: Any, columns: pa.Schema, where: str) -
             raise refusal(ValueError, what, where=where, hint="leave partition_by out")
     for name in () if sink.key else parts:
         kind = columns.field(name).type
-        if not any(is_kind(kind) for is_kind in _PARTITIONS):
+        if value_of(kind) not in IN_FOLDERS:
             what = f"the column {name} of type {kind} cannot keep files apart"
             raise refusal(
                 ValueError, what, where=where, hint="partition by text, integers, dates or booleans"

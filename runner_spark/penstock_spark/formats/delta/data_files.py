@@ -16,10 +16,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark import TaskContext
 
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.delta import TablePlace
-from penstock_spark.arrow.records import to_batch
+from penstock.utils.identifiers import identifier
+from penstock.values.types import BOOLEAN, DATE, INTEGER
+from penstock_spark.columns.records import to_batch
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.delta.table import files_of
 from penstock_spark.sinks.plan import Encoder
 
@@ -79,7 +81,7 @@ class DataFiles(Encoder):
                 ValueError, what, where=self._where, hint="replace the empty text, or partition otherwise"
             )
         texts = {value: None if value is None else str(value) for value in set(values)}
-        if pa.types.is_boolean(batch.schema.field(name).type):
+        if value_of(batch.schema.field(name).type) is BOOLEAN:
             texts = {value: None if value is None else str(value).lower() for value in set(values)}
         return [texts[value] for value in values]
 
@@ -178,9 +180,7 @@ def _statistics(footer: pq.FileMetaData, columns: pa.Schema) -> dict[str, Any]:
     """What lets a reader skip the file: the ranges of integers and dates, whose text nobody can misread."""
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}
-    ranged = {
-        each.name for each in columns if pa.types.is_integer(each.type) or pa.types.is_date32(each.type)
-    }
+    ranged = {each.name for each in columns if value_of(each.type) in (INTEGER, DATE)}
     for place in range(footer.num_columns):
         name = footer.schema.column(place).path
         if name not in ranged or not footer.num_row_groups:

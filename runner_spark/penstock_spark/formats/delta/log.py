@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from penstock.error import UnsupportedByRunner
+from penstock.values.types import INSTANT
+from penstock_spark.columns.types import value_of
 
 _FOLDER = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -131,7 +133,7 @@ def _guarantee(values: Mapping[str, str | None], schema: pa.Schema, parts: tuple
 
 def _value(text: str, kind: pa.DataType) -> pa.Scalar:
     """The value of a partition column; instants are in UTC, with or without a zone."""
-    if pa.types.is_timestamp(kind) and kind.tz is not None and not text.endswith("Z"):
+    if value_of(kind) is INSTANT and not text.endswith("Z"):
         return pa.scalar(text).cast(pa.timestamp(kind.unit)).cast(kind)
     return pa.scalar(text).cast(kind)
 

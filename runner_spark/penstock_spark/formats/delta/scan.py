@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from penstock.error import refusal
 from penstock.io.delta import DeltaSource, TablePlace
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.files.packing import SHARE_BYTES, packed
 from penstock_spark.formats.delta.table import files_of, open_table, schema_of_table, told
 from penstock_spark.formats.packages import DELTALAKE

@@ -23,8 +23,8 @@ from penstock.io.delta import DeltaChangesSource, DeltaSource
 from penstock.io.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.streams import StreamSource
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.arrow.types import is_beyond_spark, is_unknown, struct_of
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.types import is_beyond_spark, is_unknown, struct_of
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.formats.delta.log import Commit, LogFile, newest_in_log, read_commit, trace_in_log
 from penstock_spark.formats.delta.scan import columns_to_read, no_version, table_at
 from penstock_spark.formats.delta.table import files_of, open_table, schema_of_table, told

@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.base import clock
 from penstock.error import refusal
 from penstock.io.delta import DeltaSink
+from penstock.utils import clock
 from penstock_spark.files.local_copies import local_copies
 from penstock_spark.formats.delta import changes
 from penstock_spark.formats.delta.columns import columns_of, partitions_of

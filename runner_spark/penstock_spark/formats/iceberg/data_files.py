@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.io.iceberg import IcebergSink
-from penstock_spark.arrow.records import to_batch
+from penstock_spark.columns.records import to_batch
 from penstock_spark.formats.iceberg.table import Target, module
 from penstock_spark.sinks.plan import Encoder
 from penstock_spark.sinks.table_changes import LastChanges, change_schema

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.io.iceberg import IcebergSink
+from penstock.values.types import DATE, INTEGER, TEXT
+from penstock_spark.columns.types import value_of
 from penstock_spark.formats.iceberg.data_files import delete_files, files_of_rows
 from penstock_spark.formats.iceberg.scan import batches_of, planned_files
 from penstock_spark.formats.iceberg.table import Target, module
@@ -70,8 +72,7 @@ def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iter
     may_match = expressions.AlwaysTrue()
     for name in sink.key:
         values = changes[name].unique().drop_null()
-        kind = values.type
-        if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date32(kind)):
+        if value_of(values.type) not in (INTEGER, TEXT, DATE):
             continue
         if len(values) <= _KEYS_IN_FILTER:
             may_match = expressions.And(may_match, expressions.In(name, values.to_pylist()))

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSource
-from penstock_spark.arrow.values import to_dicts, to_rows
+from penstock_spark.columns.values import to_dicts, to_rows
 from penstock_spark.files.packing import packed
 from penstock_spark.formats.iceberg.table import (
     arrow_columns,

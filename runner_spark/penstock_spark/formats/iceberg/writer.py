@@ -20,10 +20,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.base import clock
-from penstock.base.identifiers import identifier
 from penstock.error import refusal
 from penstock.io.iceberg import IcebergSink
+from penstock.utils import clock
+from penstock.utils.identifiers import identifier
 from penstock_spark.formats.iceberg.data_files import (
     ROWS_SCHEMA,
     ChangeRows,

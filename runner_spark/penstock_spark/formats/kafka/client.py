@@ -9,8 +9,8 @@ from functools import partial
 from threading import Thread
 from typing import Any, TypeVar
 
-from penstock.base import clock
 from penstock.error import refusal
+from penstock.utils import clock
 from penstock_spark.formats.packages import CONFLUENT_KAFKA
 from penstock_spark.process.threads import NoAnswer, answer_of
 

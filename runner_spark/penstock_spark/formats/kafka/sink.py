@@ -21,9 +21,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.base.identifiers import identifier
 from penstock.error import noun_for, refusal
 from penstock.io.kafka import KafkaRecord, KafkaSink
+from penstock.utils.identifiers import identifier
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,
     THREAD,

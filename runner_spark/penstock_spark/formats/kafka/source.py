@@ -12,11 +12,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.base import clock
 from penstock.error import refusal
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
 from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, TimedElements, UnreadableElement
 from penstock.io.streams import StreamSource
+from penstock.utils import clock
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_spark.formats.kafka.client import (
     REQUEST_SECONDS,

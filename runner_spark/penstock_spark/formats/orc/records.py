@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import orc
 
 from penstock.error import refusal
-from penstock_spark.arrow.types import struct_of
-from penstock_spark.arrow.values import check_names, table_as_read
+from penstock_spark.columns.types import struct_of
+from penstock_spark.columns.values import check_names, table_as_read
 from penstock_spark.files.kept_errors import FileToRead
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import PartitionValues

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, BinaryIO, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,14 +16,14 @@ from penstock.io.file_readers import provide_reader
 from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.types import is_beyond_spark, is_unknown, struct_of
-from penstock_spark.arrow.values import check_names, to_dicts, to_rows
+from penstock_spark.columns.common_types import merged, same_type
+from penstock_spark.columns.types import is_beyond_spark, is_unknown, struct_of
+from penstock_spark.columns.values import check_names, to_dicts, to_rows
 from penstock_spark.files.finding import changed_since, find_files, local_paths, unreadable
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords
-from penstock_spark.formats.parquet.footers import merged_as_they_are
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.workers_python import map_in_arrow
@@ -170,7 +170,8 @@ def _survey(
     found = looked_at(paths, look)
     for path, (columns, _) in zip(paths, found, strict=True):
         check_names(columns, path, where)
-    schema = reduce(merged_as_they_are, (schema for schema, _ in found), T.StructType())
+    as_they_are = partial(merged, common=same_type)
+    schema = reduce(as_they_are, (schema for schema, _ in found), T.StructType())
     return schema, [each for _, stripes in found for each in stripes]
 
 

@@ -13,7 +13,9 @@ from pyarrow import orc
 from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.io.compression import CompressionTypes
 from penstock.io.orcio import OrcSink
-from penstock_spark.arrow.records import schema_of, to_batch
+from penstock.values.types import INSTANT, LOCAL_TIME
+from penstock_spark.columns.records import schema_of, to_batch
+from penstock_spark.columns.types import value_of, with_singles
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
 from penstock_spark.sinks.file_names import TemplateNames
@@ -66,7 +68,7 @@ class _OrcRows:
     """One ORC file on a local disk."""
 
     def __init__(self, schema: pa.Schema, sink: OrcSink, where: str, path: str) -> None:
-        self._in_nanos = pa.schema([field.with_type(_in_nanos(field.type)) for field in schema])
+        self._in_nanos = pa.schema([field.with_type(with_singles(field.type, _in_nanos)) for field in schema])
         self._where = where
         self._file = FileToWrite(open_for_writing(path, CompressionTypes.UNCOMPRESSED))
         self._writer = orc.ORCWriter(
@@ -111,14 +113,7 @@ class _OrcShard:
 
 
 def _in_nanos(kind: pa.DataType) -> pa.DataType:
-    """The type with nanoseconds, as pyarrow writes all times in ORC, whose zones are UTC."""
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("ns", None if kind.tz is None else "UTC")
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_in_nanos(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_in_nanos(kind.value_type)))
-    if pa.types.is_map(kind):
-        item = kind.item_field.with_type(_in_nanos(kind.item_type))
-        return pa.map_(_in_nanos(kind.key_type), item)
-    return kind
+    """A type of single values with nanoseconds, as pyarrow writes all times in ORC, whose zones are UTC."""
+    if value_of(kind) not in (INSTANT, LOCAL_TIME):
+        return kind
+    return pa.timestamp("ns", None if kind.tz is None else "UTC")

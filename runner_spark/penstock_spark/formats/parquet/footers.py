@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -14,18 +14,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 
 from penstock.io.parquetio import ParquetSource
-from penstock.values.types import DECIMAL_DIGITS
-from penstock_spark.arrow.types import (
+from penstock.values.types import BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, TEXT
+from penstock_spark.columns.common_types import merged
+from penstock_spark.columns.types import (
     UNKNOWN,
     ArrowOnly,
     UnknownType,
     has_like_names,
+    in_spark,
     is_beyond_spark,
-    is_list,
     spark_type_of,
     struct_of,
+    with_singles,
 )
-from penstock_spark.arrow.values import has_nanoseconds
+from penstock_spark.columns.values import has_nanoseconds
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.finding import local_paths
 from penstock_spark.files.found_file import looked_at
@@ -46,28 +48,7 @@ _ARROW_NOTE = b"\x18\x0cARROW:schema\x18"
 
 _NO_NOTE = _ARROW_NOTE.replace(b"ARROW", b"-----")
 
-_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_WIDER: dict[frozenset[type[T.DataType]], T.DataType] = {
-    **{frozenset((small, large)): large() for at, large in enumerate(_WHOLE) for small in _WHOLE[:at]},
-    # A double has all numbers of 32 bits, but not all of 64.
-    **{frozenset((small, T.DoubleType)): T.DoubleType() for small in (*_WHOLE[:3], T.FloatType)},
-    **{frozenset((small, T.FloatType)): T.FloatType() for small in _WHOLE[:2]},
-    frozenset((T.IntegerType, T.FloatType)): T.DoubleType(),
-}
-"""The type of numbers that has all values of two types."""
-
-_CERTAIN = (
-    *(
-        T.BooleanType(),
-        T.ByteType(),
-        T.ShortType(),
-        T.IntegerType(),
-        T.LongType(),
-        T.FloatType(),
-        T.DoubleType(),
-    ),
-    *(T.DateType(), T.TimestampType(), T.StringType()),
-)
+_CERTAIN = tuple(kind for value in (BOOLEAN, INTEGER, FLOAT, DATE, INSTANT, TEXT) for kind in in_spark(value))
 """The types that no setting of Spark's changes."""
 
 
@@ -109,12 +90,14 @@ def values_schema(footer: pq.FileMetaData) -> pa.Schema:
     All lists are plain ones, since pyarrow does not read those of one length that have nulls beside them.
     """
     own: pa.Schema = footer.schema.to_arrow_schema()
-    fields = pa.schema([field.with_type(_with_plain_lists(field.type)) for field in own])
-    physical = [footer.schema.column(place).physical_type for place in range(len(footer.schema))]
-    if "INT96" not in physical:
-        return fields
-    kinds = iter(physical)
-    return pa.schema([field.with_type(_with_instants(field.type, kinds)) for field in fields])
+    physical = iter([footer.schema.column(place).physical_type for place in range(len(footer.schema))])
+
+    def in_python(kind: pa.DataType) -> pa.DataType:
+        return pa.timestamp("us", "UTC") if next(physical) == "INT96" else kind
+
+    return pa.schema(
+        [field.with_type(with_singles(field.type, in_python, plain_lists=True)) for field in own]
+    )
 
 
 def has_fixed_lists(footer: pq.FileMetaData) -> bool:
@@ -128,29 +111,6 @@ def without_note_of_types(footer: pq.FileMetaData) -> pq.FileMetaData:
     footer.write_metadata_file(content)
     # Pyarrow has no way to leave the note out; a key of the same length is as good.
     return pq.read_metadata(io.BytesIO(content.getvalue().replace(_ARROW_NOTE, _NO_NOTE)))
-
-
-def _with_plain_lists(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_with_plain_lists(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        key = _with_plain_lists(kind.key_type)
-        return pa.map_(key, kind.item_field.with_type(_with_plain_lists(kind.item_type)))
-    if is_list(kind):
-        return pa.list_(kind.value_field.with_type(_with_plain_lists(kind.value_type)))
-    return kind
-
-
-def _with_instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
-    """Replaces each single value of a type by an instant whose physical type, the next one, is INT96."""
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_with_instants(field.type, physical)) for field in kind])
-    if pa.types.is_map(kind):
-        key = _with_instants(kind.key_type, physical)
-        return pa.map_(key, kind.item_field.with_type(_with_instants(kind.item_type, physical)))
-    if is_list(kind):
-        return pa.list_(kind.value_field.with_type(_with_instants(kind.value_type, physical)))
-    return pa.timestamp("us", "UTC") if next(physical) == "INT96" else kind
 
 
 def is_read_by_spark(
@@ -207,29 +167,6 @@ def _is_read_as(own: T.DataType, wanted: T.DataType) -> bool:
     if isinstance(own, ArrowOnly | UnknownType):
         return False
     return own.simpleString() == wanted.simpleString()
-
-
-def misfit_of(footer: pq.FileMetaData, schema: T.StructType) -> tuple[str, str, str] | None:
-    """The first column whose values a schema does not hold, with its type and the one of the schema; None if none."""
-    for field in schema_of_footer(footer):
-        if field.name in schema.names and not _is_held(field.dataType, schema[field.name].dataType):
-            return field.name, field.dataType.simpleString(), schema[field.name].dataType.simpleString()
-    return None
-
-
-def _is_held(own: T.DataType, wanted: T.DataType) -> bool:
-    match own, wanted:
-        case T.StructType(), T.StructType():
-            return all(
-                _is_held(field.dataType, wanted[field.name].dataType)
-                for field in own
-                if field.name in wanted.names
-            )
-        case T.ArrayType(elementType=item), T.ArrayType(elementType=other):
-            return _is_held(item, other)
-        case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):
-            return _is_held(key, other_key) and _is_held(value, other_value)
-    return _wider(own, wanted).simpleString() == wanted.simpleString()
 
 
 def types_of_column(footers: Mapping[str, pq.FileMetaData], name: str) -> list[tuple[str, str]]:
@@ -308,53 +245,3 @@ def schema_of_footer(footer: pq.FileMetaData) -> T.StructType:
     parsed = T.StructType.fromJson(json.loads(noted))
     assert isinstance(parsed, T.StructType)
     return parsed
-
-
-Common = Callable[[T.DataType, T.DataType], T.DataType]
-"""From two types of a column to the one that both have in common, or `UNKNOWN`."""
-
-
-def merged(one: T.StructType, other: T.StructType) -> T.StructType:
-    """The columns of both, with types that have all values of both; `UNKNOWN` where there is none."""
-    return _merged(one, other, _wider)
-
-
-def merged_as_they_are(one: T.StructType, other: T.StructType) -> T.StructType:
-    """The columns of both; `UNKNOWN` where they have different types."""
-    return _merged(one, other, _same)
-
-
-def _merged(one: T.StructType, other: T.StructType, common: Common) -> T.StructType:
-    others = {field.name: field for field in other}
-    fields = [
-        T.StructField(field.name, common(field.dataType, others[field.name].dataType))
-        if field.name in others
-        else field
-        for field in one
-    ]
-    return T.StructType([*fields, *(field for field in other if field.name not in one.names)])
-
-
-def _same(one: T.DataType, other: T.DataType) -> T.DataType:
-    if isinstance(one, T.StructType) and isinstance(other, T.StructType):
-        return merged_as_they_are(one, other)
-    return one if one == other else UNKNOWN
-
-
-def _wider(one: T.DataType, other: T.DataType) -> T.DataType:
-    match one, other:
-        case T.StructType(), T.StructType():
-            return merged(one, other)
-        case T.ArrayType(elementType=item), T.ArrayType(elementType=other_item):
-            return T.ArrayType(_wider(item, other_item))
-        case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):
-            return T.MapType(_wider(key, other_key), _wider(value, other_value))
-        case T.NullType(), _:
-            return other
-        case _, T.NullType():
-            return one
-        case T.DecimalType(), T.DecimalType():
-            scale = max(one.scale, other.scale)
-            digits = max(one.precision - one.scale, other.precision - other.scale) + scale
-            return T.DecimalType(digits, scale) if digits <= DECIMAL_DIGITS else UNKNOWN
-    return one if one == other else _WIDER.get(frozenset((type(one), type(other))), UNKNOWN)

@@ -17,8 +17,9 @@ from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
-from penstock_spark.arrow.types import arrow_schema_of, is_unknown, struct_of
-from penstock_spark.arrow.values import cast_column, check_names, table_as_read, to_tables
+from penstock_spark.columns.common_types import misfit_in
+from penstock_spark.columns.types import arrow_schema_of, is_unknown, struct_of
+from penstock_spark.columns.values import cast_column, check_names, table_as_read, to_tables
 from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import looked_at, open_found, size_of
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
@@ -26,7 +27,6 @@ from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.parquet.footers import (
     has_fixed_lists,
     is_read_by_spark,
-    misfit_of,
     schema_of_footer,
     types_of_column,
     values_schema,
@@ -110,9 +110,10 @@ class ParquetRecords:
         opened = opened_as_read(file, name, self.where)
         if later_columns is not None:
             later_columns.look(name, lambda: names_at_any_depth(schema_of_footer(opened.footer)))
-        other = misfit_of(opened.footer, self.values.without_columns(self.schema))
+        wanted = self.values.without_columns(self.schema)
+        other = misfit_in(schema_of_footer(opened.footer), wanted)
         if other is not None:
-            raise self._of_other_type(name, *other)
+            raise self._of_other_type(name, other, wanted[other.name].dataType)
         for number in range(opened.footer.num_row_groups):
             yield from self.group(opened, number)
 
@@ -134,8 +135,10 @@ class ParquetRecords:
         table = pa.Table.from_arrays(columns, schema=schema).combine_chunks()
         yield from table.to_batches(BATCH_ROWS)
 
-    def _of_other_type(self, name: str, column: str, own: str, wanted: str) -> ValueError:
-        what = f"the column {column} of {name} has the type {own}, and the pipeline reads it as {wanted}"
+    def _of_other_type(self, name: str, column: T.StructField, wanted: T.DataType) -> ValueError:
+        own = column.dataType.simpleString()
+        what = f"the column {column.name} of {name} has the type {own}, and the pipeline reads it as "
+        what += wanted.simpleString()
         hint = (
             "start the pipeline again, which finds a type for all files if there is one; otherwise write the file "
             "again with the type of the others"

@@ -20,8 +20,8 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
-from penstock_spark.arrow.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
-from penstock_spark.arrow.values import check_names, table_as_read, to_dicts, to_rows, to_tables
+from penstock_spark.columns.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
+from penstock_spark.columns.values import check_names, table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
 from penstock_spark.files.found_file import looked_at, open_by_hadoop

@@ -14,9 +14,8 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
-from penstock.typehints.column_types import UNSIGNED
-from penstock.typehints.unions import without_none
-from penstock_spark.arrow.records import fields_of, schema_of, to_batch
+from penstock_spark.columns.records import schema_of, to_batch
+from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
@@ -32,7 +31,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         schema = schema_of(sink.element_type, where)
     names = TemplateNames(sink.shards)
     if sink.schema is None and schema is not None and names.is_local:
-        schema = _with_unsigned(schema, sink.element_type)
+        schema = as_arrow_has_them(schema)
     partitions = _partitions(sink, schema, where)
 
     def columns() -> SparkFiles | None:
@@ -55,12 +54,6 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         columns,
         partitions=partitions,
     )
-
-
-def _with_unsigned(schema: pa.Schema, element_type: Any) -> pa.Schema:
-    """The schema with whole numbers without a sign, which Parquet has and most other borders do not."""
-    unsigned = {name for name, hint in fields_of(element_type) if without_none(hint) == UNSIGNED}
-    return pa.schema([field.with_type(pa.uint64()) if field.name in unsigned else field for field in schema])
 
 
 def _partitions(sink: ParquetSink, schema: pa.Schema | None, where: str) -> Partitions | None:
@@ -170,9 +163,9 @@ def _by_spark(
         )
     kind = _spark_schema(schema, where)
     # The columns as Spark has them, e.g. text with 32-bit offsets and instants in UTC.
-    columns = to_arrow_schema(kind)
+    columns = with_values_of(to_arrow_schema(kind), schema)
     empty_file = io.BytesIO()
-    pq.write_table(columns.empty_table(), empty_file, compression=sink.codec)
+    pq.write_table(without_values_of(columns).empty_table(), empty_file, compression=sink.codec)
 
     def write(rows: DataFrame, target: str) -> None:
         options: dict[str, Any] = {

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from penstock.base import clock
 from penstock.error import noun_for, refusal
 from penstock.io.ranges import RangeSource, SourceRange
+from penstock.utils import clock
 from penstock_spark.reports.failure import step_failed
 
 _LOGGER = logging.getLogger("penstock_spark.ranges")

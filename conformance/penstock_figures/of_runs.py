@@ -1,0 +1,149 @@
+"""Drawings of a pipeline's own run: the recorded events of the grouping from which a PCollection comes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.construction.graph_of import graph_with_edge
+from penstock.error import refusal
+from penstock.graph import CombinePerKey, Graph, GroupByKey, Step
+from penstock.machines.recorder import ARRIVALS, PANES, At, Happenings, RecordedInput, Row
+from penstock.machines.records import MAX_MICROS
+from penstock.metrics.execution import Snapshot, recordings_in
+from penstock_figures.drawing import draw
+from penstock_figures.played import STEP_MICROS
+from penstock_figures.recording import Recording
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, which notebooks show."""
+
+    recording: Recording
+
+    @property
+    def svg(self) -> str:
+        """The drawing as an ``<svg>`` element."""
+        return draw(self.recording)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the drawing to an SVG file."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+
+def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recording:
+    """The recorded events of the grouping from which a PCollection comes, also with steps in between."""
+    graph, edge = graph_with_edge(pcoll)
+    group = _grouping_before(graph, edge)
+    if group is None:
+        what = "no grouping leads to the PCollection, and so it has no windows to draw"
+        raise refusal(ValueError, what, where=_where(graph, edge), hint="pass the output of a grouping")
+    # A combine may have replaced a group whose only reader it is.
+    outputs = {output.edge for output in group.outputs}
+    readers = [step.label for step in graph.steps if outputs.intersection(step.inputs)]
+    found: Happenings | None = None
+    for step, seen in recordings_in(snapshot).items():
+        label, _, last = step.rpartition("/")
+        if {step, label if last in (ARRIVALS, PANES) else step}.intersection((group.label, *readers)):
+            found = seen.combine(found)
+    if found is None:
+        what = "the run recorded nothing for this grouping"
+        hint = "run the pipeline with record_events=1000, on input with elements"
+        raise refusal(ValueError, what, where=group.where, hint=hint)
+    return recording_of_run(found, group.label.removesuffix("/GroupByKey"), mode)
+
+
+def _grouping_before(graph: Graph, edge: int) -> Step | None:
+    """The nearest grouping before an edge."""
+    makers = {output.edge: step for step in graph.steps for output in step.outputs}
+    waiting, seen = [edge], {edge}
+    for at in waiting:
+        step = makers[at]
+        if isinstance(step.primitive, GroupByKey | CombinePerKey):
+            return step
+        waiting += [before for before in step.inputs if before not in seen]
+        seen.update(step.inputs)
+    return None
+
+
+def _where(graph: Graph, edge: int) -> str:
+    return next(step.where for step in graph.steps if any(output.edge == edge for output in step.outputs))
+
+
+def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
+    """What workers recorded of a grouping, as a recording.
+
+    >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
+    >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")
+    >>> recording.counts_steps, recording.watermark
+    (True, ((1000000, 5), (2000000, 9)))
+    """
+    if mode == "batch":
+        happenings = _in_event_time(happenings)
+    when = [at for at, _ in (*happenings.inputs, *happenings.panes, *happenings.watermarks)]
+    are_steps = len({at.clock_micros for at in when}) <= 1
+    steps = {step: number for number, step in enumerate(sorted({at.step for at in when}), 1)}
+
+    def clock_of(at: At) -> int:
+        return steps[at.step] * STEP_MICROS if are_steps else at.clock_micros
+
+    watermarks = tuple(_moves(happenings.watermarks))
+    return Recording(
+        title,
+        tuple(_inputs(happenings, clock_of, {} if are_steps else _first_steps(watermarks))),
+        tuple(replace(pane, clock_micros=clock_of(at)) for at, pane in happenings.panes),
+        tuple((clock_of(at), micros) for at, micros in watermarks),
+        mode,
+        happenings.is_complete,
+        counts_steps=are_steps,
+    )
+
+
+def _inputs(
+    happenings: Happenings, clock_of: Callable[[At], int], moved: dict[int, int]
+) -> Iterator[RecordedInput]:
+    lost = [found for _, found in happenings.dropped]
+    for at, found in happenings.inputs:
+        # At one processing time elements come before the watermark, but this one came after it.
+        is_after = at.step > moved.get(at.clock_micros, at.step)
+        is_lost = found in lost
+        if is_lost:
+            lost.remove(found)
+        yield replace(found, clock_micros=clock_of(at) + is_after, is_dropped=is_lost)
+
+
+def _first_steps(watermarks: Iterable[Row]) -> dict[int, int]:
+    """The first step at which the watermark advanced, by processing time."""
+    return {at.clock_micros: at.step for at, _ in reversed([*watermarks])}
+
+
+def _moves(rows: Iterable[Row]) -> Iterator[Row]:
+    """The watermarks that differ from the one before."""
+    before: int | None = None
+    for at, micros in rows:
+        if micros != before:
+            before = micros
+            yield at, micros
+
+
+def _in_event_time(happenings: Happenings) -> Happenings:
+    """A batch in order of event time, with one element in each step; all panes come at the end, the last step."""
+    inputs = sorted((found for _, found in happenings.inputs), key=lambda found: found.event_micros)
+    end = At(0, len(inputs))
+    return replace(
+        happenings,
+        inputs=tuple((At(0, step), found) for step, found in enumerate(inputs)),
+        panes=_at(end, happenings.panes),
+        watermarks=((end, MAX_MICROS),),
+    )
+
+
+def _at(at: At, rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple((at, found) for _, found in rows)

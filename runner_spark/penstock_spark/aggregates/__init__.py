@@ -1,1 +1,0 @@
-"""Sums, counts and their like: what each of them is, and the loop that adds values up."""

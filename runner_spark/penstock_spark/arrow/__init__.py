@@ -1,1 +1,0 @@
-"""Arrow columns as Python values, and Python values as Arrow columns."""

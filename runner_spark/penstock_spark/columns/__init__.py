@@ -1,0 +1,1 @@
+"""Python values in columns: those of Arrow and Spark, and the batches of NumPy, pandas and Arrow."""

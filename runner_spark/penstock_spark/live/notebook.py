@@ -1,0 +1,61 @@
+"""A run as a notebook shows it: its drawing, how far it is, and its groupings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.base.shown import facts_table, table
+from penstock.diagrams.graphs import html_of
+from penstock_spark.live.elements import StepElements
+from penstock_spark.live.snapshot import GroupingNow, RunSnapshot
+from penstock_spark.live.words import count_text, lag_text, moment_text, seconds_text
+
+_GROUPING = (
+    *("grouping", "watermark", "behind", "held by", "open keys", "open windows"),
+    *("early", "on time", "late", "dropped"),
+)
+_ELEMENTS = ("step", "elements in", "elements out", "in a second", "out a second")
+
+
+def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
+    """The snapshot of a run and its metrics, by name.
+
+    >>> shown = run_html(RunSnapshot("", "", "batch", "DONE", 0, 2_000_000), {"Count: rows": "3"})
+    >>> "<th>state</th><td>DONE</td>" in shown, "<th>Count: rows</th><td>3</td>" in shown
+    (True, True)
+    """
+    facts = {"state": now.state, "mode": now.mode, "time": seconds_text(now.seconds)}
+    facts |= {
+        name: count_text(count)
+        for name, count in (
+            ("rows in", now.rows_in),
+            ("rows in a second", now.rows_per_second),
+            ("rows out", now.rows_out),
+        )
+        if count is not None
+    }
+    if now.errors:
+        facts["failed"] = "; ".join(f"{error.kind} {error.where}".strip() for error in now.errors)
+    groupings = table("Groupings", _GROUPING, map(_row, now.groupings)) if now.groupings else ""
+    elements = table("Elements", _ELEMENTS, map(_elements, now.elements)) if now.elements else ""
+    return html_of(now.steps) + facts_table("Run", {**facts, **metrics}) + groupings + elements
+
+
+def _elements(one: StepElements) -> tuple[str, ...]:
+    numbers = (one.elements_in, one.elements_out, one.in_per_second, one.out_per_second)
+    return (one.label, *map(count_text, numbers))
+
+
+def _row(grouping: GroupingNow) -> tuple[str, ...]:
+    return (
+        grouping.label,
+        moment_text(grouping.output_micros),
+        lag_text(grouping.event_lag_micros),
+        grouping.held_by,
+        count_text(grouping.open_keys),
+        count_text(grouping.open_windows),
+        count_text(grouping.early),
+        count_text(grouping.on_time),
+        count_text(grouping.late),
+        count_text(grouping.dropped),
+    )

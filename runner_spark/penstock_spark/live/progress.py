@@ -1,0 +1,157 @@
+"""The progress of a batch: a bar on a terminal, and a line now and then where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TextIO
+
+from penstock_spark.live.snapshot import RunSnapshot, Stages
+from penstock_spark.live.words import count_text, safe_text, seconds_text, shortened_start
+
+SILENT_SECONDS = 1.0
+"""A run that is over sooner shows nothing."""
+
+LINE_SECONDS = (10.0, 30.0, 60.0)
+"""When a run that is not on a terminal tells a line; after the last, again and again."""
+
+_BAR_WIDTH = 24
+_DOING_WIDTH = 40
+
+
+def bar(now: RunSnapshot, columns: int) -> str:
+    """A bar with what a batch does, in at most so many columns.
+
+    >>> stages = Stages("Read > Sum", 1, 1, done=1, known=2, tasks_done=4, tasks=8, seconds_left=3.0)
+    >>> now = RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, rows_in=12_000, stages=stages)
+    >>> bar(now, 200)
+    '━━━━━━━━━━━━━━━━━━────── Read > Sum · stage 2 of 2 · 4 of 8 tasks · 12.0 k rows · about 3.0 s left'
+    >>> bar(now, 36)
+    '━━━━━━━━━━━━━━━━━━────── Read > Sum'
+    """
+    stages = now.stages or Stages()
+    full = round(_BAR_WIDTH * stages.share)
+    drawn = "━" * full + "─" * (_BAR_WIDTH - full)
+    if columns <= _BAR_WIDTH + 1:
+        return drawn[: max(columns, 0)]
+    doing = shortened_start(safe_text(stages.doing), min(_DOING_WIDTH, max(columns - _BAR_WIDTH - 1, 0)))
+    text, between = drawn, " "
+    for each in filter(None, [doing, *_details(now, stages)]):
+        longer = f"{text}{between}{each}"
+        if len(longer) > columns:
+            break
+        text, between = longer, " · "
+    return text
+
+
+def line(now: RunSnapshot) -> str:
+    """The progress in one line, for a log.
+
+    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("Read > Sum", 1, 1, done=1, known=2)))
+    'running for 9.0 s: Read > Sum · stage 2 of 2'
+    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("", 1, 1, done=1, known=2)))
+    'running for 9.0 s: stage 2 of 2'
+    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000))
+    'running for 9.0 s'
+    """
+    stages = now.stages or Stages()
+    doing = shortened_start(safe_text(stages.doing), 2 * _DOING_WIDTH)
+    told = " · ".join(filter(None, [doing, *_details(now, stages)]))
+    return f"running for {seconds_text(now.seconds)}{': ' if told else ''}{told}"
+
+
+def last_line(now: RunSnapshot) -> str:
+    """How a batch ended, in one line.
+
+    >>> last_line(RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000))
+    'done in 9.0 s, 12.0 k rows read'
+    """
+    rows = f", {count_text(now.rows_in)} rows read" if now.rows_in is not None else ""
+    return f"{now.state.lower()} in {seconds_text(now.seconds)}{rows}"
+
+
+def _details(now: RunSnapshot, stages: Stages) -> list[str]:
+    found = []
+    if stages.parts > 1:
+        found.append(f"part {stages.part} of {stages.parts}")
+    if stages.known:
+        found.append(f"stage {min(stages.done + 1, stages.known)} of {stages.known}")
+    if stages.tasks:
+        found.append(f"{stages.tasks_done} of {stages.tasks} tasks")
+    if now.rows_in is not None:
+        found.append(f"{count_text(now.rows_in)} rows")
+    if stages.seconds_left is not None:
+        # Nobody knows how long later parts take.
+        found.append(
+            f"about {seconds_text(stages.seconds_left)} left{' in this part' * (stages.part < stages.parts)}"
+        )
+    return found
+
+
+class Bar:
+    """Shows snapshots of a batch as a bar that stays in one line of a terminal.
+
+    Args:
+        out: The terminal.
+        columns: Tells how wide it is.
+    """
+
+    def __init__(self, out: TextIO, columns: int) -> None:
+        self._out = out
+        self._columns = columns
+        self._is_drawn = False
+
+    def show(self, now: RunSnapshot) -> None:
+        """Draws the bar over the last one; at the end, a line takes its place."""
+        if now.is_over:
+            if self._is_drawn:
+                self._out.write(f"\r\x1b[2Kpenstock: {last_line(now)}\n")
+                self._is_drawn = False  # The end may be shown twice.
+        elif now.seconds >= SILENT_SECONDS:
+            prefix = "penstock: "
+            self._out.write(f"\r\x1b[2K{prefix}{bar(now, self._columns - len(prefix) - 1)}")
+            self._is_drawn = True
+        self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is left to do: the last snapshot has ended the line."""
+
+
+class Lines:
+    """Tells snapshots as lines, the first after ten seconds, and then ever more seldom.
+
+    Args:
+        out: Where the lines go.
+        told: Makes the line of a snapshot.
+        seconds: When to tell one; after the last, at that interval.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        told: Callable[[RunSnapshot], str] = line,
+        seconds: tuple[float, ...] = LINE_SECONDS,
+    ) -> None:
+        self._out = out
+        self._told = told
+        self._seconds = seconds
+        self._next = seconds[0]
+        self._number = 0
+
+    def show(self, now: RunSnapshot) -> None:
+        """Tells a line if it is time for one."""
+        if now.is_over:
+            if self._number:
+                self._write(last_line(now))
+                self._number = 0  # The end may be shown twice.
+        elif now.seconds >= self._next:
+            self._write(self._told(now))
+            self._number += 1
+            later = self._seconds[self._number :]
+            self._next = later[0] if later else now.seconds + self._seconds[-1]
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def _write(self, text: str) -> None:
+        self._out.write(f"penstock: {text}\n")
+        self._out.flush()

@@ -1,0 +1,153 @@
+"""The server of the page of a run: the page itself, the snapshot as JSON, and metrics for Prometheus."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import re
+import threading
+from collections.abc import Callable
+from functools import cache, partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+
+from penstock.error import refusal
+from penstock_spark.live import prometheus
+from penstock_spark.live.snapshot import RunSnapshot
+
+LOOPBACK = "127.0.0.1"
+_LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+
+Look = Callable[[], RunSnapshot | None]
+"""Gives the present snapshot; None before the first."""
+
+
+@cache
+def page() -> str:
+    """The page, which needs nothing else."""
+    return files("penstock_spark.live").joinpath("page.html").read_text(encoding="utf-8")
+
+
+@cache
+def _policy() -> str:
+    """What a browser may do with the page: run its own script, use its own style, and ask this server."""
+    found: dict[str, list[str]] = {"script": [], "style": []}
+    for kind, content in _INLINE.findall(page()):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode("ascii")
+        found[kind].append(f"'sha256-{digest}'")
+    return (
+        f"default-src 'none'; connect-src 'self'; script-src {' '.join(found['script'])}; "
+        f"style-src {' '.join(found['style'])}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+class LiveServer:
+    """Serves what a function gives, in threads of its own, until the program ends or it is closed.
+
+    Args:
+        look: Gives the present snapshot.
+        port: The port; 0 takes any free one.
+        host: The address to listen at; anything but the loopback lets other machines look.
+
+    Raises:
+        ValueError: The port is taken, or cannot be used.
+    """
+
+    def __init__(self, look: Look, port: int, host: str = LOOPBACK) -> None:
+        self.look = look
+        self.host = host
+        handler = type("_Handler", (_Handler,), {"of": self})
+        try:
+            self._server = _Server((host, port), handler)
+        except (OSError, OverflowError) as error:
+            raise _cannot_listen(error, host, port) from None
+        self.port: int = self._server.server_address[1]
+        serve = partial(self._server.serve_forever, poll_interval=0.2)
+        threading.Thread(target=serve, name="penstock live", daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/"
+
+    def accepts(self, host: str) -> bool:
+        """Whether a browser that asks for this host means us: a stranger's page may ask through a name of its own."""
+        if self.host not in (LOOPBACK, "::1", "localhost"):
+            return True
+        return host.rpartition(":")[0] in _LOCAL_NAMES or host in _LOCAL_NAMES
+
+    def close(self) -> None:
+        """Stops listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # A second view at the same port would take requests from the first.
+    allow_reuse_port = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: a browser that goes away is not an error of the run."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    of: LiveServer
+    timeout = 30
+    server_version, sys_version = "penstock", ""
+
+    def do_GET(self) -> None:
+        if not self.of.accepts(self.headers.get("Host", "")):
+            self._answer(
+                403, "text/plain; charset=utf-8", "this page answers only to names of this machine\n"
+            )
+            return
+        path = self.path.partition("?")[0]
+        if path == "/":
+            self._answer(200, "text/html; charset=utf-8", page())
+            return
+        if path not in ("/snapshot.json", "/metrics"):
+            self._answer(404, "text/plain; charset=utf-8", "there are /, /snapshot.json and /metrics\n")
+            return
+        try:
+            now = self.of.look()
+        except ValueError as error:
+            self._answer(503, "text/plain; charset=utf-8", f"{error}\n")
+            return
+        if now is None:
+            self._answer(503, "text/plain; charset=utf-8", "the run has not begun\n")
+        elif path == "/metrics":
+            self._answer(200, prometheus.CONTENT_TYPE, prometheus.metrics_text(now))
+        else:
+            self._answer(200, "application/json", now.to_json())
+
+    do_HEAD = do_GET
+
+    def _answer(self, status: int, kind: str, text: str) -> None:
+        content = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Security-Policy", _policy())
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Logs nothing: a browser asks every second."""
+
+
+def _cannot_listen(error: Exception, host: str, port: int) -> ValueError:
+    if getattr(error, "errno", None) == errno.EADDRINUSE:
+        what = f"the port {port} for the live view is taken"
+        return refusal(ValueError, what, hint="use another one, or --live_port=0 for any that is free")
+    why = getattr(error, "strerror", None) or str(error)
+    what = f"the live view cannot listen at {host}, port {port}: {why}"
+    return refusal(ValueError, what, hint="use --live_port=0, and leave out --live_host")

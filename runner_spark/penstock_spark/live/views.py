@@ -1,0 +1,239 @@
+"""Looks at a run twice a second at most, in a thread of its own, and shows each snapshot to the views of the run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Protocol, TextIO
+
+from penstock.error import refusal
+from penstock.options.spark import SparkOptions
+from penstock.utils import clock
+from penstock_spark.live.kept import KEEP_SECONDS, NAME
+from penstock_spark.live.progress import SILENT_SECONDS, Bar, Lines
+from penstock_spark.live.server import LOOPBACK, LiveServer
+from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.summary import LINE_SECONDS, stream_line
+from penstock_spark.process.progress import is_quiet, tell
+
+LOOK_SECONDS = 0.5
+_LAST_LOOK_SECONDS = 5.0
+"""How long the end of a run waits for its views."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class View(Protocol):
+    """Something that shows snapshots."""
+
+    def show(self, now: RunSnapshot) -> None:
+        """Shows a snapshot; the last one is of a run that is over."""
+
+    def close(self) -> None:
+        """Leaves what it has shown as it is."""
+
+
+@dataclass
+class Page:
+    """The page of a run, at a server that stays for the next run of the program."""
+
+    server: LiveServer
+    is_in_use: bool = True
+    _now: RunSnapshot | None = None
+
+    def __post_init__(self) -> None:
+        self.server.look = self.look
+
+    def look(self) -> RunSnapshot | None:
+        return self._now
+
+    def show(self, now: RunSnapshot) -> None:
+        self._now = now
+
+    def close(self) -> None:
+        """Lets another run have the server; until then, the page of a run that is over can be looked at."""
+        self.is_in_use = False
+
+
+@dataclass
+class Kept:
+    """The file of the snapshot beside a checkpoint; `write` replaces it."""
+
+    write: Callable[[str, bytes], None]
+    _next: float = 0.0
+
+    def show(self, now: RunSnapshot) -> None:
+        if now.is_over or clock.monotonic_seconds() >= self._next:
+            self.write(NAME, now.to_json().encode())
+            self._next = clock.monotonic_seconds() + KEEP_SECONDS
+
+    def close(self) -> None:
+        """The last snapshot stays."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """The views that the options of a run ask for.
+
+    Attributes:
+        shown: The views.
+        url: Where the page is; None without one.
+        is_watched: Whether somebody looks at more than the progress, so that workers count panes and elements.
+        first_seconds: When the first look is due.
+    """
+
+    shown: tuple[View, ...] = ()
+    url: str | None = None
+    is_watched: bool = False
+    first_seconds: float = 0.0
+
+    def close(self) -> None:
+        """Gives the views back if the run has not begun."""
+        for view in self.shown:
+            view.close()
+
+
+NO_VIEWS = Views()
+
+
+@dataclass
+class _Pages:
+    """The pages of this process, by host and port."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    by_place: dict[tuple[str, int], Page] = field(default_factory=dict)
+    tree: Any = None  # The view that has the terminal.
+
+
+_pages = _Pages()
+
+
+def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) -> Views:
+    """Opens the views that a run is asked for, before it starts.
+
+    Raises:
+        ValueError: The port of the page is taken, or the package for the tree is missing.
+    """
+    err = sys.stderr if err is None else err
+    shown: list[View] = []
+    url = None
+    if settings.live:
+        shown.append(_tree(err))
+    elif is_batch and settings.progress != "off" and not is_quiet() and err is not None:
+        shown.append(Bar(err, _columns()) if _is_terminal(err) else Lines(err))
+    if settings.live_port is not None:
+        page = _page(settings.live_host or LOOPBACK, settings.live_port)
+        shown.append(page)
+        url = page.server.url
+        tell(f"the live view is at {url}")
+    is_watched = bool(settings.live) or settings.live_port is not None
+    return Views(tuple(shown), url, is_watched, 0.0 if is_watched else SILENT_SECONDS)
+
+
+def _page(host: str, port: int) -> Page:
+    with _pages.lock:
+        before = _pages.by_place.get((host, port)) if port else None
+        if before is None:
+            server = LiveServer(lambda: None, port, host)
+        elif before.is_in_use:
+            what = f"another run of this program shows its live view at port {port}"
+            raise refusal(ValueError, what, hint="use --live_port=0 for any port that is free")
+        else:
+            server = before.server
+        page = Page(server)
+        _pages.by_place[host, server.port] = page
+        return page
+
+
+def _tree(err: TextIO) -> View:
+    """The tree on a terminal; elsewhere, and beside another tree, lines."""
+    if not _is_terminal(err):
+        return Lines(err, stream_line, LINE_SECONDS)
+    if find_spec("rich") is None:
+        what = "the live view in the terminal needs the package rich"
+        raise refusal(ValueError, what, hint="pip install 'penstock[live]', or use --live_port=0 for a page")
+    from penstock_spark.live.tree import LiveTree
+
+    with _pages.lock:
+        if _pages.tree is not None and not _pages.tree.is_over:
+            return Lines(err, stream_line, LINE_SECONDS)
+        _pages.tree = LiveTree(err)
+    tree: View = _pages.tree
+    return tree
+
+
+def _is_terminal(out: TextIO) -> bool:
+    try:
+        return out.isatty() and os.environ.get("TERM") != "dumb"
+    except (AttributeError, ValueError):
+        return False
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+class Watch:
+    """Shows a run until it is told that the run is over.
+
+    Args:
+        look: Makes a snapshot.
+        views: The views; one that fails is left out from then on, and never harms the run.
+        name: The name of the run.
+        first_seconds: When the first look is due; a run that is over sooner is looked at only once.
+    """
+
+    def __init__(
+        self, look: Callable[[], RunSnapshot], views: Sequence[View], name: str, first_seconds: float = 0.0
+    ) -> None:
+        self._look = look
+        self._views = list(views)
+        self._first_seconds = first_seconds
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=f"penstock view {name}", daemon=True)
+        if self._views:
+            self._thread.start()
+
+    def end(self) -> None:
+        """Shows the run's end, and waits a moment until that is done."""
+        if self._views:
+            self._over.set()
+            self._thread.join(_LAST_LOOK_SECONDS)
+
+    def _watch(self) -> None:
+        wait = self._first_seconds
+        while not self._over.wait(wait):
+            self._show()
+            wait = LOOK_SECONDS
+        self._show()
+        for view in self._views:
+            self._try(view, view.close)
+
+    def _show(self) -> None:
+        try:
+            now = self._look()
+        except Exception as error:
+            # A session that ends takes the answers with it.
+            _LOGGER.debug("a run could not be looked at: %s", error)
+            return
+        for view in list(self._views):
+            self._try(view, view.show, now)
+
+    def _try(self, view: View, call: Callable[..., None], *arguments: Any) -> None:
+        try:
+            call(*arguments)
+        except Exception as error:
+            if view in self._views:
+                self._views.remove(view)
+            # Nobody needs to hear that a terminal was closed.
+            level = logging.DEBUG if isinstance(error, OSError | ValueError) else logging.WARNING
+            _LOGGER.log(
+                level, "a view of the run, %s, has stopped: %s", type(view).__name__, type(error).__name__
+            )
+            _LOGGER.debug("%s", error)

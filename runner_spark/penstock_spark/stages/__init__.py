@@ -1,0 +1,1 @@
+"""Fused stages at work: the nodes of `worker` and `folding`, connected."""

@@ -1,0 +1,105 @@
+"""What values, transforms and pipelines see of each other: they refer to one another, so each is a protocol here.
+
+`Pipeline`, `AppliedPTransform` and `PTransform` have these attributes and more; the modules above know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from penstock import graph
+from penstock.construction.applicable import Expands, ResultT
+from penstock.options.pipeline_options import PipelineOptions
+from penstock.windows.windowing import Windowing
+
+
+class AppliedTransform(Protocol):
+    """A transform, as the record of its application and its outputs see it."""
+
+    explained: str
+    needs_pcollection: ClassVar[bool]
+
+    @property
+    def label(self) -> str:
+        """The step's name."""
+
+    @property
+    def side_inputs(self) -> Sequence[Any]:
+        """The views among its arguments."""
+
+    def expand(self, input_or_inputs: Any, /) -> Any:
+        """Applies its parts, or makes its output."""
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Raises an error if the input's element types do not fit its hints."""
+
+    def type_check_outputs(self, pvalueish: Any) -> None:
+        """Raises an error if the output's element types do not fit its hints."""
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        """The type of the output's elements."""
+
+    def to_primitive(self) -> graph.Primitive | None:
+        """What the runner does for it; None for composites."""
+
+    def get_type_hints(self) -> Any:
+        """Its type hints."""
+
+    def get_resource_hints(self) -> dict[str, bytes]:
+        """Its resource hints."""
+
+    def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
+        """The windowing of its output."""
+
+    def annotations(self) -> dict[str, str | bytes]:
+        """Facts about it for tools, by name."""
+
+
+class Producer(Protocol):
+    """The record of an application, as the values that it makes see it."""
+
+    full_label: str
+    outputs: dict[str | int | None, Any]
+    transform: Any
+
+    @property
+    def where(self) -> str:
+        """The middle part of an error about the step."""
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The inputs in order, without side inputs."""
+
+
+class Construction(Protocol):
+    """A pipeline under construction, as values and transforms see it."""
+
+    result: Any
+
+    @property
+    def options(self) -> PipelineOptions:
+        """The pipeline's own copy of its options."""
+
+    @property
+    def runner(self) -> Any:
+        """The runner."""
+
+    @property
+    def allow_unsafe_triggers(self) -> bool:
+        """True if grouping with a trigger that may lose data is allowed."""
+
+    def apply(self, transform: Any, pvalueish: Any = None, label: str | None = None) -> Any:
+        """Applies a transform under a label."""
+
+    def current_transform(self) -> Any:
+        """The record of the transform that is being applied now; at the top of the program, the root."""
+
+    def root_transform(self) -> Any:
+        """The root of the tree of applied transforms."""
+
+    def run(self, test_runner_api: Any = "AUTO") -> Any:
+        """Runs the pipeline."""
+
+    def __or__(self, transform: Expands[Any, ResultT]) -> ResultT:
+        """Applies a transform to the beginning of the pipeline."""

@@ -1,0 +1,302 @@
+"""The fold: how values become one in parts that merge, in the one form that every host of a grouping takes.
+
+A `CombineFn` is what users write, and `fold_of` makes the fold of it. A CombineFn that is known, such as a sum, has a
+fold of plain values, whose expressions a loop over many values can contain. Every other one is called as its author
+wrote it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from penstock.functions.combinefn import (
+    CallableWrapperCombineFn,
+    CombineFn,
+    NoSideInputsCallableWrapperCombineFn,
+)
+
+ACCUMULATOR = "an accumulator"
+"""The usual form of partial results, as text."""
+
+_IMMUTABLE = frozenset((int, float, str, bytes, bool, complex, type(None)))
+
+
+class Nothing(Enum):
+    """The partial result of no values where nothing else stands for it; equal to its pickled copies."""
+
+    NOTHING = "nothing"
+
+
+NOTHING = Nothing.NOTHING
+
+
+@dataclass(frozen=True)
+class FoldSource:
+    """A fold as Python expressions; equal ones are compiled once."""
+
+    lift: str  # The partial result of a first ``value``.
+    step: str  # The partial result of ``partial`` and one more ``value``.
+    merge: str  # The partial result of ``partial`` and ``other``, that of other values.
+    finish: str = "partial"  # The result of ``partial``.
+    # The functions that the expression of the result may name. The others may name none, since they are parts of loops.
+    functions: tuple[Callable[..., Any], ...] = ()
+
+
+def is_immutable(partial: Any) -> bool:
+    """True if the type of a partial result shows that it cannot change."""
+    return type(partial) in _IMMUTABLE or (
+        type(partial) is tuple and _IMMUTABLE.issuperset(map(type, partial))
+    )
+
+
+def _same(partial: Any) -> Any:
+    return partial
+
+
+def _copied(partial: Any) -> Any:
+    return partial if is_immutable(partial) else copy.deepcopy(partial)
+
+
+def _owes_nothing(partial: Any) -> list[Any]:
+    return []
+
+
+def _may_have_values(partial: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The functions by which values become one.
+
+    The methods `step`, `inverse` and `merge` may change a partial result in place.
+
+    >>> total = fold_of(CombineFn.from_callable(sum))
+    >>> total.finish(total.merge(total.step(total.lift(1), 2), total.lift(4)))
+    7
+    """
+
+    empty: Callable[[], Any]  # The partial result of no values.
+    lift: Callable[[Any], Any]  # The partial result of one value.
+    step: Callable[[Any, Any], Any]  # A partial result with one more value.
+    merge: Callable[[Any, Any], Any]  # One partial result of two; only the first may change.
+    finish: Callable[[Any], Any]  # The result, which may be the partial result itself.
+    # A partial result without a value, which may not have arrived yet; None if no value can be retracted.
+    inverse: Callable[[Any, Any], Any] | None = None
+    source: FoldSource | None = None  # Its expressions, if a loop can contain them.
+    name: str = ""  # ``sum``, ``count``, ``mean``, ``min``, ``max``, ``top`` or ``tuple``; empty for others.
+    heeds_order: bool = True  # Whether the result may depend on the order of the values.
+    form: str = ACCUMULATOR  # The form of partial results, for people and for signatures of checkpoints.
+    step_many: Callable[[Any, Iterable[Any]], Any] | None = None  # The same as `step`, for many values.
+    merge_many: Callable[[Sequence[Any]], Any] | None = None  # The same as `merge`, for many partial results.
+    compact: Callable[[Any], Any] = _same  # Makes a partial result smaller, before it travels.
+    copy: Callable[[Any], Any] = _copied  # A copy of a partial result, which later changes do not reach.
+    owed: Callable[[Any], list[Any]] = _owes_nothing  # The values that were retracted before they arrived.
+    has_values: Callable[[Any], bool] = _may_have_values  # True if there may be others than those owed.
+
+    @property
+    def is_whole_number(self) -> bool:
+        """True if the result is the sum of the partial results, where these are whole numbers."""
+        return self.name in ("sum", "count")
+
+    @property
+    def is_known(self) -> bool:
+        """True if it calls no function of the user's."""
+        return bool(self.name or self.source)
+
+    def add(self, partial: Any, values: Iterable[Any]) -> Any:
+        """A partial result with more values."""
+        if self.step_many is not None:
+            return self.step_many(partial, values)
+        return functools.reduce(self.step, values, partial)
+
+    def merged(self, several: Sequence[Any]) -> Any:
+        """One partial result of several, at least one; only the first may change."""
+        if len(several) == 1:
+            return several[0]
+        return functools.reduce(self.merge, several) if self.merge_many is None else self.merge_many(several)
+
+    def result(self, partial: Any, is_kept: bool) -> Any:
+        """The value of a pane: of a copy, if the window keeps its partial result (`is_kept`) and may change it."""
+        return self.finish(partial if not is_kept or type(partial) in _IMMUTABLE else self.copy(partial))
+
+    @functools.cached_property
+    def has_result_of_nothing(self) -> bool:
+        """True if no values have a result: 0 for a sum, but none for a maximum."""
+        try:
+            self.finish(self.empty())
+        except Exception:
+            return False
+        return True
+
+
+def accumulator_fold(fn: CombineFn) -> Fold:
+    """The fold of a CombineFn that is called as its author wrote it.
+
+    >>> longest = accumulator_fold(CombineFn.from_callable(max))
+    >>> longest.finish(longest.merged([longest.lift(3), longest.lift(5)]))
+    5
+    """
+    return Fold(
+        empty=fn.create_accumulator,
+        lift=lambda value: fn.add_input(fn.create_accumulator(), value),
+        step=fn.add_input,
+        merge=lambda partial, other: fn.merge_accumulators([partial, other]),
+        finish=fn.extract_output,
+        inverse=getattr(fn, "subtract_input", None),
+        step_many=fn.add_inputs,
+        merge_many=fn.merge_accumulators,
+        compact=fn.compact,
+    )
+
+
+def fold_from(
+    source: FoldSource,
+    *,
+    empty: Any = NOTHING,
+    nothing: Callable[[], Any] = lambda: None,
+    inverse: Callable[[Any, Any], Any] | None = None,
+    name: str = "",
+) -> Fold:
+    """The fold of some expressions.
+
+    Args:
+        source: The expressions. A partial result is immutable, or a value of the user's, or a new list each time.
+        empty: The partial result of no values; without it, `NOTHING` stands for that.
+        nothing: Returns the result of `NOTHING`, or raises an error if there is none.
+        inverse: A partial result without a value.
+        name: The name that engines know.
+
+    >>> longest = FoldSource("len(value)", "max(partial, len(value))", "max(partial, other)")
+    >>> fold = fold_from(longest)
+    >>> fold.finish(fold.add(fold.empty(), ["a", "abc", "ab"])), fold.finish(fold.empty())
+    (3, None)
+    """
+    lift, step, merge, finish = _compiled(source, empty is NOTHING, nothing)
+    return Fold(
+        lambda: empty, lift, step, merge, finish, inverse, source=source, name=name, heeds_order=False
+    )
+
+
+@functools.cache
+def _compiled(
+    source: FoldSource, may_be_nothing: bool, nothing: Callable[[], Any]
+) -> tuple[Callable[..., Any], ...]:
+    """The functions lift, step, merge and finish."""
+    step, merge, finish = source.step, source.merge, source.finish
+    if may_be_nothing:
+        step = f"({source.lift}) if partial is NOTHING else ({step})"
+        merge = f"other if partial is NOTHING else partial if other is NOTHING else ({merge})"
+        finish = f"nothing() if partial is NOTHING else ({finish})"
+    names: dict[str, Any] = {"NOTHING": NOTHING, "nothing": nothing}
+    names |= {function.__name__: function for function in source.functions}
+    texts = (
+        f"lambda value: {source.lift}",
+        f"lambda partial, value: {step}",
+        f"lambda partial, other: {merge}",
+        f"lambda partial: {finish}",
+    )
+    return tuple(eval(compile(text, "<fold>", "eval"), names) for text in texts)
+
+
+_Maker = TypeVar("_Maker", bound=Callable[[Any], Any])
+
+_MAKERS: dict[type[CombineFn], Callable[[Any], Fold | None]] = {}
+
+
+def makes_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
+    """Says how the CombineFns of some classes become folds; a function that returns None leaves it to their methods.
+
+    Subclasses are not meant: they may do as they like.
+    """
+
+    def register(make: _Maker) -> _Maker:
+        _MAKERS.update(dict.fromkeys(kinds, make))
+        return make
+
+    return register
+
+
+def fold_of(fn: CombineFn) -> Fold:
+    """The fold of a CombineFn: one of plain values if the CombineFn is known.
+
+    >>> fold_of(CombineFn.from_callable(max)).lift(3), fold_of(CombineFn.from_callable(len)).lift(3)
+    (3, [3])
+    """
+    make = _MAKERS.get(type(fn))
+    found = None if make is None else make(fn)
+    return accumulator_fold(fn) if found is None else found
+
+
+def _least_of_nothing() -> Any:
+    return min(())
+
+
+def _greatest_of_nothing() -> Any:
+    return max(())
+
+
+# Not `+=`: that would change a value which belongs to the user.
+SUM = fold_from(FoldSource("0 + value", "partial + value", "partial + other"), empty=0, name="sum")
+COUNT = fold_from(
+    FoldSource("1", "partial + 1", "partial + other"),
+    empty=0,
+    inverse=lambda partial, value: partial - 1,
+    name="count",
+)
+MIN = fold_from(
+    FoldSource("value", "value if value < partial else partial", "other if other < partial else partial"),
+    nothing=_least_of_nothing,
+    name="min",
+)
+MAX = fold_from(
+    FoldSource("value", "value if value > partial else partial", "other if other > partial else partial"),
+    nothing=_greatest_of_nothing,
+    name="max",
+)
+
+_OF_FUNCTIONS = ((sum, SUM), (min, MIN), (max, MAX))
+
+
+@makes_fold(CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn)
+def _of_function(fn: CallableWrapperCombineFn) -> Fold | None:
+    return next((fold for function, fold in _OF_FUNCTIONS if fn.fn is function), None)
+
+
+_NAMES = re.compile(r"\b(partial|other|value)\b")
+
+
+def side_by_side(folds: Sequence[Fold]) -> Fold | None:
+    """The fold of lists with one value for each of some folds; None if a loop cannot contain one of them.
+
+    >>> both = side_by_side([SUM, MAX])
+    >>> both.source.step, both.finish(both.add(both.empty(), [[1, 5], [2, 3]]))
+    ('[partial[0] + value[0], value[1] if value[1] > partial[1] else partial[1]]', (3, 5))
+    """
+    # The expressions of others may have a ``partial`` or a ``value`` that is not a name.
+    return _side_by_side(tuple(folds)) if all(fold in (SUM, COUNT, MIN, MAX) for fold in folds) else None
+
+
+@functools.cache
+def _side_by_side(folds: tuple[Fold, ...]) -> Fold:
+    def all_of(part: str) -> str:
+        texts = [_NAMES.sub(rf"\g<0>[{at}]", getattr(fold.source, part)) for at, fold in enumerate(folds)]
+        return ", ".join(texts)
+
+    def nothing() -> Any:
+        return tuple(fold.finish(fold.empty()) for fold in folds)
+
+    finish = all_of("finish")
+    source = FoldSource(
+        f"[{all_of('lift')}]",
+        f"[{all_of('step')}]",
+        f"[{all_of('merge')}]",
+        f"({finish},)" if folds else "()",
+    )
+    return fold_from(source, nothing=nothing, name="tuple")

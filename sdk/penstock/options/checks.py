@@ -1,0 +1,199 @@
+"""The checks of a pipeline's options: what is unknown, wrong or without effect is refused, or named in a warning."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from penstock.error import refusal, three_parts
+from penstock.options.base import (
+    PipelineOptions,
+    all_classes,
+    given_flags,
+    given_values,
+    shared_parser,
+    with_values,
+)
+from penstock.options.option import Ignored
+from penstock.options.parsing import OptionsParser, nearest_option
+from penstock.where import here
+
+_LOGGER = logging.getLogger(__name__)
+_OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
+"""The beginnings of the names of penstock's own options, in the form of `_plain`."""
+
+NOT_FLAGS = frozenset({"spark"})
+"""The arguments of a pipeline that no command line can give."""
+
+
+def check_given(options: PipelineOptions) -> None:
+    """Refuses mistyped options of penstock's, and warns of all others that have no effect.
+
+    An option is mistyped if it begins like one of penstock's own, or equals a known option except for dashes and
+    capitals. Programs may have flags that no class of options knows; one warning in a process names them. So it does
+    for Beam's options that are known and have no effect.
+
+    >>> check_given(PipelineOptions(["--checkpoint_locatoin=/tmp/here"]))
+    Traceback (most recent call last):
+        ...
+    ValueError: --checkpoint_locatoin is not an option
+      at ...
+      hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your
+      own, pass on only what your parser leaves: parse_known_args()[1]
+    """
+    parser = shared_parser(all_classes())
+    known, rest = parser.values_of(given_flags(options))
+    values = {**known, **given_values(options)}
+    unknown = list(dict.fromkeys(_names_of(rest)))
+    unknown += [f"--{name}" for name in values if name not in known and name not in NOT_FLAGS]
+    for flag in unknown:
+        _refuse_ours(flag, parser)
+    _warn_of_unknown(tuple(f"{flag}{_meant(flag, parser)}" for flag in unknown))
+    _warn_of_no_effect(tuple(_without_effect(parser, values)))
+
+
+def _names_of(rest: Sequence[str]) -> Iterator[str]:
+    """The flags among unknown arguments, without their values; an argument without a flag stands for itself."""
+    follows_flag = False
+    for argument in rest:
+        is_flag = argument.startswith("-") and len(argument) > 1
+        if is_flag or not follows_flag:
+            yield argument.partition("=")[0]
+        follows_flag = is_flag and "=" not in argument
+
+
+def _plain(flag: str) -> str:
+    return re.sub(r"[-.]", "_", flag.lstrip("-").lower())
+
+
+def _refuse_ours(flag: str, parser: OptionsParser) -> None:
+    spelled = {_plain(known): known for known in parser.known_flags()}
+    plain = _plain(flag)
+    if not flag.startswith("-") or not (_OURS.match(plain) or plain in spelled):
+        return
+    own = "if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]"
+    hint = f"run the program with --help to see all options; {own}"
+    close = spelled.get(plain) or nearest_option(flag, parser.known_flags())
+    if flag.startswith("--spark."):
+        hint = f"write --spark_conf={flag[2:]}=value"
+    elif close:
+        hint = f"did you mean {close}? R{hint[1:]}"
+    raise refusal(ValueError, f"{flag} is not an option", hint=hint)
+
+
+def _meant(flag: str, parser: OptionsParser) -> str:
+    close = nearest_option(flag, parser.known_flags()) if flag.startswith("-") else None
+    return f" (did you mean {close}?)" if close else ""
+
+
+def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The flags that are given and have no effect, each with what has the effect."""
+    defaults, _ = parser.values_of([])
+    for option in parser.records():
+        value = values[option.name]
+        is_set = value != defaults[option.name] and (option.type is not bool or value == option.sets)
+        if is_set and isinstance(option.effect, Ignored) and not option.effect.is_in_batch_only:
+            yield option.spellings()[-1], option.effect.instead
+
+
+def warn_of_no_effect_in_batch(options: PipelineOptions) -> None:
+    """Logs a warning for each option that is given and changes nothing in a batch."""
+    parser = shared_parser(all_classes())
+    values = {**parser.values_of(given_flags(options))[0], **given_values(options)}
+    for option in parser.records():
+        if (
+            values[option.name] != option.default
+            and isinstance(option.effect, Ignored)
+            and option.effect.is_in_batch_only
+        ):
+            _LOGGER.warning("the option %s has no effect: %s", option.name, option.effect.instead)
+
+
+@functools.cache
+def _warn_of_unknown(flags: tuple[str, ...]) -> None:
+    if flags:
+        _LOGGER.warning(
+            "No class of options knows these arguments, which have no effect on the pipeline: %s",
+            ", ".join(flags),
+        )
+
+
+@functools.cache
+def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
+    if given:
+        by_hint: dict[str, list[str]] = {}
+        for flag, instead in given:
+            by_hint.setdefault(instead, []).append(flag)
+        shown = "; ".join(f"{', '.join(flags)} ({instead})" for instead, flags in by_hint.items())
+        _LOGGER.warning("These options are Beam's, and have no effect on Spark: %s", shown)
+
+
+def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The flags of penstock's own options among arguments, each with the name of its option."""
+    if not arguments:
+        return
+    parser = shared_parser(cls for cls in all_classes() if cls.__module__.startswith("penstock."))
+    names = {
+        flag: option.name
+        for option in parser.records()
+        if option.effect is None
+        for flag in option.spellings()
+    }
+    yield from ((flag, names[flag]) for flag in _names_of(arguments) if flag in names)
+
+
+@functools.cache
+def _warn_of_unread(flags: tuple[str, ...]) -> None:
+    if flags:
+        what = (
+            f"the pipeline does not read the command line, so these flags have no effect: {', '.join(flags)}"
+        )
+        hint = "write Pipeline(options=PipelineOptions()), or argv=[] if the flags are the program's own"
+        _LOGGER.warning("%s", three_parts(what, where=here(), hint=hint))
+
+
+def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
+    """A copy of options, or options made of command line arguments; ValueError if their type is wrong.
+
+    Without either, the pipeline does not read the program's command line. A warning then names the flags of
+    penstock's that stand there, except those whose options are among the pipeline's keyword arguments.
+    """
+    if options is not None and not isinstance(options, PipelineOptions):
+        what = f"Parameter options, if specified, must be of type PipelineOptions. Received: {options!r}"
+        hint = "PipelineOptions.from_dictionary makes options of a dictionary"
+        raise refusal(ValueError, what, hint=hint)
+    if argv is not None and not isinstance(argv, list):
+        what = f"Parameter argv, if specified, must be a list. Received: {argv!r}"
+        raise refusal(ValueError, what, hint="write argv=['--name=value']")
+    if options is None:
+        if argv is None:
+            _warn_of_unread(
+                tuple(flag for flag, name in _flags_of_ours(sys.argv[1:]) if name not in arguments)
+            )
+        return PipelineOptions(argv or [])
+    return with_values(options, {})
+
+
+def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
+    """The keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
+
+    >>> checked_arguments({"shufle_partitions": 4})
+    Traceback (most recent call last):
+        ...
+    TypeError: Pipeline has no argument or option 'shufle_partitions'
+      at ...
+      hint: did you mean shuffle_partitions?
+    """
+    if arguments:
+        known = {*NOT_FLAGS, *shared_parser(all_classes()).values_of([])[0]}
+        for name in arguments:
+            if name not in known:
+                close = nearest_option(name, known)
+                hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
+                what = f"{taker} has no argument or option {name!r}"
+                raise refusal(TypeError, what, hint=hint)
+    return arguments

@@ -1,0 +1,204 @@
+"""An option as one record: from it come its flag, the checks of its value, its lines of the help and of the docs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.options.value_provider import ValueProvider
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """The effect of an option that can be given and read, and changes nothing: a run with it logs a warning."""
+
+    instead: str
+    """What has the effect."""
+    is_in_batch_only: bool = False
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The effect of an option without which a program would fail later, or pass without its check: an error."""
+
+    instead: str
+    """What to do instead."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Another option, without which an option means nothing."""
+
+    name: str
+    hint: str
+    so: str = ""
+    """What follows from its absence."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a pipeline.
+
+    Attributes:
+        name: The name of its value, and of its flag.
+        type: ``str``, ``int``, ``float``, ``bool`` for a switch, ``list`` for a flag that can be repeated, ``dict`` for
+            JSON objects that are merged, or an ``argparse.Action``.
+        default: Its value if it is not given.
+        help: What it means, for ``--help`` and the documentation.
+        flags: The spellings of its flag, separated by spaces, if there are others than the name.
+        sets: What a switch sets.
+        choices: The values that it takes; empty for all.
+        at_least: The least number.
+        at_most: The greatest number.
+        hint: What to write instead of a number out of these bounds, if the least number alone does not say it.
+        check: Further errors of a value, each a text in parts; called with values that fit all of the above.
+        needs: An option without which this one means nothing.
+        effect: None if it has the effect that `help` says.
+    """
+
+    name: str
+    type: Any = str
+    default: Any = None
+    help: str = ""
+    flags: str = ""
+    sets: bool = True
+    choices: tuple[str, ...] = ()
+    at_least: float | None = None
+    at_most: float | None = None
+    hint: str = ""
+    check: Callable[[Any], Iterable[str]] | None = None
+    needs: Needed | None = None
+    effect: Ignored | Refused | None = None
+
+    def spellings(self) -> list[str]:
+        """Its flags, with their dashes."""
+        return [f"--{flag}" for flag in (self.flags or self.name).split()]
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of argparse's ``add_argument``, apart from the flags."""
+        common = {"dest": self.name, "default": self.default, "help": self.help}
+        if self.type is bool:
+            return {**common, "action": "store_true" if self.sets else "store_false"}
+        if self.type is list:
+            return {**common, "action": "append"}
+        if self.type is dict:
+            return {**common, "action": MergedObjects}
+        if issubclass(self.type, argparse.Action):
+            return {**common, "action": self.type}
+        return {**common, "type": self.type, "choices": self.choices or None}
+
+    def errors(self, value: Any, others: dict[str, Any]) -> Iterator[str]:
+        """The errors of a value, each in parts; none if it is None, or a provider of a later value.
+
+        Args:
+            value: The value.
+            others: The values of other options, by name.
+
+        >>> print(*Option("rounds", int, at_least=1).errors(0, {}))
+        rounds is 0
+          hint: use a whole number above 0
+        """
+        if value is None or isinstance(value, ValueProvider):
+            return
+        if isinstance(self.effect, Refused):
+            if value and value != self.default:
+                what = f"the option {self.name} is refused: this runner cannot follow it"
+                yield three_parts(what, hint=self.effect.instead)
+            return
+        hint = self._hint_of_kind(value) if self.effect is None else None
+        if hint is None and not self._is_within(value):
+            hint = self.hint or f"use a whole number above {(self.at_least or 0) - 1:g}"
+        if hint is not None:
+            yield three_parts(f"{self.name} is {value!r}", hint=hint)
+        elif value == "" and self.default != "" and self.effect is None:
+            # It comes of a variable of the shell that is not set, and would mean the default without a word.
+            yield three_parts(f"{self.name} is empty", hint=f"give {self.name} a value, or leave it out")
+        elif self.needs and value and others.get(self.needs.name) is None:
+            what = f"{self.name} is set without a {self.needs.name}{self.needs.so}"
+            yield three_parts(what, hint=self.needs.hint)
+        elif self.check:
+            yield from self.check(value)
+
+    def _is_within(self, value: Any) -> bool:
+        least, most = self.at_least, self.at_most
+        return (least is None or value >= least) and (most is None or value <= most)
+
+    def _hint_of_kind(self, value: Any) -> str | None:
+        """What to write instead of a value, if it is of the wrong kind."""
+        if self.choices and value not in self.choices:
+            return f"use one of {', '.join(self.choices)}"
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if self.type is bool:
+            return None if value in (True, False) else "use True or False"
+        if self.type is list:
+            if isinstance(value, str):
+                return f"use a list: [{value!r}]"
+            return None if isinstance(value, list | tuple) else "use a list of texts"
+        if self.type is int:
+            return None if is_number and value == value // 1 else "use a whole number"
+        if self.type is float:
+            return None if is_number else "use a number"
+        if self.type is str:
+            return None if isinstance(value, str | os.PathLike) else f"use a text: {str(value)!r}"
+        return None
+
+
+class MergingAction(argparse.Action):
+    """An argument that can be repeated: each value is merged with the values before it."""
+
+    def merged(self, so_far: Any, value: Any) -> Any:
+        """The merged value; an ``argparse.ArgumentError`` makes argparse print the error and end the program."""
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Merges the value."""
+        setattr(namespace, self.dest, self.merged(getattr(namespace, self.dest), values))
+
+
+class CommaSeparatedList(MergingAction):
+    """Repeated flags and commas both make one list; a value with several ``=`` stays whole.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--x", action=CommaSeparatedList)
+    >>> parser.parse_args(["--x=a,b=1", "--x=c=d=1,e=2"]).x
+    ['a', 'b=1', 'c=d=1,e=2']
+    """
+
+    def merged(self, so_far: Any, value: Any) -> list[str]:
+        return [*(so_far or ()), *_split(str(value))]
+
+
+class MergedObjects(MergingAction):
+    """Repeated JSON objects make one object; of equal names the later value counts.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--x", action=MergedObjects)
+    >>> parser.parse_args(['--x={"a": 1}', '--x={"b": 2}']).x
+    {'a': 1, 'b': 2}
+    """
+
+    def merged(self, so_far: Any, value: Any) -> dict[str, Any]:
+        try:
+            return {**(so_far or {}), **json.loads(value)}
+        except (ValueError, TypeError):
+            raise argparse.ArgumentError(self, "it is not a JSON object") from None
+
+
+def _split(text: str) -> Iterator[str]:
+    start = 0
+    for position, character in enumerate(text):
+        if character == "," and text.count("=", start, position) <= 1:
+            yield from filter(None, [text[start:position].strip()])
+            start = position + 1
+    yield from filter(None, [text[start:].strip()])

@@ -1,0 +1,388 @@
+"""The table of options: one record for each option of penstock, and for each of Beam's that means something on Spark.
+
+A new option is a new record here. The flag, the checks, ``--help``, the documentation and the views come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.options.optimisations import OPTIMISATIONS
+from penstock.options.option import CommaSeparatedList, Ignored, Needed, Option, Refused
+from penstock.options.spark_properties import SparkProperties, properties_of_file, spark_properties
+
+_PORT_MAX = 65_535
+_SECONDS_OF_A_DAY = 86_400
+
+
+def ignored(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
+    """Options that have no effect.
+
+    Args:
+        instead: What has the effect.
+        options: Types, or defaults, by the spellings of the flag; the last spelling is the option's name.
+
+    >>> [(option.name, option.type, option.default) for option in ignored("", {"label labels": list, "port": 0})]
+    [('labels', <class 'list'>, None), ('port', <class 'int'>, 0)]
+    """
+    return tuple(
+        Option(
+            flags.split()[-1].replace("-", "_"),
+            default if isinstance(default, type) else type(default),
+            None if isinstance(default, type) else default,
+            flags=flags,
+            effect=Ignored(instead),
+        )
+        for flags, default in options.items()
+    )
+
+
+def _refused(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
+    """Options that no run follows; the arguments are those of `ignored`."""
+    return tuple(
+        Option(option.name, option.type, option.default, flags=option.flags, effect=Refused(instead))
+        for option in ignored("", options)
+    )
+
+
+def _raised_by(read: Callable[[Any], Any]) -> Callable[[Any], Iterator[str]]:
+    """A check by a function that raises a ValueError."""
+
+    def check(value: Any) -> Iterator[str]:
+        try:
+            read(value)
+        except ValueError as error:
+            yield str(error)
+
+    return check
+
+
+def _wrong_optimisations(names: Any) -> Iterator[str]:
+    hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
+    for name in names:
+        if name != "all" and name not in OPTIMISATIONS:
+            yield three_parts(f"without names {name!r}, which is not an optimisation", hint=hint)
+
+
+def _wrong_interval(seconds: float) -> Iterator[str]:
+    if not 0 < seconds < _SECONDS_OF_A_DAY:
+        what = f"trigger_interval is {seconds!r}"
+        yield three_parts(what, hint="use seconds: more than 0, less than a day")
+
+
+def _wrong_checks(names: str) -> Iterator[str]:
+    for name in names.split(","):
+        if name not in ("", "all", "ptransform_fn"):
+            what = f"--type_check_additional has no feature {name!r}"
+            yield three_parts(what, hint="use all or ptransform_fn")
+
+
+def _unavailable_pickler(name: str) -> Iterator[str]:
+    if name.startswith("dill"):
+        what = f"--pickle_library={name} is not available"
+        yield three_parts(what, hint="leave the option out: functions are sent with cloudpickle")
+
+
+def _text_of_experiments(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield three_parts("experiments is a string, not a list", hint=f"write experiments=[{value!r}]")
+
+
+STANDARD = (
+    Option("runner", help="SparkRunner, the default, or one of Beam's names for a runner on this machine."),
+    Option(
+        "streaming",
+        bool,
+        False,
+        "Says that the pipeline is meant to run without end.",
+        effect=Ignored(
+            "a pipeline with unbounded input is a stream, and --mode says how it runs", is_in_batch_only=True
+        ),
+    ),
+    Option(
+        "resource_hints",
+        list,
+        [],
+        "A hint of Beam's, as name=value; repeatable.",
+        flags="resource_hint resource_hints",
+    ),
+    Option("auto_unique_labels", bool, False, "Numbers a label that is used twice, instead of refusing it."),
+    Option("no_wait_until_finish", bool, False, "Leaving the with block does not wait for the pipeline."),
+)
+
+STREAMING = (
+    Option(
+        "update_compatibility_version",
+        help="A version of Beam whose older behaviour the pipeline needs, such as 2.60.0.",
+    ),
+)
+
+TYPES = (
+    Option(
+        "type_check_strictness",
+        default="DEFAULT_TO_ANY",
+        choices=("ALL_REQUIRED", "DEFAULT_TO_ANY"),
+        help="ALL_REQUIRED refuses steps without type hints; DEFAULT_TO_ANY takes them as Any.",
+    ),
+    Option(
+        "type_check_additional",
+        default="",
+        help="all or ptransform_fn, separated by commas.",
+        check=_wrong_checks,
+    ),
+    Option(
+        "pipeline_type_check",
+        bool,
+        True,
+        "Does not check type hints while the pipeline is built.",
+        flags="no_pipeline_type_check",
+        sets=False,
+    ),
+    Option(
+        "runtime_type_check",
+        bool,
+        False,
+        "Checks the inputs and outputs of DoFns and CombineFns against their type hints while the pipeline runs.",
+    ),
+    Option(
+        "performance_runtime_type_check",
+        bool,
+        False,
+        "The same for the first of every hundred elements in each task.",
+    ),
+    Option(
+        "allow_non_deterministic_key_coders",
+        bool,
+        False,
+        "Pickles keys of classes without a deterministic encoding, which are refused otherwise. Equal keys whose "
+        "pickled bytes differ are different keys then, and the workers warn of it.",
+    ),
+    Option("allow_unsafe_triggers", bool, False, "Accepts triggers that may lose data."),
+    *ignored("types are checked without beartype", {"disable_beartype": False}),
+    *ignored("declare the type with with_output_types", {"exclude_infer_dataclass_field_type": False}),
+    *ignored("keys are never encoded with dill", {"force_cloudpickle_deterministic_coders": False}),
+)
+
+_CORES = "--master='local[4]' runs on four cores"
+_BEAMS_RUNNER = "it belongs to Beam's in-process runner"
+DIRECT = (
+    *ignored(_CORES, {"direct_num_workers": 1, "direct_running_mode": "in_memory"}),
+    Option(
+        "direct_runner_use_stacked_bundle",
+        bool,
+        True,
+        flags="no_direct_runner_use_stacked_bundle",
+        sets=False,
+        effect=Ignored(_BEAMS_RUNNER),
+    ),
+    *ignored(
+        _BEAMS_RUNNER,
+        {"direct_runner_bundle_repeat": 0, "direct_embed_docker_python": False, "direct_test_splits": {}},
+    ),
+)
+
+DEBUG = (
+    Option(
+        "experiments",
+        CommaSeparatedList,
+        flags="experiment experiments",
+        check=_text_of_experiments,
+        effect=Ignored("only what your own program asks with lookup_experiment"),
+    ),
+    *ignored("Pipeline.explain() shows the plan", {"dataflow_job_file": str}),
+    *ignored(
+        "--spark_conf=spark.executor.cores=4 says how many tasks an executor runs",
+        {"number_of_worker_harness_threads": int},
+    ),
+)
+
+_SPARK_SENDS = (
+    "send files with spark-submit --py-files, or install them where the workers are; see docs/running.md"
+)
+SETUP = (
+    *_refused(
+        _SPARK_SENDS,
+        {
+            "requirements_file": str,
+            "requirements_cache": str,
+            "setup_file": str,
+            "extra_package extra_packages": list,
+            "file_to_stage files_to_stage": list,
+        },
+    ),
+    *_refused(
+        "import the module where a DoFn is set up",
+        {"beam_plugin beam_plugins": list},
+    ),
+    *_refused(
+        "switch Spark's own encryption on, --spark_conf=spark.io.encryption.enabled=true", {"gbek": str}
+    ),
+    Option(
+        "pickle_library",
+        default="default",
+        choices=("cloudpickle", "default", "dill", "dill_unsafe"),
+        help="default or cloudpickle, which are the same here.",
+        check=_unavailable_pickler,
+    ),
+    Option("save_main_session", bool, help="Always done: functions of the main program are sent by value."),
+    Option(
+        "save_main_session",
+        bool,
+        flags="no_save_main_session",
+        sets=False,
+        effect=Ignored("functions of the main program are always sent by value"),
+    ),
+    *ignored(
+        "install packages on the workers, or send an environment with Spark's --archives",
+        {"requirements_cache_only_sources": False},
+    ),
+    *ignored("penstock sends itself", {"sdk_location": "default"}),
+    *ignored("no service asks for it", {"user_agent": str}),
+    *ignored(
+        "Spark says what workers are",
+        {
+            "prebuild_sdk_container_engine": str,
+            "prebuild_sdk_container_base_image": str,
+            "cloud_build_machine_type": str,
+            "docker_registry_push_url": str,
+        },
+    ),
+    *ignored(
+        "--spark_conf=spark.jars.repositories=... says where Spark finds packages of Java",
+        {"maven_repository_url": str},
+    ),
+)
+
+TEST = (
+    *_refused("check the result with assert_that", {"on_success_matcher": str}),
+    *_refused("call explain(), which says what a run would do", {"dry_run": False}),
+    Option(
+        "wait_until_finish_duration",
+        int,
+        help="How long a test waits for its pipeline, in milliseconds; for ever if it is not given.",
+    ),
+)
+
+_JOB_SERVER = "there is no job server here: --master"
+SPARK = (
+    Option(
+        "mode",
+        choices=("batch", "micro_batch", "streaming"),
+        help="How the pipeline runs. By default it is a batch if every input is bounded.",
+    ),
+    Option(
+        "master", help="Spark's master URL, such as local[4]; otherwise Spark's configuration has the URL."
+    ),
+    Option("spark_master_url", help="Beam's name for master, which wins."),
+    Option(
+        "app_name", help="The application's name in Spark's pages; the runner makes one if it is not given."
+    ),
+    Option(
+        "spark_conf",
+        SparkProperties,
+        help="A Spark property, key=value; repeatable. Everybody on the machine can read a command line: put "
+        "secrets into spark_conf_file.",
+        check=_raised_by(spark_properties),
+    ),
+    Option(
+        "spark_conf_file",
+        help="A file of Spark properties, like spark-defaults.conf; spark_conf wins.",
+        check=_raised_by(properties_of_file),
+    ),
+    Option(
+        "shuffle_partitions",
+        int,
+        at_least=1,
+        help="The number of partitions of a shuffle. By default it is the number of the checkpoint, if there is one, "
+        "or Spark's.",
+    ),
+    Option(
+        "checkpoint_location",
+        help="The folder in which a streaming pipeline keeps its progress and state.",
+    ),
+    Option(
+        "events_per_batch",
+        int,
+        at_least=1,
+        help="How many events of a TestStream make a micro-batch; all by default.",
+    ),
+    Option(
+        "trigger_interval",
+        float,
+        help="The seconds between the beginnings of two micro-batches. By default one begins when something arrives, "
+        "and once a second while timers wait for the clock.",
+        check=_wrong_interval,
+    ),
+    Option(
+        "without",
+        list,
+        help=f"An optimisation to switch off, repeatable: all, {', '.join(OPTIMISATIONS)}.",
+        check=_wrong_optimisations,
+    ),
+    Option(
+        "record_events",
+        int,
+        at_least=1,
+        help="How many elements and panes of each grouping are recorded, for result.figure.",
+    ),
+    Option(
+        "drop_state",
+        list,
+        help="The label of a grouping or a source that the pipeline no longer has; repeatable. The state of the "
+        "grouping in the checkpoint may go, and how far the source was read.",
+    ),
+    Option(
+        "progress",
+        default="auto",
+        choices=("auto", "off"),
+        help="off hides the progress of a batch; auto shows a bar on a terminal, and lines elsewhere.",
+    ),
+    Option(
+        "live_port",
+        int,
+        at_least=0,
+        at_most=_PORT_MAX,
+        hint=f"use a port from 1 to {_PORT_MAX}, or 0 for any that is free",
+        help="The port of a page that shows the run while it goes on; 0 takes any that is free.",
+    ),
+    Option(
+        "live_host",
+        help="The address of that page; by default only this machine can look.",
+        needs=Needed("live_port", "add --live_port=0", ", and so there is no page"),
+    ),
+    Option(
+        "fast_start",
+        bool,
+        False,
+        "Starts a local Spark in half the time, at the cost of long jobs; for tests.",
+    ),
+    Option(
+        "show_elements_in_errors",
+        bool,
+        False,
+        "Puts the failing element into the error's text; off, since elements may be private.",
+    ),
+    Option(
+        "drain_on_signal", bool, False, "Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it."
+    ),
+    Option(
+        "take_over",
+        bool,
+        False,
+        "Ends another run that holds the checkpoint, and continues from where it was.",
+        needs=Needed("checkpoint_location", "name the folder of the checkpoint that is to be taken over"),
+    ),
+    Option(
+        "live",
+        bool,
+        False,
+        "Shows a run in the terminal while it goes on: watermarks, lags, panes (needs penstock[live]). Elsewhere it "
+        "prints a line every ten seconds.",
+    ),
+    *ignored(
+        _JOB_SERVER, {"spark_job_server_jar": str, "spark_submit_uber_jar": False, "spark_rest_url": str}
+    ),
+    *ignored("the installed pyspark has the version", {"spark_version": "3"}),
+)

@@ -1,0 +1,652 @@
+"""The functions of numbers: arithmetic, rounding and roots."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from penstock.scalars import decimals
+from penstock.scalars.casting import (
+    DECIMALS,
+    Compute,
+    divide_by_zero,
+    overflow,
+    refuse,
+    whole,
+    with_digits,
+)
+from penstock.scalars.function import (
+    WHOLE_BITS,
+    Arguments,
+    Choose,
+    Inline,
+    ScalarFunction,
+    SparkForm,
+    always,
+    by_template,
+    by_type,
+)
+from penstock.scalars.function import do_not_fit as values_do_not_fit
+from penstock.scalars.resolving import SqlTypeError, cast, decimals_of_whole, do_not_fit, nullable, takes
+from penstock.scalars.spark_forms import LAST_BIT, NotForSpark
+from penstock.scalars.times import (
+    add_times,
+    arithmetic_of_times,
+    dates_text,
+    divide_interval,
+    multiply_interval,
+    negate_interval,
+    subtract_times,
+)
+from penstock.scalars.tree import Call, Literal, Scalar, walk
+from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, SqlType, common, decimal_type
+
+_DIGITS_KEPT = 34
+
+# Types
+
+
+def _arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) == 1 and function.name in "+-":
+        return arguments[0] if function.name == "+" else NEGATIVE(*arguments)
+    if len(arguments) != 2:
+        raise do_not_fit(function, arguments, "two numbers")
+    names = {each.type.name for each in arguments}
+    if "ANY" in names:
+        return function.of(arguments, ANY)
+    if names & {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"}:
+        return arithmetic_of_times(function, arguments)
+    nothing = BIGINT if function.name == "DIV" else DOUBLE
+    found = nothing if names == {"NULL"} else common(each.type for each in arguments)
+    if found is None or not found.is_number or (function.name == "DIV" and found.name == "DOUBLE"):
+        raise do_not_fit(function, arguments, "" if "STRING" in names else "two numbers")
+    if found.name == "DECIMAL":
+        if function.name == "/" and arguments[0].type.name == "NULL":
+            found = DOUBLE
+        else:
+            return _arithmetic_of_decimals(function, arguments)
+    found = found.or_null(nullable(arguments))
+    if function.name == "/" and found.name == "BIGINT":
+        found = DOUBLE.or_null(found.nullable)
+    result = BIGINT.or_null(found.nullable) if function.name == "DIV" else found
+    return function.of(tuple(cast(each, found) for each in arguments), result)
+
+
+def _arithmetic_of_decimals(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    types = [_of_decimals(each) for each in arguments]
+    types = [types[1 - at].or_null() if each.name == "NULL" else each for at, each in enumerate(types)]
+    if any(each.precision is None for each in types):
+        types = [DECIMAL.or_null(each.nullable) for each in types]
+    parts = tuple(cast(each, to) for each, to in zip(arguments, types, strict=True))
+    result = BIGINT if function.name == "DIV" else decimals.result_type(function.name, *types)
+    return function.of(parts, result.or_null(nullable(arguments)))
+
+
+def _of_decimals(operand: Scalar) -> SqlType:
+    """The type that an operand of decimals has: a whole number that the query names has its own digits only.
+
+    A TINYINT is the exception, as in Spark.
+    """
+    match operand:
+        case Literal(int() as value, kind, suffixed) if kind.name == "BIGINT" and suffixed != "TINYINT":
+            return decimal_type(len(str(abs(value))), 0, kind.nullable)
+    return decimals_of_whole(operand)
+
+
+def _positive_arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if any(each.type.name == "ANY" for each in arguments):
+        typed = takes("BIGINT BIGINT -> BIGINT", "DOUBLE DOUBLE -> DOUBLE", "DECIMAL DECIMAL -> DECIMAL")
+        return typed(function, arguments)
+    return _arithmetic(function, arguments)
+
+
+def _first(arguments: Arguments) -> SqlType:
+    return arguments[0].type
+
+
+def _rounded_type(arguments: Arguments) -> SqlType:
+    return decimals.rounded_type(arguments[0].type) if arguments[0].type.scale else arguments[0].type
+
+
+def _places(arguments: Arguments) -> int:
+    """The number of digits that ROUND keeps."""
+    for each in walk(arguments[-1]) if len(arguments) > 1 else ():
+        if isinstance(each, Literal):
+            return each.value or 0
+    return 0
+
+
+def _round(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) > 1 and not isinstance(arguments[1], Literal):
+        raise SqlTypeError("the number of digits of ROUND is not a number of the query", "write a number")
+    typed = takes(
+        "DOUBLE [INT] -> DOUBLE",
+        "BIGINT [INT] -> BIGINT",
+        "DECIMAL [INT] -> DECIMAL",
+        decimals=lambda arguments: decimals.rounded_type(arguments[0].type, _places(arguments)),
+    )
+    return typed(function, arguments)
+
+
+# Values
+
+
+def _decimal(operation: Callable[..., Decimal]) -> Compute:
+    """An operation of decimals, which says so if a result has more than 38 digits."""
+
+    def compute(*operands: Decimal) -> Decimal:
+        try:
+            return operation(*operands)
+        except (decimal.Overflow, decimal.InvalidOperation):
+            refuse("a decimal of an SQL expression has more than 38 digits", "CAST an operand AS DOUBLE")
+
+    return compute
+
+
+def _divide(left: float, right: float) -> float:
+    return left / right if right else divide_by_zero()
+
+
+def _divide_decimals(left: Decimal, right: Decimal) -> Decimal:
+    return DECIMALS.divide(left, right) if right else divide_by_zero()
+
+
+def _remainder(left: int, right: int) -> int:
+    rest = abs(left) % abs(right) if right else divide_by_zero()
+    return -rest if left < 0 else rest
+
+
+def _remainder_of_floats(left: float, right: float) -> float:
+    if not right:
+        divide_by_zero()
+    return math.fmod(left, right) if math.isfinite(left) else math.nan
+
+
+def _remainder_of_decimals(left: Decimal, right: Decimal) -> Decimal:
+    return DECIMALS.remainder(left, right) if right else divide_by_zero()
+
+
+def _positive(remainder: Callable[[Any, Any], Any]) -> Compute:
+    """PMOD: a remainder that is not negative if the divisor is not."""
+
+    def compute(left: Any, right: Any) -> Any:
+        rest = remainder(left, right)
+        return remainder(rest + right, right) if rest < 0 else rest
+
+    return compute
+
+
+def _positive_remainder(left: int, right: int) -> int:
+    rest = _remainder(left, right)
+    if rest >= 0:
+        return rest
+    # As in Spark, a sum of more than 64 bits keeps the last 64.
+    total = (rest + right + (1 << 63)) % (1 << 64) - (1 << 63)
+    return _remainder(total, right)
+
+
+def _whole_quotient(left: int, right: int) -> int:
+    if not right:
+        divide_by_zero()
+    quotient = abs(left) // abs(right)
+    return whole(quotient if (left < 0) == (right < 0) else -quotient)
+
+
+def _whole_quotient_of_decimals(left: Decimal, right: Decimal) -> int:
+    if not right:
+        divide_by_zero()
+    return whole(math.trunc(Fraction(left) / Fraction(right)))
+
+
+def _sign(value: Any) -> Any:
+    if value != value:
+        return value
+    return type(value)((value > 0) - (value < 0)) if value else value
+
+
+def _round_whole(value: int, digits: int = 0) -> int:
+    if digits >= 0:
+        return value
+    # With more digits the result is 0, whatever the number.
+    unit: int = 10 ** min(-digits, 20)
+    rounded = (abs(value) + unit // 2) // unit * unit
+    return whole(-rounded if value < 0 else rounded)
+
+
+def _round_float(value: float, digits: int = 0) -> float:
+    if not math.isfinite(value):
+        return value
+    # Spark rounds the shortest decimal that stands for the float, not the float.
+    rounded = float(_rounded(Decimal(repr(value)), digits))
+    return rounded if rounded else 0.0
+
+
+def _rounded(value: Decimal, digits: int = 0) -> Decimal:
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and -exponent <= digits:
+        return value
+    # No float or decimal has more digits before its point.
+    unit = Decimal(1).scaleb(min(-digits, 400))
+    return value.quantize(unit, decimal.ROUND_HALF_UP, decimal.Context(prec=800))
+
+
+def _whole_of_float(rounding: Callable[[float], int]) -> Compute:
+    """FLOOR and CEIL of floats; the result for NaN is 0, as in Spark."""
+    return lambda value: (
+        0 if value != value else whole(rounding(value)) if math.isfinite(value) else overflow()
+    )
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
+    except ValueError:
+        if base == 0:
+            odd = exponent % 2 == 1
+            return math.copysign(math.inf, base) if odd else math.inf
+        return math.nan
+
+
+def _exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def _logarithm(function: Callable[[float], float]) -> Compute:
+    return lambda value: None if value <= 0 else function(value)
+
+
+def _square_root(value: float) -> float:
+    return math.nan if value < 0 else math.sqrt(value)
+
+
+def _of_bits(bits: int) -> Compute:
+    """The check that a whole number, such as an argument that is an INT in Spark, has no more bits."""
+    most = (1 << bits - 1) - 1
+
+    def check(value: int) -> int:
+        if not -most - 1 <= value <= most:
+            refuse(f"a whole number of an SQL expression has more than {bits} bits", "use a smaller number")
+        return value
+
+    return check
+
+
+# Operators on values whose types are known only when they are computed
+
+_LADDER = ("BIGINT", "DECIMAL", "DOUBLE")
+_WIDENING: dict[str, Compute] = {"BIGINT": lambda value: value, "DECIMAL": Decimal, "DOUBLE": float}
+
+
+def _kind(value: Any) -> str:
+    """The type of a number; the text is empty for other values."""
+    if isinstance(value, bool):
+        return ""
+    for kind, name in ((int, "BIGINT"), (float, "DOUBLE"), (Decimal, "DECIMAL")):
+        if isinstance(value, kind):
+            return name
+    return ""
+
+
+def _of_any(name: str, computes: Mapping[str, Compute]) -> Compute:
+    def compute(left: Any, right: Any) -> Any:
+        kinds = [_kind(value) for value in (left, right)]
+        if all(kinds):
+            widest = max(kinds, key=_LADDER.index)
+            if name == "/" and widest == "BIGINT":
+                widest = "DOUBLE"
+            if widest in computes:
+                left, right = (_WIDENING[widest](value) for value in (left, right))
+                return computes[widest](left, right)
+        elif name in ("+", "-"):
+            try:
+                return (add_times if name == "+" else subtract_times)(left, right)
+            except TypeError:
+                pass
+        return values_do_not_fit(left, right)
+
+    return compute
+
+
+def _operator(name: str, computes: Mapping[str, Compute]) -> Choose:
+    """Chooses what computes an operator; of decimals whose digits are known, it depends on these."""
+
+    def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
+        if result.name == "DECIMAL" and result.precision is not None and name in decimals.OPERATORS:
+            return decimals.arithmetic(name, result)
+        if any(each.name == "ANY" for each in arguments):
+            return _of_any(name, computes)
+        return computes[arguments[0].name]
+
+    return choose
+
+
+def _positive_operator(computes: Mapping[str, Compute]) -> Choose:
+    def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
+        if result.name == "DECIMAL" and result.precision is not None:
+            return decimals.arithmetic("PMOD", result)
+        return by_type(computes)(result, arguments)
+
+    return choose
+
+
+def _rounding(computes: Mapping[str, Compute]) -> Choose:
+    """Chooses what rounds: a result has the digits of its type, where these are known."""
+
+    def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
+        if arguments[0].name != "ANY" and result.name == "DECIMAL" and result.precision is not None:
+            return lambda *values: with_digits(computes["DECIMAL"](*values), result)
+        return by_type(computes)(result, arguments)
+
+    return choose
+
+
+# Spark
+
+
+def _checked(function: str, symbol: str) -> SparkForm:
+    """The text of a sum, a difference or a product, which says how a number of too many bits fails."""
+
+    def write(call: Call, operands: Sequence[str], overflow: str) -> str:
+        left, right = operands
+        if (dates := dates_text(call, operands)) is not None:
+            return dates
+        if call.type.name != "INTEGER":
+            return f"({left} {symbol} {right})"
+        lost = f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN {overflow} END"
+        return f"coalesce({function}({left}, {right}), {lost})"
+
+    return write
+
+
+def _remainder_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    left, right = operands
+    # Python's remainder has the sign of the divisor, which is positive here.
+    return f"pmod({left}, {right})" if call.type.name == "INTEGER" else f"({left} % {right})"
+
+
+def _whole_quotient_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    if call.arguments[0].type.name == "DECIMAL":
+        raise NotForSpark("Spark's DIV of decimals keeps the last 64 bits")
+    left, right = operands
+    return f"({left} div {right})"
+
+
+def _with_few_digits(template: str) -> SparkForm:
+    """The text of a call that rounds decimals of many digits in Spark."""
+
+    def write(call: Call, operands: Sequence[str], overflow: str) -> str:
+        if (call.type.precision or 0) > _DIGITS_KEPT:
+            raise NotForSpark(f"{call.name} keeps {_DIGITS_KEPT} digits of a decimal in Spark")
+        return template.format(*operands)
+
+    return write
+
+
+def _floor_quotient_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    left, right = operands
+    # Spark rounds towards zero, so subtract one where that rounded up.
+    return f"(({left} div {right}) - CASE WHEN {left} % {right} < 0 THEN 1 ELSE 0 END)"
+
+
+def _whole_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    [value] = operands
+    found = f"{call.name.lower()}({value})"
+    if call.arguments[0].type.name != "DOUBLE":
+        return found
+    # Before Spark 4.3, the result is the nearest BIGINT if there is none for it; a cast fails.
+    is_beyond = f"abs({value}) >= 9223372036854775808D AND NOT isnan({value})"
+    return f"CASE WHEN {is_beyond} THEN CAST({value} AS BIGINT) ELSE {found} END"
+
+
+def _int_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    value = call.arguments[0].value if isinstance(call.arguments[0], Literal) else None
+    if isinstance(value, int) and -(1 << 31) < value < 1 << 31:
+        return f"({value})" if value < 0 else str(value)
+    return f"CAST({operands[0]} AS INT)"
+
+
+# Records
+
+_NUMBER = ("DOUBLE -> DOUBLE", "BIGINT -> BIGINT", "DECIMAL -> DECIMAL")
+
+
+def _in_python(symbol: str, *types: str) -> Inline:
+    return by_template(dict.fromkeys((*types, "PYTHON"), f"({{0}} {symbol} {{1}})"))
+
+
+NEGATIVE = ScalarFunction(
+    name="NEGATIVE",
+    resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
+    python=by_type(
+        {
+            "BIGINT": lambda value: whole(-value),
+            "DOUBLE": lambda value: -value,
+            "DECIMAL": lambda value: value.copy_negate() if value else value,
+            "INTERVAL": negate_interval,
+        }
+    ),
+    inline=by_template(dict.fromkeys(("BIGINT", "DOUBLE"), "(-{0})")),
+    spark=_with_few_digits("(- {0})"),
+    whole="operands",
+)
+
+FUNCTIONS = (
+    ScalarFunction(
+        name="+",
+        resolve=_arithmetic,
+        python=_operator(
+            "+",
+            {
+                "BIGINT": lambda left, right: whole(left + right),
+                "DOUBLE": lambda left, right: left + right,
+                "DECIMAL": _decimal(DECIMALS.add),
+                **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"), add_times),
+            },
+        ),
+        inline=_in_python("+", "BIGINT", "DOUBLE"),
+        spark=_checked("try_add", "+"),
+        whole="operands",
+    ),
+    ScalarFunction(
+        name="-",
+        resolve=_arithmetic,
+        python=_operator(
+            "-",
+            {
+                "BIGINT": lambda left, right: whole(left - right),
+                "DOUBLE": lambda left, right: left - right,
+                "DECIMAL": _decimal(DECIMALS.subtract),
+                **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"), subtract_times),
+            },
+        ),
+        inline=_in_python("-", "BIGINT", "DOUBLE"),
+        spark=_checked("try_subtract", "-"),
+        whole="operands",
+    ),
+    ScalarFunction(
+        name="*",
+        resolve=_arithmetic,
+        python=_operator(
+            "*",
+            {
+                "BIGINT": lambda left, right: whole(left * right),
+                "DOUBLE": lambda left, right: left * right,
+                "DECIMAL": _decimal(DECIMALS.multiply),
+                "INTERVAL": multiply_interval,
+            },
+        ),
+        inline=_in_python("*", "BIGINT", "DOUBLE"),
+        spark=_checked("try_multiply", "*"),
+        whole="operands",
+    ),
+    ScalarFunction(
+        name="/",
+        resolve=_arithmetic,
+        python=_operator(
+            "/",
+            {"DOUBLE": _divide, "DECIMAL": _decimal(_divide_decimals), "INTERVAL": divide_interval},
+        ),
+        spark="({0} / {1})",
+    ),
+    ScalarFunction(
+        name="%",
+        resolve=_arithmetic,
+        spellings=("MOD",),
+        python=_operator(
+            "%",
+            {
+                "BIGINT": _remainder,
+                "DOUBLE": _remainder_of_floats,
+                "DECIMAL": _decimal(_remainder_of_decimals),
+            },
+        ),
+        inline=_in_python("%"),
+        spark=_remainder_text,
+        whole="operands",
+    ),
+    ScalarFunction(
+        name="DIV",
+        resolve=_arithmetic,
+        python=_operator("DIV", {"BIGINT": _whole_quotient, "DECIMAL": _whole_quotient_of_decimals}),
+        spark=_whole_quotient_text,
+    ),
+    ScalarFunction(
+        name="//",
+        inline=_in_python("//"),
+        spark=_floor_quotient_text,
+    ),
+    ScalarFunction(
+        name="PMOD",
+        resolve=_positive_arithmetic,
+        python=_positive_operator(
+            {
+                "BIGINT": _positive_remainder,
+                "DOUBLE": _positive(_remainder_of_floats),
+                "DECIMAL": _positive(_remainder_of_decimals),
+            }
+        ),
+        spark="pmod({0}, {1})",
+        whole="operands",
+    ),
+    NEGATIVE,
+    ScalarFunction(
+        name="POSITIVE",
+        resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
+        python=always(lambda value: value),
+        spark="(+ {0})",
+        whole="operands",
+    ),
+    ScalarFunction(
+        name="ABS",
+        resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
+        python=by_type(
+            {
+                "BIGINT": lambda value: whole(abs(value)),
+                "DOUBLE": abs,
+                "DECIMAL": Decimal.copy_abs,
+                "INTERVAL": abs,
+            }
+        ),
+        spark=_with_few_digits("abs({0})"),
+        whole="operands",
+    ),
+    ScalarFunction(
+        name="SIGN",
+        resolve=takes("DOUBLE -> DOUBLE"),
+        spellings=("SIGNUM",),
+        python=always(_sign),
+        spark="sign({0})",
+    ),
+    ScalarFunction(
+        name="ROUND",
+        resolve=_round,
+        python=_rounding({"BIGINT": _round_whole, "DOUBLE": _round_float, "DECIMAL": _rounded}),
+        spark="round({all})",
+        whole="first",
+    ),
+    ScalarFunction(
+        name="FLOOR",
+        resolve=takes("BIGINT -> BIGINT", "DOUBLE -> BIGINT", "DECIMAL -> DECIMAL", decimals=_rounded_type),
+        python=_rounding(
+            {
+                "BIGINT": lambda value: value,
+                "DOUBLE": _whole_of_float(math.floor),
+                "DECIMAL": lambda value: value.to_integral_value(decimal.ROUND_FLOOR),
+            }
+        ),
+        spark=_whole_text,
+    ),
+    ScalarFunction(
+        name="CEIL",
+        resolve=takes("BIGINT -> BIGINT", "DOUBLE -> BIGINT", "DECIMAL -> DECIMAL", decimals=_rounded_type),
+        spellings=("CEILING",),
+        python=_rounding(
+            {
+                "BIGINT": lambda value: value,
+                "DOUBLE": _whole_of_float(math.ceil),
+                "DECIMAL": lambda value: value.to_integral_value(decimal.ROUND_CEILING),
+            }
+        ),
+        spark=_whole_text,
+    ),
+    ScalarFunction(
+        name="SQRT", resolve=takes("DOUBLE -> DOUBLE"), python=always(_square_root), spark="sqrt({0})"
+    ),
+    ScalarFunction(
+        name="POWER",
+        resolve=takes("DOUBLE DOUBLE -> DOUBLE"),
+        spellings=("POW",),
+        python=always(_power),
+        spark="power({all})",
+        not_in_spark=LAST_BIT,
+    ),
+    ScalarFunction(
+        name="EXP",
+        resolve=takes("DOUBLE -> DOUBLE"),
+        python=always(_exp),
+        spark="exp({0})",
+        not_in_spark=LAST_BIT,
+    ),
+    ScalarFunction(
+        name="LN",
+        resolve=takes("DOUBLE -> DOUBLE?"),
+        python=always(_logarithm(math.log)),
+        spark="ln({0})",
+        not_in_spark=LAST_BIT,
+    ),
+    ScalarFunction(
+        name="LOG10",
+        resolve=takes("DOUBLE -> DOUBLE?"),
+        python=always(_logarithm(math.log10)),
+        spark="log10({0})",
+        not_in_spark=LAST_BIT,
+    ),
+    # An argument that is an INT in Spark, and numbers that the query casts to whole numbers.
+    ScalarFunction(
+        name="EXPECT INT",
+        python=always(_of_bits(32)),
+        inline=lambda call, codes: "{0}" if codes[0].number else None,
+        spark=_int_text,
+        whole="INT",
+    ),
+    *(
+        ScalarFunction(
+            name=f"AS {kind}",
+            resolve=takes("BIGINT -> BIGINT"),
+            python=always(_of_bits(bits)),
+            spark=f"CAST({{0}} AS {kind})",
+            whole=kind,
+        )
+        for kind, bits in WHOLE_BITS.items()
+    ),
+)
+"""The records."""

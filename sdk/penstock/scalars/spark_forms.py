@@ -1,0 +1,109 @@
+"""Names, types and values in Spark's SQL, and the reasons why Spark does not compute a call as Python does."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+from penstock.error import three_parts
+from penstock.scalars.casting import text_of
+from penstock.scalars.types import SqlType
+
+LAST_BIT = "Java's and Python's results differ in the last bit"
+LETTERS = "Java and Python have letters of different versions of Unicode"
+
+
+class NotForSpark(ValueError):
+    """Spark does not compute exactly the values of Python for an expression (penstock's own).
+
+    Attributes:
+        reason: Why, as a clause.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(three_parts(reason, hint="Python computes it"))
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[NotForSpark], tuple[str]]:
+        return NotForSpark, (self.reason,)
+
+
+def quoted(name: str) -> str:
+    """Returns a name in Spark's SQL.
+
+    >>> quoted("the `best` team")
+    '`the ``best`` team`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+_NAMES = {"NULL": "VOID", "INTERVAL": "INTERVAL DAY TO SECOND", "INTEGER": "BIGINT", "FLOAT": "DOUBLE"}
+_ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]")
+
+
+def type_text(kind: SqlType) -> str:
+    """Returns a type in Spark's SQL.
+
+    Raises:
+        NotForSpark: Spark has no type with the same values.
+    """
+    if kind.name == "ARRAY":
+        return f"ARRAY<{type_text(kind.element or SqlType('NULL'))}>"
+    if kind.name == "DECIMAL":
+        if kind.precision is None:
+            raise NotForSpark("a DECIMAL without digits of its own has others in Spark")
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    return _NAMES.get(kind.name, kind.name)
+
+
+def literal_text(value: Any, kind: SqlType) -> str:
+    """Returns a value in Spark's SQL.
+
+    Raises:
+        NotForSpark: Spark has no text for it.
+    """
+    match value:
+        case None:
+            return "NULL" if kind.name == "NULL" else f"CAST(NULL AS {type_text(kind)})"
+        case bool():
+            return str(value).lower()
+        case int():
+            return _whole_text(value)
+        case float():
+            return f"({value!r}D)" if math.isfinite(value) else f"CAST('{text_of(value)}' AS DOUBLE)"
+        case Decimal():
+            return _decimal_text(value, kind)
+        case str():
+            return "'" + _ESCAPED.sub(_escape, value) + "'"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case datetime.datetime():
+            name, zone = ("TIMESTAMP", "Z") if value.tzinfo else ("TIMESTAMP_NTZ", "")
+            return f"{name}'{text_of(value)}{zone}'"
+        case datetime.date():
+            return f"DATE'{value.isoformat()}'"
+        case datetime.timedelta():
+            return text_of(value)
+    raise NotForSpark(f"a value of {type(value).__name__} has no text in Spark")
+
+
+def _decimal_text(value: Decimal, kind: SqlType) -> str:
+    text = f"{value:f}"
+    before, _, behind = text.lstrip("-").partition(".")
+    digits = max(len((before + behind).lstrip("0")), len(behind), 1)
+    text = f"({text}BD)" if value < 0 else f"{text}BD"
+    # Spark's literals have the digits that they show.
+    is_typed = (kind.precision, kind.scale) == (digits, len(behind))
+    return text if is_typed else f"CAST({text} AS {type_text(kind)})"
+
+
+def _whole_text(value: int) -> str:
+    return f"{value}L" if value >= 0 else f"({value}L)"
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    return f"\\{character}" if character in "\\'" else f"\\u{ord(character):04x}"

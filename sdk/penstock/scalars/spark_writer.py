@@ -1,0 +1,95 @@
+"""Writes expressions as Spark's SQL, where Spark computes exactly the values that Python computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from penstock.scalars.functions import RECORDS
+from penstock.scalars.spark_forms import NotForSpark, literal_text, quoted, type_text
+from penstock.scalars.tree import Call, Column, Field, Literal, Scalar, UserCall, walk
+
+
+def spark_text(scalar: Scalar, names: Sequence[str]) -> str:
+    """Returns an expression over rows in Spark's SQL.
+
+    The text means the same where ``spark.sql.ansi.enabled`` is set and the time zone of the session is UTC. Times
+    outside of the years 1 to 9999 are the exception: they are errors in Python, and Spark computes with them. And
+    where one argument is NULL, such as in NULL + a, Spark and Python may leave out different others, and with them
+    errors.
+
+    Args:
+        scalar: The expression.
+        names: The names of the columns in Spark, by the columns' numbers.
+
+    Raises:
+        NotForSpark: Spark does not compute exactly the same values.
+
+    >>> from penstock.scalars.functions import call
+    >>> from penstock.scalars.types import BIGINT
+    >>> spark_text(call("+", [Column(0, "a", BIGINT), Literal(1, BIGINT.or_null(False))]), ["score"])
+    '(`score` + 1L)'
+    """
+    for part in walk(scalar):
+        if "ANY" in str(part.type):
+            raise NotForSpark(f"the type of {part} is not known")
+    return _Writer(names, _no_field, "").text(scalar)
+
+
+def _no_field(name: str) -> str:
+    raise NotForSpark(f"the field {name} is not a column")
+
+
+def field_text(scalar: Scalar, text_of: Callable[[str], str], overflow: str) -> str:
+    """Returns an expression of fields, whose parts have their types, in Spark's SQL.
+
+    Args:
+        scalar: The expression.
+        text_of: From the name of a field to the text of its column.
+        overflow: The text that fails for a whole number of more than 64 bits.
+
+    >>> from penstock.scalars.types import BOOLEAN, STRING
+    >>> is_red = Call("=", (Field("team", STRING), Literal("red", STRING)), BOOLEAN)
+    >>> field_text(is_red, lambda name: f"c_{name}", "")
+    "(c_team = 'red')"
+    """
+    return _Writer((), text_of, overflow).text(scalar)
+
+
+class _Writer:
+    def __init__(self, names: Sequence[str], text_of: Callable[[str], str], overflow: str) -> None:
+        self._names = names
+        self._text_of = text_of
+        self._overflow = overflow
+
+    def text(self, scalar: Scalar) -> str:
+        match scalar:
+            case Column(index):
+                return quoted(self._names[index])
+            case Field(name, kind):
+                text = self._text_of(name)
+                # Numbers have 64 bits, whatever the column has.
+                return f"CAST({text} AS {type_text(kind)})" if kind.name in ("INTEGER", "FLOAT") else text
+            case Literal(value, kind):
+                return literal_text(value, kind)
+            case UserCall(name):
+                raise NotForSpark(f"{name} is a function of the user")
+            case Call():
+                return self._call(scalar)
+        raise NotForSpark(f"{scalar} has no equivalent in Spark")
+
+    def _call(self, call: Call) -> str:
+        types = [call.type, *(part.type for part in call.arguments)]
+        has_any_digits = any(each.name == "DECIMAL" and each.precision is None for each in types)
+        if has_any_digits and not call.name.endswith(" NULL"):
+            raise NotForSpark("Spark computes decimals with other numbers of digits")
+        function = RECORDS[call.name]
+        if function.not_in_spark:
+            raise NotForSpark(f"{call.name}: {function.not_in_spark}")
+        texts = [self.text(part) for part in call.arguments]
+        if callable(function.spark):
+            text = function.spark(call, texts, self._overflow)
+        else:
+            text = function.spark.format(*texts, all=", ".join(texts), rest=", ".join(texts[1:]))
+        # All whole numbers of penstock have 64 bits.
+        is_small = call.type.name == "BIGINT" and function.whole in ("INT", "SMALLINT", "TINYINT")
+        return f"CAST({text} AS BIGINT)" if is_small and call.name != "EXPECT INT" else text

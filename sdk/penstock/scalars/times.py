@@ -1,0 +1,458 @@
+"""The functions of dates, times and intervals."""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import functools
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from penstock.base.near_names import nearest
+from penstock.scalars.casting import (
+    DECIMALS,
+    Compute,
+    date_of_days,
+    divide_by_zero,
+    moment_of_micros,
+    refuse,
+    whole_micros,
+)
+from penstock.scalars.function import Arguments, Resolve, ScalarFunction, always
+from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, nullable, takes
+from penstock.scalars.spark_forms import NotForSpark
+from penstock.scalars.tree import Call, Literal, Scalar
+from penstock.scalars.types import (
+    BIGINT,
+    DATE,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    SqlType,
+    common,
+    decimal_type,
+)
+
+_DAY = datetime.timedelta(days=1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_INTERVAL_MAX = datetime.timedelta(microseconds=(1 << 63) - 1)
+
+
+def _utc(moment: datetime.datetime) -> datetime.datetime:
+    return moment if moment.tzinfo in (datetime.UTC, None) else moment.astimezone(datetime.UTC)
+
+
+def _checked(compute: Compute) -> Compute:
+    """Adds an error of our own for times that Python cannot hold."""
+
+    @functools.wraps(compute)
+    def checked(*values: Any) -> Any:
+        try:
+            found = compute(*values)
+        except OverflowError:
+            refuse(
+                "a time of an SQL expression is outside of the years 1 to 9999", "use earlier or later times"
+            )
+        if isinstance(found, datetime.timedelta) and not -_INTERVAL_MAX <= found <= _INTERVAL_MAX:
+            refuse("an interval of an SQL expression has more than 64 bits", "use shorter intervals")
+        return found
+
+    return checked
+
+
+# Arithmetic
+
+
+@_checked
+def add_times(left: Any, right: Any) -> Any:
+    """Returns a time and an interval, or two intervals, added."""
+    if isinstance(left, datetime.timedelta):
+        left, right = right, left
+    return (_utc(left) if isinstance(left, datetime.datetime) else left) + right
+
+
+@_checked
+def subtract_times(left: Any, right: Any) -> Any:
+    """Returns an earlier time, or the interval between two times."""
+    if isinstance(left, datetime.datetime):
+        left = _utc(left)
+    return left - right
+
+
+negate_interval = _checked(lambda value: -value)
+
+
+@_checked
+def multiply_interval(interval: Any, factor: Any) -> datetime.timedelta:
+    """Returns an interval that is longer by a factor."""
+    product: datetime.timedelta = interval * factor
+    return product
+
+
+def divide_interval(interval: datetime.timedelta, divisor: int) -> datetime.timedelta:
+    """Returns an interval divided by a number, rounded half up to microseconds."""
+    if not divisor:
+        divide_by_zero()
+    micros = interval // _MICROSECOND
+    quotient = (2 * abs(micros) + abs(divisor)) // (2 * abs(divisor))
+    return datetime.timedelta(microseconds=quotient if (micros < 0) == (divisor < 0) else -quotient)
+
+
+def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    """Returns the call of an operator of which an operand is a time or an interval."""
+    left, right = arguments
+    name, may_be_null = function.name, nullable(arguments)
+    if (
+        name == "+"
+        and (right.type.is_time or right.type.name in ("INTERVAL", "NULL"))
+        and not left.type.is_time
+    ):
+        left, right = (right, left) if right.type.is_time else (left, right)
+    elif name == "*" and right.type.name == "INTERVAL":
+        left, right = right, left
+    kinds = left.type.name, right.type.name
+    if name in ("+", "-"):
+        if left.type.is_time and right.type.name in ("BIGINT", "INT") and left.type.name == "DATE":
+            return (DATE_ADD if name == "+" else DATE_SUB)(left, right)
+        if name == "-" and kinds == ("TIMESTAMP_NTZ", "NULL"):
+            return function.of((left, cast(right, left.type)), INTERVAL)
+        if left.type.is_time and right.type.name in ("INTERVAL", "NULL"):
+            right = cast(right, INTERVAL)
+            if left.type.name == "DATE" and not _has_whole_days(right):
+                left = cast(left, TIMESTAMP)
+            return function.of((left, right), left.type.or_null(may_be_null))
+        if set(kinds) <= {"INTERVAL", "NULL"}:
+            return function.of((cast(left, INTERVAL), cast(right, INTERVAL)), INTERVAL.or_null(may_be_null))
+        found = common((left.type, right.type))
+        if name == "-" and found is not None and found.is_time:
+            return function.of((cast(left, found), cast(right, found)), INTERVAL.or_null(may_be_null))
+    elif name in ("*", "/") and left.type.name == "INTERVAL" and right.type.name in ("BIGINT", "NULL"):
+        return function.of((left, cast(right, BIGINT)), INTERVAL.or_null(may_be_null))
+    raise do_not_fit(function, arguments)
+
+
+def _has_whole_days(scalar: Scalar) -> bool:
+    """True if an interval is a number of days, so that a date stays a date."""
+    return (
+        isinstance(scalar, Literal)
+        and isinstance(scalar.value, datetime.timedelta)
+        and not scalar.value % datetime.timedelta(days=1)
+    )
+
+
+def dates_text(call: Call, operands: Sequence[str]) -> str | None:
+    """Returns the text in Spark's SQL of a sum or a difference of dates; None if the call is of other values."""
+    left, right = call.arguments
+    if call.type.name == "DATE" and isinstance(right, Literal):
+        days = right.value.days
+        return f"date_add({operands[0]}, {days if call.name == '+' else -days})"
+    if left.type.name == right.type.name == "DATE":
+        return f"CAST(({operands[0]} {call.name} {operands[1]}) AS INTERVAL DAY TO SECOND)"
+    return None
+
+
+# Parts of times
+
+_Read = Callable[[Any], Any]
+
+
+def _of_utc(read: _Read) -> Compute:
+    return lambda time: read(_utc(time) if isinstance(time, datetime.datetime) else time)
+
+
+def _seconds_with_fraction(time: datetime.datetime) -> Decimal:
+    return DECIMALS.scaleb(Decimal(time.second * 1_000_000 + time.microsecond), -6)
+
+
+_TRUNCATIONS: dict[str, Compute] = {
+    "YEAR": lambda time: _midnight(time).replace(month=1, day=1),
+    "QUARTER": lambda time: _midnight(time).replace(month=(time.month - 1) // 3 * 3 + 1, day=1),
+    "MONTH": lambda time: _midnight(time).replace(day=1),
+    "WEEK": lambda time: _midnight(time) - time.weekday() * _DAY,
+    "DAY": lambda time: _midnight(time),
+    "HOUR": lambda time: time.replace(minute=0, second=0, microsecond=0),
+    "MINUTE": lambda time: time.replace(second=0, microsecond=0),
+    "SECOND": lambda time: time.replace(microsecond=0),
+    "MILLISECOND": lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000),
+    "MICROSECOND": lambda time: time,
+}
+"""The beginning of each unit of time."""
+
+
+def _midnight(time: datetime.datetime) -> datetime.datetime:
+    return time.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+@_checked
+def _date_trunc(unit: str, time: datetime.datetime) -> Any:
+    return _TRUNCATIONS[unit](_utc(time))
+
+
+# Dates
+
+
+def _date_add(day: datetime.date, days: int) -> datetime.date:
+    return date_of_days(day.toordinal() + days)
+
+
+def _days_of_month(year: int, month: int) -> int:
+    return calendar.monthrange(year, month)[1]
+
+
+@_checked
+def _add_months(day: datetime.date, months: int) -> datetime.date:
+    """Returns the day with the same number in another month, or the last day of that month."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+        raise OverflowError
+    return datetime.date(year, month + 1, min(day.day, _days_of_month(year, month + 1)))
+
+
+@_checked
+def _make_date(year: int, month: int, day: int) -> datetime.date:
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+        raise OverflowError
+    if not (1 <= month <= 12 and 1 <= day <= _days_of_month(year, month)):
+        refuse("MAKE_DATE of an SQL expression has no such month or day", "use a date of the calendar")
+    return datetime.date(year, month, day)
+
+
+# Instants
+
+
+def _date_bin(width: datetime.timedelta, time: datetime.datetime) -> datetime.datetime:
+    if width <= datetime.timedelta(0):
+        refuse("the interval of DATE_BIN is not above 0", "write an interval such as INTERVAL '5' MINUTE")
+    micros = whole_micros(time)
+    size = width // _MICROSECOND
+    return moment_of_micros(micros // size * size, time.tzinfo)
+
+
+def _unix_timestamp(time: datetime.date) -> int:
+    """Whole seconds, without the fraction: before 1970 that is the second after, as in Spark."""
+    micros = whole_micros(time)
+    return micros // 1_000_000 if micros >= 0 else -(-micros // 1_000_000)
+
+
+def _timestamp_seconds(seconds: float | int | Decimal) -> datetime.datetime | None:
+    if not math.isfinite(seconds):
+        return None
+    micros = DECIMALS.scaleb(seconds, 6) if isinstance(seconds, Decimal) else seconds * 1_000_000
+    if isinstance(micros, Decimal) and micros % 1:
+        refuse("TIMESTAMP_SECONDS has a part of a microsecond", "write ROUND(seconds, 6)")
+    return moment_of_micros(math.trunc(micros))
+
+
+# Types
+
+_UNITS = dict(zip(_TRUNCATIONS, _TRUNCATIONS, strict=True)) | {
+    "YYYY": "YEAR",
+    "YY": "YEAR",
+    "MON": "MONTH",
+    "MM": "MONTH",
+    "DD": "DAY",
+}
+"""The units of time as DATE_TRUNC names them."""
+
+
+def _extract(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) != 2:
+        raise do_not_fit(function, arguments, "a part of time, and a time")
+    return _PARTS[_named(arguments[0], _PART_NAMES, "part of a time")](*arguments[1:])
+
+
+def _named(literal: Scalar, names: dict[str, str], what: str) -> str:
+    value = literal.value if isinstance(literal, Literal) else None
+    if not isinstance(value, str) or value.upper() not in names:
+        near = nearest(str(value), names)
+        raise SqlTypeError(
+            f"unknown {what} {literal}", f"did you mean {near}?" if near else "write DAY or HOUR"
+        )
+    return names[value.upper()]
+
+
+def _date_trunc_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) != 2:
+        raise do_not_fit(function, arguments, "a unit of time, and a time")
+    unit = Literal(_named(arguments[0], _UNITS, "unit of time"), STRING.or_null(False))
+    return takes("STRING TIMESTAMP -> TIMESTAMP")(function, (unit, arguments[1]))
+
+
+def _to(target: SqlType) -> Resolve:
+    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
+        if len(arguments) != 1:
+            raise SqlTypeError(f"{function.name} with a format is left out", f"write {function.name}(text)")
+        return cast(arguments[0], target)
+
+    return resolve
+
+
+# Spark
+
+
+def _date_bin_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    width, time = call.arguments
+    if not isinstance(width, Literal) or width.value is None or time.type.name != "TIMESTAMP":
+        raise NotForSpark("DATE_BIN is not a function of Spark")
+    micros = width.value // datetime.timedelta(microseconds=1)
+    if micros <= 0:
+        raise NotForSpark("the interval of DATE_BIN is not above 0")
+    since = f"unix_micros({operands[1]})"
+    return f"timestamp_micros({since} - pmod({since}, {micros}L))"
+
+
+# Records
+
+_OF_DAY = ("DATE -> BIGINT", "TIMESTAMP -> BIGINT", "TIMESTAMP_NTZ -> BIGINT")
+_OF_CLOCK = ("TIMESTAMP -> BIGINT", "TIMESTAMP_NTZ -> BIGINT")
+
+
+def _part(
+    name: str, read: _Read, *others: str, of: tuple[str, ...] = _OF_DAY, spark: str = ""
+) -> tuple[ScalarFunction, tuple[str, ...]]:
+    """The record of a part of a time; EXTRACT also knows it by `others`."""
+    return ScalarFunction(
+        name=name,
+        resolve=takes(*of, decimals=lambda arguments: decimal_type(8, 6)),
+        spellings=("DAYOFMONTH",) if name == "DAY" else (),
+        python=always(_of_utc(read)),
+        spark=spark or f"{name.lower()}({{0}})",
+        whole="INT",
+    ), (name, *others)
+
+
+_NAMED_PARTS = (
+    _part("YEAR", lambda time: time.year, "Y", "YEARS", "YR", "YRS"),
+    _part("QUARTER", lambda time: (time.month + 2) // 3, "QTR"),
+    _part("MONTH", lambda time: time.month, "MON", "MONS", "MONTHS"),
+    _part("WEEKOFYEAR", lambda time: time.isocalendar().week, "WEEK", "W", "WEEKS"),
+    _part("YEAROFWEEK", lambda time: time.isocalendar().year, spark="extract(YEAROFWEEK FROM {0})"),
+    _part("DAY", lambda time: time.day, "D", "DAYS", "DAYOFMONTH"),
+    _part("DAYOFWEEK", lambda time: time.isoweekday() % 7 + 1, "DOW"),
+    _part(
+        "DAYOFWEEK_ISO",
+        lambda time: time.isoweekday(),
+        "DOW_ISO",
+        spark="extract(DAYOFWEEK_ISO FROM {0})",
+    ),
+    _part("DAYOFYEAR", lambda time: time.timetuple().tm_yday, "DOY"),
+    _part("HOUR", lambda time: time.hour, "H", "HOURS", "HR", "HRS", of=_OF_CLOCK),
+    _part("MINUTE", lambda time: time.minute, "M", "MIN", "MINS", "MINUTES", of=_OF_CLOCK),
+    _part("SECOND", lambda time: time.second, of=_OF_CLOCK),
+    _part(
+        "EXTRACT SECOND",
+        _seconds_with_fraction,
+        *("SECOND", "S", "SEC", "SECS", "SECONDS"),
+        of=("TIMESTAMP -> DECIMAL", "TIMESTAMP_NTZ -> DECIMAL"),
+        spark="extract(SECOND FROM {0})",
+    ),
+)
+_PARTS = {function.name: function for function, _ in _NAMED_PARTS}
+_PART_NAMES = {name: function.name for function, names in _NAMED_PARTS for name in names}
+"""The parts of a time as EXTRACT names them."""
+
+DATE_ADD = ScalarFunction(
+    name="DATE_ADD",
+    resolve=takes("DATE INT -> DATE"),
+    spellings=("DATEADD",),
+    python=always(_date_add),
+    spark="date_add({all})",
+)
+DATE_SUB = ScalarFunction(
+    name="DATE_SUB",
+    resolve=takes("DATE INT -> DATE"),
+    python=always(lambda day, days: _date_add(day, -days)),
+    spark="date_sub({all})",
+)
+
+FUNCTIONS = (
+    *_PARTS.values(),
+    ScalarFunction(name="EXTRACT", resolve=_extract),
+    ScalarFunction(
+        name="DATE_TRUNC", resolve=_date_trunc_of, python=always(_date_trunc), spark="date_trunc({0}, {1})"
+    ),
+    DATE_ADD,
+    DATE_SUB,
+    ScalarFunction(
+        name="ADD_MONTHS",
+        resolve=takes("DATE INT -> DATE"),
+        python=always(_add_months),
+        spark="add_months({all})",
+    ),
+    ScalarFunction(
+        name="LAST_DAY",
+        resolve=takes("DATE -> DATE"),
+        python=always(lambda day: day.replace(day=_days_of_month(day.year, day.month))),
+        spark="last_day({0})",
+    ),
+    ScalarFunction(
+        name="MAKE_DATE",
+        resolve=takes("INT INT INT -> DATE"),
+        python=always(_make_date),
+        spark="make_date({all})",
+    ),
+    ScalarFunction(
+        name="DATEDIFF",
+        resolve=takes("DATE DATE -> BIGINT"),
+        spellings=("DATE_DIFF",),
+        python=always(lambda end, start: end.toordinal() - start.toordinal()),
+        spark="datediff({0}, {1})",
+        whole="INT",
+    ),
+    ScalarFunction(
+        name="DATE_BIN",
+        resolve=takes("INTERVAL TIMESTAMP -> TIMESTAMP", "INTERVAL TIMESTAMP_NTZ -> TIMESTAMP_NTZ"),
+        python=always(_date_bin),
+        spark=_date_bin_text,
+    ),
+    ScalarFunction(
+        name="UNIX_TIMESTAMP",
+        resolve=takes(*_OF_DAY),
+        spellings=("TO_UNIX_TIMESTAMP",),
+        python=always(_unix_timestamp),
+        spark="unix_timestamp({0})",
+    ),
+    ScalarFunction(
+        name="UNIX_SECONDS",
+        resolve=takes("TIMESTAMP -> BIGINT"),
+        python=always(lambda moment: whole_micros(moment) // 1_000_000),
+        spark="unix_seconds({0})",
+    ),
+    ScalarFunction(
+        name="UNIX_MILLIS",
+        resolve=takes("TIMESTAMP -> BIGINT"),
+        python=always(lambda moment: whole_micros(moment) // 1_000),
+        spark="unix_millis({0})",
+    ),
+    ScalarFunction(
+        name="UNIX_MICROS",
+        resolve=takes("TIMESTAMP -> BIGINT"),
+        python=always(whole_micros),
+        spark="unix_micros({0})",
+    ),
+    ScalarFunction(
+        name="TIMESTAMP_SECONDS",
+        resolve=takes("BIGINT -> TIMESTAMP", "DECIMAL -> TIMESTAMP", "DOUBLE -> TIMESTAMP?"),
+        python=always(_timestamp_seconds),
+        spark="timestamp_seconds({0})",
+    ),
+    ScalarFunction(
+        name="TIMESTAMP_MILLIS",
+        resolve=takes("BIGINT -> TIMESTAMP"),
+        python=always(lambda millis: moment_of_micros(millis * 1000)),
+        spark="timestamp_millis({0})",
+    ),
+    ScalarFunction(
+        name="TIMESTAMP_MICROS",
+        resolve=takes("BIGINT -> TIMESTAMP"),
+        python=always(lambda micros: moment_of_micros(micros)),
+        spark="timestamp_micros({0})",
+    ),
+    ScalarFunction(name="TO_DATE", resolve=_to(DATE)),
+    ScalarFunction(name="TO_TIMESTAMP", resolve=_to(TIMESTAMP)),
+    ScalarFunction(name="TO_TIMESTAMP_NTZ", resolve=_to(TIMESTAMP_NTZ)),
+)
+"""The records."""

@@ -1,0 +1,220 @@
+"""The types of scalars, and the type hints and Python values that belong to them.
+
+What happens to a number that is too large is a property of its type: BIGINT has 64 bits, and more is an error;
+INTEGER, of functions of fields, has as many as it needs in Python.
+"""
+
+from __future__ import annotations
+
+import decimal
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from penstock.typehints import typehints
+from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint, decimal_of
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
+from penstock.typehints.unions import UnionConstraint, without_none
+from penstock.utils.timestamp import Timestamp
+from penstock.values.types import DECIMAL_DIGITS, TYPES
+
+
+@dataclass(frozen=True)
+class SqlType:
+    """A type of SQL (penstock's own).
+
+    Attributes:
+        name: NULL, BOOLEAN, BIGINT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP (an aware datetime),
+            TIMESTAMP_NTZ (a naive one), INTERVAL (a timedelta), ARRAY or ANY.
+        nullable: Whether a value may be NULL.
+        element: The type of an ARRAY's elements.
+        precision: How many digits a DECIMAL has at most; None if its column does not say.
+        scale: How many of them are behind the point.
+
+    >>> print(SqlType("ARRAY", False, BIGINT), decimal_type(10, 2))
+    ARRAY<BIGINT> NOT NULL DECIMAL(10, 2)
+    """
+
+    name: str
+    nullable: bool = True
+    element: SqlType | None = None
+    precision: int | None = None
+    scale: int | None = None
+
+    def __str__(self) -> str:
+        name = f"{self.name}<{self.element}>" if self.element else self.name
+        if self.precision is not None:
+            name = f"{name}({self.precision}, {self.scale})"
+        return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
+
+    def or_null(self, nullable: bool = True) -> SqlType:
+        """The same type, of values that may be NULL, or that may not.
+
+        >>> print(BIGINT.or_null(False))
+        BIGINT NOT NULL
+        """
+        return self if self.nullable == nullable else replace(self, nullable=nullable)
+
+    @property
+    def is_number(self) -> bool:
+        """True if the values are numbers."""
+        return self.name in _NUMBERS
+
+    @property
+    def is_time(self) -> bool:
+        """True if the values are dates or moments."""
+        return self.name in _TIMES
+
+
+NULL = SqlType("NULL")
+BOOLEAN = SqlType("BOOLEAN")
+BIGINT = SqlType("BIGINT")
+DOUBLE = SqlType("DOUBLE")
+DECIMAL = SqlType("DECIMAL")
+STRING = SqlType("STRING")
+BINARY = SqlType("BINARY")
+DATE = SqlType("DATE")
+TIMESTAMP = SqlType("TIMESTAMP")
+TIMESTAMP_NTZ = SqlType("TIMESTAMP_NTZ")
+INTERVAL = SqlType("INTERVAL")
+ANY = SqlType("ANY")
+PYTHON = SqlType("PYTHON")
+"""The type of values that Python's own operators compute with, as in functions of fields."""
+INTEGER = SqlType("INTEGER")
+"""Python's whole numbers, which have as many bits as they need; Spark refuses one of more than 64."""
+FLOAT = SqlType("FLOAT")
+"""Python's floats: NaN compares with nothing, where the NaN of DOUBLE equals itself and is above all numbers."""
+OF_BIGINT = SqlType("DECIMAL", True, None, 20, 0)
+"""The type of decimals that holds each BIGINT."""
+
+DIGITS_MAX = DECIMAL_DIGITS
+"""The greatest number of digits of a DECIMAL."""
+_FRACTION_KEPT = 6
+"""The digits behind the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
+
+
+def decimal_type(precision: int, scale: int, nullable: bool = True) -> SqlType:
+    """The type of decimals with a number of digits, of which some are behind the point.
+
+    >>> print(decimal_type(5, 2, nullable=False))
+    DECIMAL(5, 2) NOT NULL
+    """
+    return SqlType("DECIMAL", nullable, None, precision, scale)
+
+
+def digits_kept(precision: int, scale: int) -> SqlType:
+    """The type of a result that needs a number of digits: the last ones go if a DECIMAL cannot have them all.
+
+    >>> print(digits_kept(21, 4), digits_kept(49, 12))
+    DECIMAL(21, 4) DECIMAL(38, 6)
+    """
+    if precision <= DIGITS_MAX:
+        return decimal_type(precision, scale)
+    before = precision - scale
+    return decimal_type(DIGITS_MAX, max(DIGITS_MAX - before, min(scale, _FRACTION_KEPT)))
+
+
+def _wider(left: SqlType, right: SqlType, nullable: bool) -> SqlType:
+    """The type of decimals that holds those of two types; digits before the point come first."""
+    if left.precision is None or right.precision is None or left.scale is None or right.scale is None:
+        return DECIMAL.or_null(nullable)
+    scale = max(left.scale, right.scale)
+    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+    surplus = max(0, precision - DIGITS_MAX)
+    return decimal_type(precision - surplus, max(0, scale - surplus), nullable)
+
+
+_NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE")
+_TIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP")
+
+_CLASSES: dict[type, SqlType] = {
+    **{each.python: SqlType(each.sql) for each in TYPES if each.hint is each.python},
+    Timestamp: TIMESTAMP,
+}
+# Of two types with one name in SQL, the first is the usual one.
+_HINTS: dict[str, typing.Any] = {**{each.sql: each.hint for each in TYPES[::-1]}, "ANY": typehints.Any}
+
+
+def from_hint(hint: typing.Any) -> SqlType:
+    """The SQL type of a type hint; ANY for a hint that SQL has no type for.
+
+    >>> import typing
+    >>> print(from_hint(int), from_hint(typing.Optional[str]), from_hint(list[float]), from_hint(dict), sep=", ")
+    BIGINT NOT NULL, STRING, ARRAY<DOUBLE NOT NULL> NOT NULL, ANY
+    """
+    hint = convert_to_beam_type(hint)
+    if hint is None or hint is type(None):
+        return NULL
+    bare = without_none(hint)
+    if isinstance(bare, UnionConstraint):
+        return ANY
+    return _not_null_from_hint(bare).or_null(bare is not hint or _not_null_from_hint(bare).name == "ANY")
+
+
+def _not_null_from_hint(hint: typing.Any) -> SqlType:
+    if isinstance(hint, ValueTypeConstraint):
+        if hint == LOCAL_DATETIME:
+            return TIMESTAMP_NTZ
+        if hint.value_class is decimal.Decimal and len(hint.parameters) == 2:
+            return decimal_type(*hint.parameters)
+        hint = hint.value_class
+    if isinstance(hint, typehints.ListConstraint):
+        return SqlType("ARRAY", element=from_hint(hint.inner_type))
+    if not isinstance(hint, type):
+        return ANY
+    if hint.__module__ == "numpy":
+        return BIGINT if hint.__name__.startswith(("int", "uint")) else ANY
+    return _CLASSES.get(hint, ANY)
+
+
+def to_hint(sql_type: SqlType) -> typing.Any:
+    """The type hint of the Python values of an SQL type.
+
+    >>> to_hint(BIGINT), to_hint(STRING.or_null(False))
+    (Union[<class 'NoneType'>, <class 'int'>], <class 'str'>)
+    """
+    hint = _HINTS.get(sql_type.name)
+    if sql_type.name == "ARRAY":
+        hint = typehints.List[to_hint(sql_type.element or ANY)]
+    elif sql_type.precision is not None and sql_type.scale is not None:
+        hint = decimal_of(sql_type.precision, sql_type.scale)
+    plain = not sql_type.nullable or sql_type.name in ("NULL", "ANY")
+    return hint if plain else typehints.Optional[hint]
+
+
+def common(types: Iterable[SqlType]) -> SqlType | None:
+    """The type that values of all these types can have; None if there is none.
+
+    >>> print(common([BIGINT.or_null(False), DOUBLE.or_null(False)]), common([NULL, DATE]), common([STRING, DATE]))
+    DOUBLE NOT NULL DATE None
+    """
+    found: SqlType | None = SqlType("NULL", False)
+    for each in types:
+        found = _common(found, each)
+    return NULL if found is not None and found.name == "NULL" else found
+
+
+def _common(left: SqlType | None, right: SqlType) -> SqlType | None:
+    if left is None:
+        return None
+    nullable = left.nullable or right.nullable
+    if "ANY" in (left.name, right.name):
+        return ANY
+    if left.name == "NULL":
+        return right.or_null(nullable)
+    if right.name == "NULL":
+        return left.or_null(nullable)
+    if left.name == right.name == "DECIMAL":
+        return _wider(left, right, nullable)
+    if left.name == right.name:
+        if left.name != "ARRAY":
+            return left.or_null(nullable)
+        element = _common(left.element, right.element or ANY)
+        return None if element is None else SqlType("ARRAY", nullable, element)
+    if {left.name, right.name} == {"BIGINT", "DECIMAL"}:
+        left, right = (OF_BIGINT if each.name == "BIGINT" else each for each in (left, right))
+        return _wider(left, right, nullable)
+    for ladder in (_NUMBERS, _TIMES):
+        if left.name in ladder and right.name in ladder:
+            return SqlType(ladder[max(ladder.index(left.name), ladder.index(right.name))], nullable)
+    return None
