@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -60,6 +61,11 @@ FLOATS = {"kind": float}
 NUMBERS, PICKLES = Rows.NUMBERS, Rows.PICKLES
 
 
+def shown(value: Any) -> str:
+    """Returns an identifier that is the same in every process."""
+    return str(getattr(value, "__name__", None) or re.sub(r" (object )?at 0x\w+", "", str(value)))
+
+
 @pytest.mark.parametrize(
     ("combine", "windowfn", "options", "expected"),
     [
@@ -78,7 +84,7 @@ NUMBERS, PICKLES = Rows.NUMBERS, Rows.PICKLES
         (None, FixedWindows(9), {}, (Loop.CALLS, PICKLES)),
         (sum, FixedWindows(9), EARLY, ByMachine("", False)),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_a_grouping_of_a_batch_takes_the_fastest_loop_that_its_fold_and_windows_allow(
     combine: Any, windowfn: Any, options: dict[str, Any], expected: Any
@@ -106,7 +112,7 @@ def test_a_grouping_of_a_batch_takes_the_fastest_loop_that_its_fold_and_windows_
         (sum, FixedWindows(9), {"without": "shortcuts"}, False),
         (None, FixedWindows(9), {}, False),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_a_step_in_front_of_a_loop_is_left_to_it(
     combine: Any, windowfn: Any, options: dict[str, Any], is_left: bool
@@ -149,7 +155,7 @@ def stream_host(combine: Any, windowfn: Any, without: str = "", **options: Any) 
         (sum, FixedWindows(9), {"without": "window_columns"}, State.BY_KEY, Loop.PAIRS, True),
         (sum, FixedWindows(9), {"without": "early_combining"}, State.BY_WINDOW, None, False),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_a_grouping_of_a_stream_is_kept_by_window_and_folded_before_it_is_sent_if_it_can(
     combine: Any, windowfn: Any, options: dict[str, Any], state: State, arriving: Loop | None, is_left: bool
