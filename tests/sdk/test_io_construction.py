@@ -139,6 +139,15 @@ def test_descriptions_survive_pickling_and_say_what_they_are() -> None:
     assert textio.ReadFromText("/a", validate=False, coder=coders.StrUtf8Coder()).source.coder is None
 
 
+def test_a_coder_of_the_user_may_be_called_as_the_default_one() -> None:
+    class StrUtf8Coder(coders.StrUtf8Coder):
+        def decode(self, encoded: bytes) -> str:
+            return super().decode(encoded).upper()
+
+    read = textio.ReadFromText("/a", validate=False, coder=StrUtf8Coder())
+    assert isinstance(read.source.coder, StrUtf8Coder)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize(
     ("data", "arguments", "expected"),

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.machines.program import output_times_of
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.window import (
     BoundedWindow,
@@ -25,6 +24,7 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.windows.output_times import output_times_of
 from penstock.windows.windowing import Windowing
 
 MICROS = st.integers(MIN_TIMESTAMP.micros, MAX_TIMESTAMP.micros - 1)
@@ -332,12 +332,29 @@ class Doubling(NonMergingWindowFn):
     ],
 )
 def test_timestamp_combiners_combine_and_merge(combiner, combined, merged) -> None:
-    times = output_times_of(Windowing(Doubling(), timestamp_combiner=combiner))
-    assigned = [times.of_element(IntervalWindow(0, 10), Timestamp(time).micros) for time in (5, 2, 3)]
+    times = output_times_of(combiner, Doubling())
+    assigned = [times.of_element(Timestamp(time).micros, IntervalWindow(0, 10)) for time in (5, 2, 3)]
     together = reduce(times.together or min, assigned)
     assert together == Timestamp.of(combined).micros
     assert times.after_merge(IntervalWindow(0, 20), assigned) == Timestamp.of(merged).micros
     assert times.after_merge(IntervalWindow(0, 20), []) is None
+
+
+@pytest.mark.parametrize(
+    ("combiner", "combined", "merged"),
+    [
+        (TimestampCombiner.OUTPUT_AT_EOW, Timestamp(9.999999), Timestamp(19.999999)),
+        (TimestampCombiner.OUTPUT_AT_EARLIEST, 2, 2),
+        (TimestampCombiner.OUTPUT_AT_LATEST, 5, 5),
+        (TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED, 4, 4),
+    ],
+)
+def test_beams_classes_say_what_the_rules_say(combiner, combined, merged) -> None:
+    impl = TimestampCombiner.get_impl(combiner, Doubling())
+    assigned = [impl.assign_output_time(IntervalWindow(0, 10), Timestamp(time)) for time in (5, 2, 3)]
+    assert impl.combine_all([None, *assigned, None]) == combined
+    assert impl.merge(IntervalWindow(0, 20), assigned) == merged
+    assert impl.combine_all([]) is None
 
 
 def test_timestamped_values_are_ordered_by_value_then_time() -> None:

@@ -11,7 +11,6 @@ from penstock.error import refusal
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.match_files import MatchContinuously, divided_arguments
-from penstock.io.record_types import field_names
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -41,13 +40,6 @@ class AvroSink(RecordFileSink):
     format: ClassVar[str] = "avro"
 
     codec: str = "deflate"
-
-    def column_names(self) -> tuple[str, ...] | None:
-        """Returns the names of the records' fields; None if the elements are not records."""
-        if self.schema is None:
-            return field_names(self.element_type)
-        fields = self.schema.get("fields") if isinstance(self.schema, dict) else None
-        return None if fields is None else tuple(field["name"] for field in fields)
 
 
 class ReadFromAvro(SourceTransform[Any]):

@@ -7,19 +7,18 @@ the format by the class.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from penstock.graph import Sink
 from penstock.io.partition_folders import (
     described,
-    names_of_columns,
     partition_columns,
     partitions_to_read,
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path
+from penstock.io.record_types import column_names_of
 from penstock.io.shards import Shards
 from penstock.io.streams import Streamable
 
@@ -127,6 +126,6 @@ class RecordFileSink(ShardedSink):
     def describe(self) -> str:
         return super().describe() + described(self.partition_by)
 
-    def column_names(self) -> Sequence[str] | None:
+    def column_names(self) -> tuple[str, ...] | None:
         """Returns the names of the columns; None if nothing tells them."""
-        return names_of_columns(self.schema, self.element_type)
+        return column_names_of(self.element_type if self.schema is None else self.schema)

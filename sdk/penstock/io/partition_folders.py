@@ -10,7 +10,7 @@ from typing import Any
 from penstock.base.near_names import nearest
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
-from penstock.io.record_types import field_names
+from penstock.io.record_types import column_names_of
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What stands in the name of a folder for None."""
@@ -41,7 +41,7 @@ def partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
         raise refusal(ValueError, what, hint="pass partition_by=, or leave schema out")
     if schema is None:
         return columns
-    names: Sequence[str] | None = getattr(schema, "names", None) or field_names(schema)
+    names = None if isinstance(schema, dict) else column_names_of(schema)
     if names is None:
         what = f"schema must be a pyarrow.Schema or a type of rows, but is {schema!r}"
         raise refusal(TypeError, what, hint="write schema=pyarrow.schema([...]), or pass a NamedTuple")
@@ -69,11 +69,6 @@ def described(columns: Sequence[str]) -> str:
     (' by country, day', '')
     """
     return f" by {', '.join(columns)}" if columns else ""
-
-
-def names_of_columns(schema: Any, element_type: Any) -> Sequence[str] | None:
-    """The names of the columns of a ``pyarrow.Schema``, or of a type of rows if there is none; None if unknown."""
-    return field_names(element_type) if schema is None else getattr(schema, "names", None)
 
 
 def check_columns_of_sink(

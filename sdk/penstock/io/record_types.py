@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from typing import Any
@@ -27,6 +26,19 @@ def field_names(element_type: Any) -> tuple[str, ...] | None:
     if not isinstance(fields, tuple | list):
         return None
     return tuple(each if isinstance(each, str) else each[0] for each in fields)
+
+
+def column_names_of(schema: Any) -> tuple[str, ...] | None:
+    """Returns the names of the columns of a schema of Arrow, Spark or Avro, or of a type of rows; None if it has none.
+
+    >>> column_names_of({"type": "record", "fields": [{"name": "team", "type": "string"}]}), column_names_of(None)
+    (('team',), None)
+    """
+    if isinstance(schema, dict):
+        fields = schema.get("fields")
+        return None if fields is None else tuple(each["name"] for each in fields)
+    names = getattr(schema, "names", None)
+    return tuple(names) if isinstance(names, list | tuple) else field_names(schema)
 
 
 def hint_of_records(as_rows: bool) -> Any:
@@ -55,19 +67,10 @@ def check_fields_have_columns(schema: Any, element_type: Any, where: str | None)
       at step 'Write' (game.py:41)
       hint: add it to the schema, or leave it out of the elements before the write
     """
-    names, fields = _columns_of(schema), known_fields(element_type)
+    names, fields = column_names_of(schema), known_fields(element_type)
     lost = [name for name in fields or () if name not in names] if names is not None else []
     if lost:
         fields_lost = f"the field{'s' if lost[1:] else ''} {', '.join(map(repr, lost))}"
         what = f"the elements have {fields_lost}, which the schema lacks"
         hint = "add it to the schema, or leave it out of the elements before the write"
         raise refusal(ValueError, what, where=where, hint=hint)
-
-
-def _columns_of(schema: Any) -> Collection[str] | None:
-    """The names of the columns of a schema of Arrow, Spark or Avro, or of a type of rows; None if it tells none."""
-    if isinstance(schema, dict):
-        fields = schema.get("fields")
-        return None if fields is None else {each["name"] for each in fields}
-    names = getattr(schema, "names", None)
-    return frozenset(names) if isinstance(names, list | tuple) else field_names(schema)

@@ -53,14 +53,14 @@ class JoinOfKind(PTransform[Any, Any]):
     kinds: ClassVar[Collection[str]]
 
     def __init__(self, kind: str) -> None:
+        self.kind = kind
         super().__init__()
         if kind not in self.kinds:
             what, hint = f"there is no kind of {self.noun} {kind!r}", f"one of {', '.join(self.kinds)}"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
-        self.kind = kind
 
     def default_label(self) -> str:
-        return f"{type(self).__name__}({getattr(self, 'kind', '')})"
+        return f"{type(self).__name__}({self.kind})"
 
     def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
         is_pair = isinstance(pvalueish, tuple | list) and len(pvalueish) == 2

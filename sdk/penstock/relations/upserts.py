@@ -66,11 +66,11 @@ class Upserts(PTransform[Any, Any]):
     """
 
     def __init__(self, by_window: bool = False) -> None:
-        super().__init__()
         self.by_window = by_window
+        super().__init__()
 
     def default_label(self) -> str:
-        return "Upserts(by_window)" if getattr(self, "by_window", False) else "Upserts"
+        return "Upserts(by_window)" if self.by_window else "Upserts"
 
     def expand(self, pcoll: Any) -> Any:
         self._check_pcollection(pcoll)
