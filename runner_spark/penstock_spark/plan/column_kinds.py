@@ -49,7 +49,7 @@ _SCALARS = {
     "date": DATE,
     "instant": TIMESTAMP,
 }
-_NAMES = {"BIGINT": "int", **{kind.name: name for name, kind in _SCALARS.items()}}
+_KIND_NAMES = {"BIGINT": "int", **{kind.name: name for name, kind in _SCALARS.items()}}
 WINDOW_BOUNDS = {"start": "\0start", "end": "\0end"}
 """The names of a window's bounds among the fields; no field of the user's has such a name."""
 
@@ -90,7 +90,7 @@ def kind(expression: Expression, fields: Fields) -> str:
     >>> kind((field("points") + 1 > 3) & (field("team") == "red"), table)
     'bool'
     """
-    return _NAMES[typed(expression, fields).type.name]
+    return _KIND_NAMES[typed(expression, fields).type.name]
 
 
 def typed(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
@@ -151,7 +151,7 @@ class _Typing:
 
     def _arithmetic(self, call: Call) -> Scalar:
         left, right = map(self.of, call.arguments)
-        kinds = _NAMES[left.type.name], _NAMES[right.type.name]
+        kinds = _KIND_NAMES[left.type.name], _KIND_NAMES[right.type.name]
         if not set(kinds) <= {"int", "float"}:
             # In Python, a boolean is a number, and a text can be added to another.
             raise NotInColumns(f"{spelled(call)} computes with {kinds[0]} and {kinds[1]}")
@@ -170,7 +170,7 @@ class _Typing:
 
     def _comparison(self, call: Call) -> Scalar:
         left, right = map(self.of, call.arguments)
-        kinds = _NAMES[left.type.name], _NAMES[right.type.name]
+        kinds = _KIND_NAMES[left.type.name], _KIND_NAMES[right.type.name]
         if kinds[0] != kinds[1]:
             if not _is_float_and_small_int(left, right):
                 # Python compares an int with a float exactly; Spark rounds the int first.
@@ -189,7 +189,7 @@ def _is_float_and_small_int(left: Scalar, right: Scalar) -> bool:
     """True if one side is a float and the other a constant that is exact as a float."""
     constant = right if left.type.name == "FLOAT" else left
     return (
-        {_NAMES[left.type.name], _NAMES[right.type.name]} == {"float", "int"}
+        {_KIND_NAMES[left.type.name], _KIND_NAMES[right.type.name]} == {"float", "int"}
         and isinstance(constant, Literal)
         and isinstance(constant.value, int)
         and abs(constant.value) <= _EXACT_IN_FLOAT

@@ -34,6 +34,7 @@ from penstock.scalars.types import (
     TIMESTAMP_NTZ,
     SqlType,
     common,
+    decimal_type,
     from_hint,
     to_hint,
 )
@@ -615,6 +616,9 @@ def test_every_production_but_those_of_case_has_a_text_in_spark() -> None:
         (cast(Column(0, "a", DOUBLE), STRING), "digits"),
         (cast(Column(0, "a", STRING), TIMESTAMP), "time zone"),
         (call("*", [Column(0, "a", DECIMAL), literal(2)]), "decimals"),
+        (call("DIV", [Column(0, "a", decimal_type(10, 2)), literal(2)]), "last 64 bits"),
+        (call("NEGATIVE", [Column(0, "a", decimal_type(35, 2))]), "34 digits"),
+        (cast(Column(0, "a", DOUBLE), decimal_type(10, 2)), "digits"),
     ],
 )
 def test_what_spark_computes_differently_is_not_for_spark(scalar: Scalar, reason: str) -> None:
@@ -626,6 +630,11 @@ def test_texts_of_spark_keep_names_and_literals() -> None:
     assert spark_text(Column(0, "a", STRING), ["we`ird"]) == "`we``ird`"
     assert spark_text(literal("it's \\ \n"), []) == "'it\\'s \\\\ \\u000a'"
     assert spark_text(literal(-5), []) == "(-5L)"
+    assert spark_text(Literal(Decimal("-1.50"), decimal_type(3, 2)), []) == "(-1.50BD)"
+    assert spark_text(Literal(Decimal("0.05"), decimal_type(2, 2)), []) == "0.05BD"
+    assert spark_text(Literal(Decimal("2"), decimal_type(12, 0)), []) == "CAST(2BD AS DECIMAL(12, 0))"
+    product = call("*", [Column(0, "a", decimal_type(10, 2)), literal(2)])
+    assert (spark_text(product, ["a"]), str(product.type.or_null())) == ("(`a` * 2BD)", "DECIMAL(12, 2)")
     assert spark_text(literal(math.nan), []) == "CAST('NaN' AS DOUBLE)"
     assert spark_text(literal(MOMENT), []) == "TIMESTAMP'2024-02-29 12:34:56.789012Z'"
     assert spark_text(call("LEFT", [Column(0, "a", STRING), literal(2)]), ["a"]) == "left(`a`, 2)"
