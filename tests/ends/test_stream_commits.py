@@ -52,7 +52,7 @@ class Frame:
 
 @pytest.fixture(autouse=True)
 def _own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The errors of steps as they are, without the envelope in which Spark passes them on."""
+    """Raises the errors of steps without the envelope in which Spark passes them on."""
 
     def raised(error: BaseException, where: str) -> None:
         raise error

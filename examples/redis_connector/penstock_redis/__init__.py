@@ -40,7 +40,7 @@ class RedisSink(Sink):
 
 
 class ReadFromRedis(SourceTransform):
-    """Reads Redis streams; elements are dicts of texts, with the times of their identifiers as event times.
+    """Reads Redis streams; elements are dicts of strings, with the times of their identifiers as event times.
 
     Args:
         url: Where the server is, such as ``redis://localhost:6379/0``; a password in it is never shown.
@@ -56,7 +56,7 @@ class ReadFromRedis(SourceTransform):
 
 
 class WriteToRedis(SinkTransform):
-    """Sets the keys of pairs of texts to their values, as ``SET`` does.
+    """Sets the keys of pairs of strings to their values, as ``SET`` does.
 
     A try that comes again sets the same keys to the same values. Each key must come only once in a micro-batch, as it
     does after a grouping.

@@ -1,4 +1,4 @@
-"""How the runner reads streams of Redis and sets its keys; the entry points of the package name the two formats."""
+"""Reads streams of Redis and sets its keys for the runner; the entry points of the package name the two formats."""
 
 from __future__ import annotations
 

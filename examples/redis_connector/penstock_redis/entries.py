@@ -21,7 +21,7 @@ return #next > 0 and next[#next][1]
 
 
 class RedisEntries(PartitionedSource):
-    """The entries of Redis streams as dicts of texts; their event times are those of their identifiers.
+    """The entries of Redis streams as dicts of strings; their event times are those of their identifiers.
 
     The position in a stream is what ``XRANGE`` takes as a start: ``1700000000000-0`` for all from this entry on, or
     ``(1700000000000-0`` for all after it. Redis removes the oldest entries first: while the entry of a position is
@@ -90,7 +90,7 @@ def micros_of(identifier):
 
 
 def decoded(fields):
-    """The fields of an entry as texts.
+    """The fields of an entry as strings.
 
     >>> decoded({b"page": b"/"})
     {'page': '/'}

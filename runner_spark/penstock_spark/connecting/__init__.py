@@ -1,4 +1,4 @@
-"""What a connector may use of the runner: the names in the modules of this package, and nothing else.
+"""The interface of the runner for connectors: they may use the names in these modules, and nothing else of the runner.
 
 A connector is a package of its own that reads or writes a system which the runner does not know. It declares a
 description, which derives from `penstock.graph.Source` or `penstock.graph.Sink`, and a `formats.Format` that says how

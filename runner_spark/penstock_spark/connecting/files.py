@@ -1,4 +1,4 @@
-"""What formats of files share: how files are found, divided, read in a batch or a stream, and written."""
+"""The parts of connectors for formats of files: how to find, divide, read and write them, in a batch and a stream."""
 
 from penstock_spark.files.compressed import open_for_reading, open_for_writing, unpacking
 from penstock_spark.files.finding import find_files, unreadable

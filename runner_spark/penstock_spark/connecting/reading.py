@@ -1,4 +1,4 @@
-"""How a connector reads: in parts that it hands out to tasks, or as the ranges of a `penstock.io.RangeSource`."""
+"""Reading for connectors: in parts that it hands out to tasks, or as the ranges of a `penstock.io.RangeSource`."""
 
 from penstock_spark.files.packing import SHARE_BYTES, packed
 from penstock_spark.formats.ranges.batch import open_ranges

@@ -1,4 +1,4 @@
-"""What code of a connector needs where it runs: to fail as its step, to wait for an answer, and to keep secrets."""
+"""The surroundings of the code of a connector: ways to fail as its step, to wait for an answer, and to keep secrets."""
 
 from penstock_spark.process.threads import NoAnswer, answer_of, in_thread
 from penstock_spark.reports.failure import find_failure, step_failed

@@ -1,4 +1,4 @@
-"""What sinks of tables share: how a stream commits to a table, its columns, and changes by key."""
+"""The parts of connectors for tables: how a stream commits to a table, its columns, and changes by key."""
 
 from penstock_spark.files.local_copies import local_copies
 from penstock_spark.sinks.stream_commits import (

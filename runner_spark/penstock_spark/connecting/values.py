@@ -1,4 +1,4 @@
-"""How the values of elements become columns of Arrow, and what a schema would lose of them."""
+"""Values for connectors: they become columns of Arrow, and a check says what a schema would lose of them."""
 
 from penstock_spark.columns.losses import (
     Loss,

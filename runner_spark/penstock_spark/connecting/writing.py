@@ -1,4 +1,4 @@
-"""How a connector writes: tasks encode elements, and the driver or the tasks commit the rows of each micro-batch."""
+"""Writing for connectors: tasks encode elements, and the driver or the tasks commit the rows of each micro-batch."""
 
 from penstock_spark.sinks.plan import CommitStopped, Encoder, MicroBatch, SinkPlan
 from penstock_spark.sinks.task_writes import write_in_tasks

@@ -1,4 +1,4 @@
-"""How a stream commits to a table: the rows of a micro-batch and its number, in one commit, and that only once.
+"""Commits of a stream to a table: the rows of a micro-batch and its number, in one commit, and that only once.
 
 A table knows a stream by `digest`, and has one number of it: that of the last micro-batch that is in the table, or
 `BEFORE_ALL`. A stream that starts for the first time notes `BEFORE_ALL` before anything else (`has_begun`), so that a
@@ -18,7 +18,7 @@ from penstock.error import refusal
 from penstock.utils import clock
 
 ATTEMPTS = 10
-"""How often a commit is tried while others change the table, or while its server is away for a moment."""
+"""The number of tries of a commit, while others change the table or its server does not answer."""
 
 BEFORE_ALL = -1
 """The number of a stream that has started, and of which the table has no micro-batch yet."""

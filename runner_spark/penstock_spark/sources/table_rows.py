@@ -17,7 +17,7 @@ from penstock_spark.sources.scan import Decoder
 
 
 def decoder_of(elements: str) -> Decoder:
-    """What makes elements of rows: ``"dict"`` or ``"row"``."""
+    """Returns the function that makes elements of rows: ``"dict"`` or ``"row"``."""
     return to_dicts if elements == "dict" else to_rows
 
 
