@@ -271,7 +271,7 @@ MUTANTS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[..., None]]] =
     ),
     "sessions stay that have merged": (firing, "_refined", without(ValueKind.DELETE), sessions_law),
     "a counter does not count down": (folds, "fold_of", deaf_folds, sessions_law),
-    "a group keeps what is taken back": (folds, "retract_from_bag", deaf, groups_law),
+    "a group keeps what is retracted": (folds, "retract_from_bag", deaf, groups_law),
 }
 
 
