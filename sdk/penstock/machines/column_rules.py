@@ -46,7 +46,7 @@ def holding_of(contents: Contents, keeps: bool) -> Holding:
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """When the windows of a grouping fire.
+    """The rule by which the windows of a grouping fire.
 
     The first element of a key in a window whose end has passed fires in any case.
 
@@ -57,14 +57,14 @@ class ColumnRule:
     program: GroupingProgram
     early: Total | ClockDelay | None  # What fires repeatedly before the end; None if nothing does.
     late: Total | ClockDelay  # The same for elements after the end.
-    # Whether a key has a pane at the end of a window in which nothing is new for it.
+    # True if a key has a pane at the end of a window in which it has nothing new.
     fires_empty_at_end: bool
-    # Whether late elements fire because the watermark is past the end. If it has gone back, they wait for it.
+    # True if late elements fire because the watermark is past the end. If it has gone back, they wait for it.
     late_waits_for_end: bool
 
 
 def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> ColumnRule | None:
-    """When the windows of a grouping fire; None if it needs a machine for each key.
+    """Returns the rule by which the windows of a grouping fire; None if it needs a machine for each key.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
     >>> from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
@@ -79,7 +79,7 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
     >>> column_rule(Windowing(Sessions(60)), None, False) is None
     True
     """
-    # What is quick to see comes first: a grouping that needs a machine for each key prepares it with that.
+    # The quick checks come first: a grouping that needs a machine for each key pays for them as well.
     if windowing.windowfn.is_merging() or input_retracts:
         return None
     program = program_of(windowing, combine, input_retracts)
@@ -89,7 +89,7 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
         return None
     found = _early_and_late(program.trigger)
     if found is None and not program.lateness_micros:
-        # At its end a window gives its last pane, whatever its trigger says, and is over.
+        # At its end a window emits its last pane, whatever its trigger says, and is over.
         repeated = _simple(program.trigger)
         found = None if repeated is None else (repeated, None)
     if found is None:
@@ -101,7 +101,7 @@ def column_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Col
 def _early_and_late(
     trigger: TriggerMachine,
 ) -> tuple[Total | ClockDelay | None, Total | ClockDelay | None] | None:
-    """What fires before the end and after it, if that is simple enough; None stands for the end alone."""
+    """Returns what fires before and after the end, if that is simple enough; None stands for the end alone."""
     match trigger:
         case Repeat(EndOfWindow(1.0)) | EndOfWindow(1.0):
             # Both fire at every element after the end.

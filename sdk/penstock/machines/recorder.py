@@ -1,4 +1,4 @@
-"""What a grouping has seen, as workers record it: bounded, and independent of the order of their reports."""
+"""Events of a grouping, as workers record them: bounded, and independent of the order of their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUE_LENGTH_MAX = 40
 class RecordedInput:
     """An element that arrived at a grouping; its key and value are text, see `value_text`.
 
-    The key is empty if there are no keys.
+    The key is empty for elements without keys.
     """
 
     event_micros: int
@@ -34,7 +34,7 @@ class RecordedInput:
 
 @dataclass(frozen=True)
 class RecordedPane:
-    """A pane that a grouping gave; its key and value are text, see `value_text`.
+    """A pane that a grouping emitted; its key and value are text, see `value_text`.
 
     The GlobalWindow extends from ``MIN_MICROS`` to ``MAX_MICROS`` of `penstock.machines.records`.
     """
@@ -51,15 +51,15 @@ class RecordedPane:
 
 
 class At(NamedTuple):
-    """When something happened."""
+    """The time of an event, and its place among the events of that time."""
 
     clock_micros: int
-    step: int = 0  # The step of the input; where processing time stands still, this tells before from after.
+    step: int = 0  # The step of the input: if processing time stands still, it separates before from after.
     number: int = 0  # Its number among all that a worker has seen.
 
 
 Row = tuple[At, Any]
-"""When something happened, and a RecordedInput, a RecordedPane or an event time in microseconds."""
+"""The time of an event, and the event: a RecordedInput, a RecordedPane or an event time in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _text(value: Any) -> str:
 
 
 def bounds_of(window: BoundedWindow) -> tuple[int, int]:
-    """Where a window begins and ends; a user's window without a start begins at the earliest timestamp."""
+    """Returns the bounds of a window; a user's window without a start begins at the earliest timestamp."""
     if isinstance(window, GlobalWindow):
         return MIN_MICROS, MAX_MICROS
     try:

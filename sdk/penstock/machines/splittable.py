@@ -1,9 +1,9 @@
 """The machine of a splittable DoFn in a stream, one restriction at a time: when it is processed, and what it holds.
 
-Like the other machines it knows no engine and no clock. What a call of ``process`` gives is only stored. It leaves the
-machine at the next advance of the clock, from the state that the engine has committed meanwhile, and the next call
-is made then. So a step of the input that an engine repeats gives the same outputs, whatever the world outside says the
-second time: a call whose state was not committed has never been seen by anybody.
+Like the other machines it knows no engine and no clock. It only stores the results of a call of ``process``. The
+next advance of the clock emits them, from the state that the engine has committed meanwhile, and makes the next
+call. So a step of the input that an engine repeats emits the same outputs, whatever an outside system answers the
+second time: the results of a call whose state was not committed have never left the machine.
 """
 
 from __future__ import annotations
@@ -159,11 +159,11 @@ class SplittableMachine:
         return []
 
     def advance_watermark(self, state: SplittableKey, times: Times) -> list[Given]:
-        """Ignores the watermark: work on an element goes on after the end of the input."""
+        """Ignores the watermark: work on an element continues after the end of the input."""
         return []
 
     def advance_clock(self, state: SplittableKey, times: Times) -> list[Given]:
-        """The clock advances to `times`: gives what is stored, and calls ``process`` for what remains."""
+        """Advances the clock to `times`: emits what is stored, and calls ``process`` for what remains."""
         if not state.windows or state.next_micros > times.clock_micros:
             return []
         reactions = self._give(state)
@@ -184,7 +184,7 @@ class SplittableMachine:
         return []
 
     def end_micro_batch(self, state: SplittableKey, times: Times) -> list[Given]:
-        """Ignores rounds: the clock says when to go on."""
+        """Ignores rounds: the clock says when to resume."""
         return []
 
     def hold_micros(self, state: SplittableKey) -> int | None:
@@ -192,7 +192,7 @@ class SplittableMachine:
         return min(state.reported_micros, _LATEST_HOLD) if state.windows else None
 
     def next_timers(self, state: SplittableKey) -> NextTimers:
-        """When the restriction is next due by the clock, and `hold_micros`."""
+        """Returns the time at which the clock next makes the restriction due, and `hold_micros`."""
         if not state.windows:
             return {}, None
         return {CLOCK: state.next_micros}, self.hold_micros(state)
@@ -232,7 +232,7 @@ class SplittableMachine:
         return [Given(outputs, state.timestamp_micros, first, info, tuple(others))]
 
     def _call(self, state: SplittableKey, times: Times) -> None:
-        """Calls ``process``, and stores what it gives and what it leaves."""
+        """Calls ``process``, and stores its results and its remainder."""
         state.next_micros = self._later(times)
         if state.restriction is None:
             return

@@ -33,14 +33,14 @@ class Ring(NamedTuple):
     name: str  # The name of the TimerSpec.
     tag: str  # The dynamic timer tag.
     fire_micros: int  # When it was due.
-    output_micros: int  # The event time of what it gives.
+    output_micros: int  # The event time of its results.
 
 
 class Code(Protocol):
-    """The methods of a stateful DoFn; each returns what the user's method gave, in order."""
+    """The methods of a stateful DoFn; each returns the results of the user's method, in order."""
 
     has_expiration: bool
-    """Whether it has a method for the expiration of windows."""
+    """True if it has a method for the expiration of windows."""
 
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
@@ -69,14 +69,14 @@ class StatefulMachine:
         return StatefulKey(key)
 
     def renew_lists(self, state: StatefulKey, renewed: Callable[[AnyList], AnyList]) -> None:
-        """Replaces each bag by what a function gives of it."""
+        """Replaces each bag by the result of a function of it."""
         for cells in state.windows.values():
             for name, content in cells.items():
                 if is_bag(content):
                     cells[name] = renewed(content)
 
     def element(self, state: StatefulKey, element: Element, times: Times) -> list[Reaction]:
-        """An element arrives in its windows; gives results, and a `Dropped` for each window that has expired.
+        """Adds an element to its windows; returns the results, and a `Dropped` for each window that has expired.
 
         Timers that the element sets to a time in the past fire at once.
         """

@@ -1,4 +1,4 @@
-"""What a stateful DoFn keeps for one key, as plain data: the cells of its windows, and its timers."""
+"""The state of a stateful DoFn for one key, as plain data: the cells of its windows, and its timers."""
 
 from __future__ import annotations
 

@@ -11,18 +11,18 @@ from penstock.machines.recorder import bounds_of
 from penstock.utils.windowed_value import PaneInfoTiming
 
 ROOM = 100
-"""So many windows are told apart in one micro-batch of one worker; panes of others are only counted."""
+"""The number of windows counted apart in one micro-batch of one worker; panes of others only add to the totals."""
 
 EARLY, ON_TIME, LATE, RETRACTED, DROPPED = "early", "on_time", "late", "retracted", "dropped"
 _TIMINGS = {PaneInfoTiming.EARLY: EARLY, PaneInfoTiming.ON_TIME: ON_TIME, PaneInfoTiming.LATE: LATE}
 
 Fired = tuple[int, int, int, str, int]
-"""When in processing time, the window's start and end, the timing, and how many panes or elements."""
+"""A time in processing time, the window's start and end, the timing, and the number of panes or elements."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was counted.
+    """The counts of a grouping's panes and dropped elements.
 
     Attributes:
         counts: The panes, retractions and dropped elements, by timing.

@@ -14,7 +14,7 @@ from penstock.utils.windowed_value import PaneInfoTiming
 
 
 def is_expired(program: GroupingProgram, window: BoundedWindow, times: Times) -> bool:
-    """Whether a window takes no more elements: the watermark has passed its end and the allowed lateness."""
+    """True if a window takes no more elements: the watermark has passed its end and the allowed lateness."""
     return times.horizon_micros >= program.expiry_micros(window)
 
 
@@ -77,7 +77,7 @@ def _close(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
 def _has_pane(
     program: GroupingProgram, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool
 ) -> bool:
-    """Whether the window gives a pane when its trigger fires, or when it has expired."""
+    """True if the window emits a pane when its trigger fires, or when it has expired."""
     if not (fires or is_last):
         return False
     if state.fresh or (fires_at_end and program.fires_empty_at_end):
@@ -90,7 +90,7 @@ def end_micro_batch(
 ) -> list[Pane]:
     """Ends a micro-batch in a window that changed: its watermark has passed everything.
 
-    The next round has its own watermark, and so the trigger starts anew.
+    The next round has its own watermark, and so the trigger starts over.
     """
     if state.is_closed:
         return []

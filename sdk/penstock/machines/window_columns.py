@@ -18,8 +18,8 @@ from penstock.machines.simple_triggers import ClockDelay, Total
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 Cell = tuple[Any, int, int | None, int, int]
-"""What a key holds; the number of elements since its last pane; when it is due by the clock, or None; the number of
-its panes; and how many of them were not early."""
+"""The state of one key: its partial result; the number of elements since its last pane; the time at which the
+clock makes it due, or None; the number of its panes; and how many of them were not early."""
 
 FRESH, DUE = 1, 2
 """The indexes of these two in a cell."""
@@ -86,17 +86,17 @@ class ColumnMachine:
         return WindowColumn(window, times.watermark_micros >= window.end_micros)
 
     def is_expired(self, window: BoundedWindow, times: Times) -> bool:
-        """Whether a window takes no more elements."""
+        """True if a window takes no more elements."""
         return times.watermark_micros >= self.rule.program.expiry_micros(window)
 
     def next_micros(self, column: WindowColumn) -> int:
-        """Where the watermark must be for something to happen to all keys of a window."""
+        """Returns the watermark at which something next happens to all keys of a window."""
         if column.is_past_end:
             return self.rule.program.expiry_micros(column.window)
         return column.window.end_micros
 
     def takes_together(self, column: WindowColumn) -> bool:
-        """Whether elements can be added in any parts, because they fire nothing."""
+        """True if elements can be added in any parts, because they fire nothing."""
         return not (column.is_past_end or column.ended or self._takes_singly)
 
     def take_together(
@@ -134,7 +134,7 @@ class ColumnMachine:
     def take(
         self, column: WindowColumn, names: Sequence[bytes], values: Sequence[Any], times: Times
     ) -> Firing | None:
-        """Single elements arrive, one after the other; gives the panes that they fire, in that order."""
+        """Adds single elements, one after the other; returns the panes that they fire, in that order."""
         return self._take(column, names, values, repeat(1), self.holding.first, self.holding.add, times)
 
     def _take(
@@ -186,7 +186,7 @@ class ColumnMachine:
 
     @property
     def _rule_of_ended(self) -> Total | ClockDelay | None:
-        """What fires new elements of a key for which the window had ended before it was open again."""
+        """The rule for new elements of a key for which the window had ended before the watermark went back."""
         return None if self.rule.late_waits_for_end else self.rule.late
 
     def _numbering(self, timing: int, is_last: bool) -> Numbering:
@@ -223,7 +223,7 @@ class ColumnMachine:
         return firing
 
     def may_close_quietly(self, fresh: int) -> bool:
-        """Whether keys of a window after its end, `fresh` of them with something new, give no panes at its expiry."""
+        """True if keys of a window after its end, `fresh` of them with something new, emit no panes at its expiry."""
         return not (fresh or self.rule.program.fires_empty_when_closing)
 
     def pass_clock(self, column: WindowColumn, due_micros: int) -> Firing | None:
@@ -234,7 +234,7 @@ class ColumnMachine:
 
     def _with_panes(self, column: WindowColumn, fires_empty: bool) -> list[bytes]:
         """All keys with something new, and perhaps the others."""
-        # An empty window has no maximum, for example, and then gives no pane.
+        # The contents of an empty window may have no result, such as a maximum, and then it emits no pane.
         if fires_empty and (self._keeps or self.rule.program.contents.has_result_of_nothing):
             return sorted(column.cells)
         if column.fresh:

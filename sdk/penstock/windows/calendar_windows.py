@@ -109,7 +109,7 @@ _YEARS_MAX = 1000
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class CalendarWindows(ByTimestamp, NonMergingWindowFn):
-    """Windows of calendar time (a name of Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
+    """Windows of calendar time (a name from Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
 
     A window begins with its first day in a time zone of the IANA database, and ends where the next one begins: a day
     on which clocks are set forward has 23 hours. If a zone skips midnight, the day begins with its first instant; if

@@ -1,4 +1,4 @@
-"""Triggers: when a grouping gives results.
+"""Triggers: rules for when a grouping emits results.
 
 These are descriptions, which the runner interprets. `docs/triggers.md` shows all triggers at work.
 """
@@ -17,7 +17,7 @@ from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, Timesta
 
 
 class AccumulationMode(IntEnum):
-    """How a later pane of a window relates to the earlier ones (Beam's names; the paper's section 2.3).
+    """The relation of a later pane of a window to the earlier ones (Beam's names; the paper's section 2.3).
 
     `DISCARDING` panes hold what is new, `ACCUMULATING` panes hold everything so far, and `ACCUMULATING_AND_RETRACTING`
     panes also retract the pane before (in the paper, but not in Beam).
@@ -32,14 +32,14 @@ class AccumulationMode(IntEnum):
 
 
 class OnTimeBehavior(Enum):
-    """Whether a window without new elements gives a pane when the watermark passes its end (Beam's names)."""
+    """The rule for a window without new elements when the watermark passes its end: a pane or none (Beam's names)."""
 
     FIRE_ALWAYS = 1
     FIRE_IF_NON_EMPTY = 2
 
 
 class ClosingBehavior(Enum):
-    """Whether a window without new elements gives a last pane when it closes (Beam's names).
+    """The rule for a window without new elements when it closes: a last pane or none (Beam's names).
 
     It closes when the watermark passes its end and the allowed lateness.
     """
@@ -74,14 +74,14 @@ class HasLateness(Protocol):
 
     @property
     def allowed_lateness(self) -> Duration:
-        """How long after its end."""
+        """The time after the window's end for which late elements are accepted."""
 
 
 class TriggerFn(ABC):
     """A trigger (Beam's ``TriggerFn``): an immutable description, which equals another with the same parts."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """Whether this trigger, in `windowing`, may stop firing while data can still arrive; by default it may not.
+        """Says whether this trigger, in `windowing`, may stop firing while data still arrives; by default it does not.
 
         >>> from penstock.transforms.trigger import AfterCount, Repeatedly
         >>> AfterCount(1).may_lose_data(None), Repeatedly(AfterCount(1)).may_lose_data(None)
@@ -90,7 +90,7 @@ class TriggerFn(ABC):
         return DataLossReason.NO_POTENTIAL_LOSS
 
     def has_ontime_pane(self) -> bool:
-        """Whether every window, even without elements, gives a pane at its end; by default it does not."""
+        """True if every window, even without elements, emits a pane at its end; by default it does not."""
         return False
 
     @abstractmethod
@@ -200,7 +200,7 @@ class _Composite(TriggerFn):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterAny(_Composite):
-    """When any of its parts fires; finishes when any does (Beam's ``AfterAny``).
+    """A trigger that fires when any of its parts fires, and finishes when any does (Beam's ``AfterAny``).
 
     >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
     >>> AfterAny(AfterCount(5), AfterProcessingTime(60))
@@ -213,7 +213,7 @@ class AfterAny(_Composite):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterAll(_Composite):
-    """When all of its parts have fired; finishes when all have (Beam's ``AfterAll``)."""
+    """A trigger that fires when all of its parts have fired, and finishes when all have (Beam's ``AfterAll``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
         return _finishes(all(self._may_finish(windowing)))
@@ -274,7 +274,7 @@ Never = _Never
 
 @dataclass(frozen=True, repr=False)
 class AfterWatermark(TriggerFn):
-    """When the watermark passes the end of the window (Beam's ``AfterWatermark``).
+    """A trigger that fires when the watermark passes the end of the window (Beam's ``AfterWatermark``).
 
     Args:
         early: Repeated until then; None for no early panes.
@@ -339,7 +339,7 @@ class AfterProcessingTime(FiresOnce):
 
     @staticmethod
     def aligned_to(period: DurationTypes, offset: TimestampDurationTypes = 0) -> AfterAlignedProcessingTime:
-        """The same as `AfterAlignedProcessingTime` (a name of Beam's Java SDK).
+        """Returns an `AfterAlignedProcessingTime` (a name from Beam's Java SDK).
 
         >>> AfterProcessingTime.aligned_to(3600)
         AfterAlignedProcessingTime(3600)
@@ -400,7 +400,7 @@ class AfterAlignedProcessingTime(FiresOnce):
 
 @dataclass(frozen=True, repr=False)
 class _AfterSynchronizedProcessingTime(ContinuesItself):
-    """When the steps before have fired by processing time: their continuation (Beam's name)."""
+    """A trigger that fires when the steps before have fired by processing time: their continuation (Beam's name)."""
 
 
 AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
@@ -615,7 +615,7 @@ def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
 
 
 def can_fire_early(trigger: TriggerFn) -> bool:
-    """Whether a trigger can fire before the watermark reaches the end of the window.
+    """True if a trigger can fire before the watermark reaches the end of the window.
 
     In the global window, that end is the end of time.
 
