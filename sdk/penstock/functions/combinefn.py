@@ -28,7 +28,7 @@ def _undefined(fn: CombineFn, signature: str) -> NotImplementedError:
 
 
 class CombineFn(WithTypeHints, HasDisplayData):
-    """How values are combined (Beam's ``CombineFn``): parts of the values go into accumulators, which are then merged.
+    """A rule that combines values (Beam's ``CombineFn``): values are added to accumulators, which are then merged.
 
     The result must not depend on how the values were divided, or on their order. A subclass defines
     `create_accumulator`, `add_input`, `merge_accumulators` and `extract_output`. Every method also receives
@@ -36,13 +36,13 @@ class CombineFn(WithTypeHints, HasDisplayData):
 
     A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
     without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
-    it, a step whose input may hold retractions keeps all values, and combines the remaining ones anew. That is
+    it, a step whose input may hold retractions keeps all values, and recombines the remaining ones. That is
     always right; ``subtract_input`` has to be exact. If it is exact for some values only, a method ``subtracts(self,
     element, *args, **kwargs)`` says for which, and the others are kept. Sums and means subtract whole numbers: adding a
     float or a Decimal and subtracting it again may give another number than before.
 
     Attributes:
-        takes_retractions: Whether the input may hold elements that take back earlier ones (penstock's own).
+        takes_retractions: Whether the input may hold elements that retract earlier ones (penstock's own).
 
     >>> class Mean(CombineFn):
     ...     def create_accumulator(self): return 0, 0
@@ -139,7 +139,7 @@ class _Chain:
 
 
 def is_whole(element: Any) -> bool:
-    """Whether a sum is exact again after the number is added and subtracted: true of ints and bools."""
+    """True if a sum is exact again after the number is added and subtracted, as for ints and bools."""
     return type(element) in (int, bool)
 
 
@@ -319,12 +319,12 @@ class DefaultingCombineFn(WrappingCombineFn):
     """A CombineFn that skips the marker of an otherwise empty PCollection."""
 
     def __init__(self, fn: CombineFn) -> None:
-        # The marker is never taken back.
+        # The marker is never retracted.
         super().__init__(fn, _PASSED_ON)
 
     @staticmethod
     def is_marker(value: Any) -> bool:
-        """Whether a value is the marker."""
+        """True if a value is the marker."""
         return value is NoValue.MARKER
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What transforms over named fields do to one element, as values that an engine can read."""
+"""The functions of transforms over named fields, as values that an engine can read."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class Forwarding:
 
     @property
     def function(self) -> Callable[[Any], Any]:
-        """The other function."""
+        """Returns the function that this one wraps."""
         raise NotImplementedError
 
 
 class Stamping:
-    """The function of a Map that gives each element a new timestamp, and changes nothing else."""
+    """The function of a Map that assigns a new timestamp to each element, and changes nothing else."""
 
     def __call__(self, element: Any) -> TimestampedValue[Any]:
         """The element at its time."""
@@ -102,7 +102,7 @@ class Stamping:
 
     @property
     def function(self) -> Callable[[Any], int]:
-        """From an element to its time in microseconds since the epoch. A loop over elements calls this alone."""
+        """Returns a function from an element to its time in microseconds since 1970. A loop calls this alone."""
         raise NotImplementedError
 
 
@@ -111,11 +111,11 @@ class StampedBy(Stamping):
     """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
 
     moment: Callable[[Any], Any]
-    """From the element to seconds, a Timestamp, or an aware datetime in UTC."""
+    """A function from the element to seconds, a Timestamp, or an aware datetime in UTC."""
 
     @property
     def function(self) -> Callable[[Any], int]:
-        """From an element to its time in microseconds."""
+        """Returns a function from an element to its time in microseconds."""
         return self._micros
 
     def _micros(self, element: Any) -> int:
@@ -178,7 +178,7 @@ def window_end() -> Expression:
 
 
 def reads_window(function: object) -> bool:
-    """Whether a function is an expression that contains a bound of the window."""
+    """True if a function is an expression that contains a bound of the window."""
     if isinstance(function, WindowBound):
         return True
     return isinstance(function, Expression) and any(map(reads_window, function.parts))

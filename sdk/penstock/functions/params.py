@@ -1,4 +1,4 @@
-"""What a DoFn's methods can ask the runner for, by a default argument, and the small classes around that."""
+"""The default arguments by which a DoFn's methods ask the runner for values, and the small classes around them."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class RestrictionProvider:
         return registry.get_coder(object)
 
     def restriction_size(self, element: Any, restriction: Any) -> float:
-        """How much work the restriction is, from 0 on, in a unit of the provider's own."""
+        """Returns the amount of work in the restriction, from 0 on, in a unit that the provider chooses."""
         raise NotImplementedError
 
     def split_and_size(self, element: Any, restriction: Any) -> Iterator[tuple[Any, float]]:
-        """What `split` gives, with sizes."""
+        """Yields the parts that `split` makes, each with its size."""
         for part in self.split(element, restriction):
             yield part, self.restriction_size(element, part)
 
@@ -184,7 +184,7 @@ class WatermarkEstimatorDoFnParam(DoFnParam):
 
 
 class ContextDoFnParam(DoFnParam):
-    """Asks for what a context manager gives on entry.
+    """Asks for the value that a context manager returns on entry.
 
     Args:
         context_manager_constructor: Called with `args` and `kwargs` on the worker to make the context
@@ -233,7 +233,7 @@ class SetupContextDoFnParam(ContextDoFnParam):
 
 
 def kind_of(default: Any) -> str | None:
-    """What a default argument asks for; None for an ordinary value.
+    """Returns the name of what a default argument asks for; None for an ordinary value.
 
     >>> kind_of(DoFnParam("WindowParam")), kind_of(3)
     ('WindowParam', None)

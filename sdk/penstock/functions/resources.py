@@ -1,6 +1,6 @@
 """Resource hints: what a step wants of the machines that run it (Beam's ``transforms.resources``).
 
-Spark gives all steps the same machines. A run logs once which hints there are, and which of Spark's settings to use.
+Spark has the same machines for all steps. A run logs once which hints there are, and which Spark settings to use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ResourceHint:
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The value as it is kept, ValueError if it makes no sense; a subclass may take other values than texts."""
+        """Returns the value as stored; ValueError if it makes no sense. A subclass may accept more than strings."""
         return {str(cls.urn): _text(value).encode("ascii")}
 
     @classmethod
@@ -57,7 +57,7 @@ class ResourceHint:
 
     @staticmethod
     def is_registered(name: str) -> bool:
-        """Whether a name is known."""
+        """True if a name is known."""
         return name in ResourceHint._by_name
 
     @staticmethod
@@ -139,7 +139,7 @@ for _kind, _names in _KINDS.items():
 
 
 def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
-    """Checks hints and gives them the names and values under which they are kept.
+    """Checks hints, and returns them under the names and with the values under which they are kept.
 
     Args:
         hints: Values by Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,

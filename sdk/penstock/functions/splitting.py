@@ -19,7 +19,7 @@ MOST_RESTRICTIONS: Final = 100_000
 """The number of restrictions into which one element may be split."""
 
 _PATIENCE: Final = 10
-"""How many times its limits a call may use after a claim was refused."""
+"""A call whose claim was refused may use this many times its limits."""
 
 _PATIENCE_WITHOUT_CLAIMS: Final = 1000
 """Likewise, while none was: all outputs may belong to the last position that was claimed, such as a long listing."""
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What a call has left for a later one.
+    """The part of a restriction that a call has left for a later one.
 
     Attributes:
         restriction: The restriction that remains.
@@ -52,7 +52,7 @@ class Rest(NamedTuple):
 
 
 class Splits:
-    """How the work on an element is divided: a DoFn's providers of restrictions and of watermark estimators."""
+    """A DoFn's rules for dividing the work on an element: its providers of restrictions and of watermark estimators."""
 
     def __init__(self, provider: Any, estimators: Any, is_unbounded: bool) -> None:
         self.provider = provider
@@ -67,7 +67,7 @@ class Splits:
         return self.provider.restriction_coder()
 
     def restrictions(self, element: Any) -> Iterator[Any]:
-        """The restrictions into which an element is split first, as they are stored."""
+        """Yields, as stored, the restrictions into which an element is split first."""
         provider = self.provider
         parts = iter(provider.split(element, provider.initial_restriction(element)))
         for part in islice(parts, MOST_RESTRICTIONS):
@@ -89,7 +89,7 @@ class Splits:
         return stored if coder is None else coder.decode(stored)
 
     def truncated(self, element: Any, restriction: Any) -> Any:
-        """What is left of a restriction in a drain; None if nothing is."""
+        """Returns what is left of a restriction in a drain; None if nothing is."""
         return self.provider.truncate(element, restriction)
 
     def estimator_state(self, element: Any, restriction: Any) -> Any:
@@ -103,11 +103,11 @@ class Splits:
         return None if self.estimators is None else self.estimators.create_watermark_estimator(state)
 
     def view(self, part: Part) -> Any:
-        """What ``process`` gets as its restriction tracker."""
+        """Returns the restriction tracker that ``process`` receives."""
         return TrackerView(part)
 
     def own(self, output: Any) -> Any:
-        """An output, or a ``ProcessContinuation``, as one of penstock's."""
+        """Converts an output, or a ``ProcessContinuation``, to penstock's type."""
         return output
 
     def kept_callback(self, callback: Callable[[], Any]) -> Callable[[], Any]:
@@ -120,13 +120,13 @@ class Splits:
 
 
 def _is_own(provider: Any, name: str) -> bool:
-    """Whether a provider's class overrides a method of the base class of providers."""
+    """True if a provider's class overrides a method of the base class of providers."""
     kinds = [kind for kind in type(provider).__mro__ if name in vars(kind)]
     return bool(kinds) and kinds[0].__name__ != "RestrictionProvider"
 
 
 def splits_of(dofn: Any) -> Splits:
-    """How a splittable DoFn divides its work.
+    """Returns the rules by which a splittable DoFn divides its work.
 
     Raises:
         ValueError: If it names no provider, and is none itself.
@@ -167,7 +167,7 @@ class Pairing(DoFn):
 
 
 class PairingByWindow(Pairing):
-    """The same for a DoFn that sees the window: each window of an element has restrictions of its own."""
+    """The pairing for a DoFn that sees the window: each window of an element has restrictions of its own."""
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
         """The pairs of an element and a restriction, for one of its windows."""
@@ -212,7 +212,7 @@ class Part:
 
     def outputs(self, results: Iterable[Any] | None) -> Iterator[Any]:
         """The outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
-        # Where nothing looks at each output, none of them costs a call.
+        # If no output is inspected, none of them costs a call.
         is_watched = self._limits is not None or self.estimator is not None
         own = None if type(self.splits).own is Splits.own else self.splits.own
         for output in results or ():
@@ -229,7 +229,7 @@ class Part:
             self._count += 1
             self._check_limits()
         if isinstance(results, Iterator):
-            # A generator that goes on after a continuation ends here.
+            # A generator must not continue after it has yielded a continuation.
             getattr(results, "close", lambda: None)()
         if self.rest is None:
             self.tracker.check_done()
@@ -259,7 +259,7 @@ class Part:
         self.rest = self.rest._replace(delay_seconds=delay_seconds, resume_micros=resume_micros)
 
     def wait_seconds(self) -> float:
-        """How long to wait before the rest is taken up again."""
+        """Returns the seconds to wait before the rest is resumed."""
         assert self.rest is not None, "nothing is left"
         if self.rest.resume_micros is None:
             return max(0.0, self.rest.delay_seconds)
@@ -321,8 +321,8 @@ class TrackerView:
         """Leaves the rest for later; return after it.
 
         Args:
-            deferred_time: A ``Duration`` or a number of seconds to wait, or the ``Timestamp`` at which to go on; at
-                once without one.
+            deferred_time: A ``Duration`` or a number of seconds to wait, or the ``Timestamp`` at which to resume;
+                at once without one.
         """
         if isinstance(deferred_time, Timestamp):
             self._part.defer(resume_micros=deferred_time.micros)
@@ -330,11 +330,11 @@ class TrackerView:
             self._part.defer(Duration.of(deferred_time or 0).micros / 1_000_000)
 
     def is_bounded(self) -> bool:
-        """Whether the work ends."""
+        """True if the work ends."""
         return bool(self._part.tracker.is_bounded())
 
 
 def asks_for_window(dofn: Any, has_side_inputs: bool) -> bool:
-    """Whether ``process`` sees the window, so that the windows of an element are processed one by one."""
+    """True if ``process`` sees the window, so that the windows of an element are processed one by one."""
     kinds = {kind_of(parameter.default) for parameter in signature_of(dofn).process.parameters}
     return has_side_inputs or not kinds.isdisjoint({"WindowParam", "WindowedValueParam"})

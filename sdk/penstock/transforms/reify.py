@@ -19,7 +19,7 @@ from penstock.utils.timestamp import Timestamp
 class Reify:
     """Makes explicit what is implicit in an element (Beam's ``Reify``).
 
-    ``Reify.Timestamp()`` gives each element as a `TimestampedValue`. Example: ``events | Reify.Window()`` gives
+    ``Reify.Timestamp()`` wraps each element in a `TimestampedValue`. Example: ``events | Reify.Window()`` emits
     ``(event, timestamp, window)``.
     """
 
@@ -83,12 +83,12 @@ class Reify:
 class ToString:
     """Elements as text (Beam's ``ToString``).
 
-    Example: ``pairs | ToString.Kvs()`` over ``("amy", 30)`` gives ``"amy,30"``.
+    Example: ``pairs | ToString.Kvs()`` over ``("amy", 30)`` emits ``"amy,30"``.
     """
 
     @staticmethod
     def Element() -> Any:
-        """Each element as `str` gives it."""
+        """Converts each element with `str`."""
         return "ElementToString" >> Map(str).with_output_types(str)
 
     @staticmethod

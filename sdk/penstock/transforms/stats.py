@@ -44,10 +44,10 @@ class SketchSettings:
     budget: int
     """The number of entries above which levels are thinned."""
     key: Callable[[Any], Any] | None = None
-    """From a value to what is compared; None compares the values."""
+    """A function from a value to its sort key; None compares the values."""
     reverse: bool = False
     weighted: bool = False
-    """Whether entries are ``(value, weight)`` pairs rather than values."""
+    """True if entries are ``(value, weight)`` pairs rather than values."""
 
     def sort(self, entries: list[Any]) -> None:
         """Sorts entries in place by value."""
@@ -85,7 +85,7 @@ class Sketch:
 
     levels: list[list[Any]] = field(default_factory=lambda: [[]])
     thinned: list[int] = field(default_factory=lambda: [0])
-    """How often each level was thinned; it decides which half is kept, so that errors cancel."""
+    """The number of times each level was thinned; it decides which half is kept, so that errors cancel."""
     bounds: tuple[Any, ...] = ()
     """The first and last value ever seen; () before the first."""
 
@@ -103,7 +103,7 @@ class Sketch:
             self._thin(settings)
 
     def absorb(self, other: Sketch, settings: SketchSettings) -> None:
-        """Adds the entries of another sketch, which stays as it is."""
+        """Adds the entries of another sketch, which stays unchanged."""
         if not other.bounds:
             return
         self.bounds = settings.bounds([*self.bounds, *other.bounds])
@@ -183,7 +183,7 @@ Key = Callable[[Any], Any] | None
 class ApproximateQuantilesCombineFn(CombineFn):
     """A list of quantiles: the least input, evenly spaced ones in between, and the greatest (Beam's name).
 
-    An input of up to ``buffer_size * num_buffers`` elements gives exact quantiles. An empty input gives an
+    The quantiles of an input of up to ``buffer_size * num_buffers`` elements are exact. An empty input has an
     empty list. Use `create` to get the two sizes from the error that you allow.
 
     Args:
@@ -359,11 +359,11 @@ class ApproximateQuantiles:
     The rank of each output is within ``1 / num_quantiles`` of the wanted one (within 0.01, if that is less,
     when weighted), as a share of all elements, for up to 10**9 of them.
 
-    Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 gives ``[0, 25, 50, 75, 100]``.
+    Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 emits ``[0, 25, 50, 75, 100]``.
     """
 
     class Globally(_Quantiles):
-        """One list of quantiles of all elements; an empty input gives an empty list."""
+        """One list of quantiles of all elements; an empty list for an empty input."""
 
         def expand(self, pcoll: Any) -> Any:
             output_type = List[self.value_type(pcoll.element_type)]
@@ -470,7 +470,7 @@ class _Unique(PTransform[Any, Any]):
 class ApproximateUnique:
     """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
 
-    Example: ``users | ApproximateUnique.Globally(error=0.02)`` gives one int.
+    Example: ``users | ApproximateUnique.Globally(error=0.02)`` emits one int.
     """
 
     @staticmethod

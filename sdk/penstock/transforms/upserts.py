@@ -37,7 +37,7 @@ class Upsert(NamedTuple):
     value: Any
     """The new value of the row, which replaces any other; None if the row is deleted."""
     is_deleted: bool = False
-    """Whether the key no longer has a row. (A value may be None, too.)"""
+    """True if the key no longer has a row. (The value of a row may also be None.)"""
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
@@ -48,7 +48,7 @@ def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
 class Upserts(PTransform[Any, Any]):
     """Turns KVs into the changes of a table with one row for each key: an `Upsert` each. (Penstock's own.)
 
-    A key gives one upsert at the end of each logical time in which its row has changed: in a stream of the present once
+    A key emits one upsert at the end of each logical time in which its row has changed: in a live stream once
     in a micro-batch, in a recorded one whenever its clock moves on, in a batch once. The upserts of a key come in
     order.
 
@@ -60,7 +60,7 @@ class Upserts(PTransform[Any, Any]):
 
     Raises:
         ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
-            merge, such as sessions, if nothing takes back the results of windows that have gone.
+            merge, such as sessions, if nothing retracts the results of windows that have gone.
         TypeCheckError: When it is applied to elements that are not pairs.
 
     Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
@@ -119,7 +119,7 @@ def _change_of_window(
 
 
 Change = tuple[bool, tuple[int, int], Any]
-"""Whether a value is taken back; the order of values if none is; and the value."""
+"""A change: True if it retracts its value; the order of values without retractions; and the value."""
 
 Settled = tuple[Any, Upsert | None]
 """The knowledge to keep of a key, and the change of its row."""
@@ -150,7 +150,7 @@ def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
         counts[encoded] += -1 if takes_back else 1
         values[encoded] = value
     gone, come = (-counts).total(), list((+counts).elements())
-    # The value that is taken back may have been forgotten with its window.
+    # The retracted value may have been forgotten with its window.
     left = max(0, (known or 0) - gone) + len(come)
     if left > 1:
         what = (
@@ -164,7 +164,7 @@ def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
 
 
 class UpsertFn(DoFn):
-    """Gathers the changes of a key's row, and gives the resulting change when the timestamp is over.
+    """Gathers the changes of a key's row, and emits the resulting change at the end of the logical time.
 
     Between logical times it keeps only an order, or a number, of a key, and not its value. `lateness_micros` says how
     long after the end of the window in its key a row may change; None if a key has no window.

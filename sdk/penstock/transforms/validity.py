@@ -41,7 +41,7 @@ class Valid(NamedTuple):
     start: Timestamp
     """The event time of its row."""
     end: Timestamp
-    """When its time is over: the event time of the next row of its key, or ``MAX_TIMESTAMP`` if there is none."""
+    """The end of its time: the event time of the next row of its key, or ``MAX_TIMESTAMP`` if there is none."""
 
 
 Timed = tuple[Timestamp, Any]
@@ -65,7 +65,7 @@ class ValidFrom(PTransform[Any, Any]):
     """Each value of a key with the time in which it is valid (Streaming Systems, chapter 9).
 
     A value is valid from its event time until the event time of the next value of its key. When a value comes, the time
-    of the previous value shrinks: it is taken back, and given anew. The results are KVs of the key and a `Valid`, at
+    of the previous value shrinks: it is retracted, and emitted again. The results are KVs of the key and a `Valid`, at
     the start of its time; a window has a timeline of its own. (Penstock's own.)
 
     Args:
@@ -88,18 +88,18 @@ class ValidityJoin(JoinOfKind):
     """Joins each row with the value that is valid at its event time (Streaming Systems, chapter 9).
 
     It is applied to a pair ``(rows, values)`` of KVs. Rows and values may come in any order: a result that no longer
-    holds is taken back. It gives KVs of the key and a pair of the row and the value. (Penstock's own.)
+    holds is retracted. It emits KVs of the key and a pair of the row and the value. (Penstock's own.)
 
     Args:
-        kind: ``"inner"``; or ``"left"`` to give rows without a valid value, too, with None as the value; or
-            ``"full"`` to give also values during whose time there is no row, with None as the row.
-        with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is given anew
+        kind: ``"inner"``; or ``"left"`` to also emit rows without a valid value, with None as the value; or
+            ``"full"`` to also emit values in whose time no row exists, with None as the row.
+        with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is emitted again
             whenever the time of the value shrinks.
-        final: Whether a row is given once, when the watermark has passed its event time, so that all values that matter
-            are known. Nothing is taken back then, and no element of the input may be.
+        final: Whether a row is emitted once, when the watermark has passed its event time, so that all values that
+            matter are known. Nothing is retracted then, and no element of the input may be.
 
     Raises:
-        ValueError: There is no such kind; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
+        ValueError: The kind is unknown; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
             have different windows, or may hold retractions and the join is final.
         TypeError: When it is applied to something else than two PCollections.
 
@@ -176,7 +176,7 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | 
 
 
 class ValidFromFn(DoFn):
-    """From values to values with their times."""
+    """Pairs each value with its time."""
 
     takes_retractions = True
     gives_retractions = True
@@ -298,7 +298,7 @@ class ValidAtWatermarkFn(DoFn):
         _check_none(self._kind, side, row)
         (rows, values)[side].add((at, row))
         if side == ROWS:
-            # When the watermark is at the row's own time, values of that time may still come.
+            # While the watermark is at the row's own time, values of that time may still come.
             passed.set(at + _INSTANT, dynamic_timer_tag=str(at.micros), output_timestamp=at)
 
     @on_timer(PASSED)
