@@ -37,7 +37,7 @@ class SourceBase:
         raise NotImplementedError
 
     def is_bounded(self) -> bool:
-        """Whether the source ends."""
+        """True if the source ends."""
         raise NotImplementedError
 
 
@@ -176,10 +176,10 @@ class Read(PTransform[Any, Any]):
 
     Args:
         source: The source.
-        unsupported: The arguments of Beam's managed transforms, which are refused.
+        unsupported: Arguments that only Beam's managed transforms have, which are refused.
 
     Raises:
-        UnsupportedByRunner: An argument of Beam's managed transforms is given.
+        UnsupportedByRunner: An argument that only Beam's managed transforms have was passed.
         TypeError: An argument is unknown.
     """
 

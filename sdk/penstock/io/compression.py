@@ -51,7 +51,7 @@ class CompressionTypes:
 
     @classmethod
     def is_valid_compression_type(cls, compression_type: object) -> bool:
-        """Whether this is one of the names above."""
+        """True if this is one of the names above."""
         return compression_type in {cls.AUTO, cls.UNCOMPRESSED, *_MIME_TYPES}
 
     @classmethod
@@ -85,7 +85,7 @@ def resolve_compression(path: str, compression_type: str) -> str:
 def open_compressed(path: str, mode: str, compression_type: str, stored: BinaryIO | None = None) -> BinaryIO:
     """Opens a file as plain bytes through its compression, with the mode ``"rb"`` or ``"wb"``.
 
-    The file is a local one, unless `stored` gives its bytes for reading. The standard library has no Zstandard, which
+    The file is a local one, unless `stored` holds its bytes for reading. The standard library has no Zstandard, which
     raises a NotImplementedError.
     """
     kind = resolve_compression(path, compression_type)

@@ -130,7 +130,7 @@ class FileSystem:
         raise NotImplementedError
 
     def has_dirs(self) -> bool:
-        """Whether the file system has folders, and not only names with slashes."""
+        """True if the file system has folders, and not only names with slashes."""
         return True
 
     def _list(self, dir_or_prefix: str) -> Iterable[FileMetadata]:
@@ -196,7 +196,7 @@ class FileSystem:
         raise NotImplementedError
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder has this path."""
+        """True if a file or folder has this path."""
         raise NotImplementedError
 
     def size(self, path: str) -> int:
@@ -204,7 +204,7 @@ class FileSystem:
         return self.metadata(path).size_in_bytes
 
     def last_updated(self, path: str) -> float:
-        """When the file was last changed, in seconds since 1970."""
+        """Returns the time of the file's last change, in seconds since 1970."""
         return self.metadata(path).last_updated_in_seconds
 
     def checksum(self, path: str) -> str:
@@ -223,7 +223,7 @@ class FileSystem:
 def _unless_gone(error: BaseException | None) -> None:
     """Raises the error of a look at a file or a folder, unless it has been deleted after the listing.
 
-    What cannot be looked at may match a pattern, and must not be missing without a word.
+    A path that cannot be read may match a pattern, and must not be left out silently.
     """
     if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
         what = f"{error.filename} cannot be looked at: {error.strerror}"

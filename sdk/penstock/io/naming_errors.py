@@ -1,4 +1,4 @@
-"""Errors of reading a file that name the file, and of texts that a file cannot hold."""
+"""Errors of reading a file that name the file, and of strings that a file cannot hold."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def encoded(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) 
 
 
 def _unencodable(error: UnicodeEncodeError, whose: str) -> UnicodeEncodeError:
-    """The same error with a hint, and without the text, of which its ``repr`` would show everything."""
+    """Returns the error with a hint, and without the string, which its ``repr`` would show."""
     hint = f"replace such characters first: text.encode({error.encoding!r}, 'replace').decode({error.encoding!r})"
     reason = three_parts(error.reason + whose, hint=hint)
     return UnicodeEncodeError(error.encoding, error.object[error.start], 0, 1, reason)

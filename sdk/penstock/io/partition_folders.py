@@ -13,7 +13,7 @@ from penstock.io.argument_checks import column_names
 from penstock.io.record_types import field_names
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
-"""What stands in the name of a folder for None."""
+"""The value in a folder's name that stands for None."""
 
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -63,7 +63,7 @@ def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
 
 
 def described(columns: Sequence[str]) -> str:
-    """What the description of a source or a sink says of ``partition_by``.
+    """Returns what the description of a source or a sink says about ``partition_by``.
 
     >>> described(("country", "day")), described(())
     (' by country, day', '')
@@ -151,7 +151,7 @@ def folder_of_value(column: str, value: Any) -> str:
 
 
 def is_lost(value: Any) -> bool:
-    """Whether a text would be read back as None.
+    """True if a string would be read back as None.
 
     >>> is_lost(""), is_lost("DE"), is_lost(None)
     (True, False, False)
@@ -205,7 +205,7 @@ def table_of_pattern(pattern: str, columns: Sequence[str]) -> str:
 
 
 def texts_of_path(path: str, columns: Sequence[str]) -> list[str | None]:
-    """The texts of the columns in the path of a file that a `partition_pattern` matches; None for no value.
+    """Returns the strings of the columns in the path of a file that a `partition_pattern` matches; None for no value.
 
     >>> texts_of_path("/out/country=a%2Fb/day=__HIVE_DEFAULT_PARTITION__/visits-0", ("country", "day"))
     ['a/b', None]

@@ -1,4 +1,4 @@
-"""The description of a query that the engine computes whole, over sources that it reads by itself."""
+"""The description of a query that the engine computes whole, over sources that it reads on its own."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _cut(
 
 
 def _is_escaped(data: bytes, position: int, escapechar: bytes | None, start: int = 0) -> bool:
-    """Whether an odd number of escapes is right before the position."""
+    """True if the position follows an odd number of escapes."""
     if escapechar is None:
         return False
     before = data[start:position]

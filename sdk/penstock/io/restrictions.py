@@ -14,7 +14,7 @@ class RestrictionTracker:
         raise NotImplementedError
 
     def current_progress(self) -> RestrictionProgress:
-        """How much of the work is done."""
+        """Returns the amounts of finished and remaining work."""
         raise NotImplementedError
 
     def check_done(self) -> None:
@@ -30,7 +30,7 @@ class RestrictionTracker:
         raise NotImplementedError
 
     def is_bounded(self) -> bool:
-        """Whether the work ends."""
+        """True if the work ends."""
         raise NotImplementedError
 
 
@@ -93,7 +93,7 @@ class RestrictionProgress:
 
     @property
     def fraction_completed(self) -> float:
-        """The finished share; 1 if there is no work."""
+        """The finished share; 1 if no work exists."""
         if self.fraction is not None:
             return self.fraction
         return float(self.completed_work / self.total_work) if self.total_work else 1.0
@@ -104,5 +104,5 @@ class RestrictionProgress:
         return 1 - self.fraction_completed
 
     def with_completed(self, completed: float) -> RestrictionProgress:
-        """The same with another amount of finished work."""
+        """Returns a copy with another amount of finished work."""
         return replace(self, completed=completed)

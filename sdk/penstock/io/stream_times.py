@@ -38,7 +38,7 @@ class PartOf:
     selector: Selector
 
     def __call__(self, element: Any) -> Any:
-        """What the selector finds; a ValueError if the element has no such field."""
+        """Returns the selected part; raises a ValueError if the element has no such field."""
         if not isinstance(self.selector, str):
             return self.selector(element)
         try:
@@ -51,7 +51,7 @@ class PartOf:
             raise refusal(ValueError, what, hint=hint) from None
 
     def of_all(self, elements: Sequence[Any]) -> list[Any]:
-        """What the selector finds in each of several elements.
+        """Returns the selected part of each element.
 
         >>> PartOf("partition", "real").of_all([7, 8])
         [7, 8]
@@ -103,7 +103,7 @@ class MicrosOf:
         return micros
 
     def missing(self, kind: str, moment: Any) -> ValueError:
-        """The error about an element of a kind that has no time but, say, None."""
+        """Returns the error about an element of a kind whose time is missing, such as None."""
         what = f"an element of type {kind} has no {self._noun}: there is {moment}"
         return refusal(ValueError, what, where="", hint=_PUT_ASIDE)
 

@@ -1,4 +1,4 @@
-"""How far event time has come at a source: the policies to choose from.
+"""Policies that say how far event time has come at a source.
 
 A source's watermark says that no element with an earlier event time is expected any more. A policy says how the runner
 finds it from the elements that have arrived, in `penstock_spark.source_watermarks`. With every policy, a watermark
@@ -47,7 +47,7 @@ class OrderedPartitions(WatermarkPolicy):
 
     Args:
         at_least: The number of partitions, if the source does not report it, from 1. The watermark waits until it has
-            seen so many.
+            seen all of them.
 
     >>> OrderedPartitions(at_least=12)
     OrderedPartitions(at_least=12)

@@ -1,4 +1,4 @@
-"""How values of one SQL type become values of another."""
+"""Casts: conversions of values from one SQL type to another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DECIMALS = decimal.Context(
     Emax=37,
     traps=[decimal.Overflow, decimal.InvalidOperation, decimal.DivisionByZero],
 )
-"""How decimals are computed: with 38 digits, rounded half up."""
+"""The arithmetic of decimals: 38 digits, rounded half up."""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -103,7 +103,7 @@ def whole_micros(time: datetime.date) -> int:
 
 
 def moment_of_micros(micros: int, zone: datetime.tzinfo | None = datetime.UTC) -> datetime.datetime:
-    """The instant so many microseconds after 1970; a local time if there is no zone."""
+    """Returns the instant `micros` microseconds after 1970; a local time if `zone` is None."""
     try:
         moment = _EPOCH + datetime.timedelta(microseconds=micros)
     except OverflowError:
@@ -395,7 +395,7 @@ _CASTS: dict[tuple[str, str], Meaning] = {
         )
     },
 }
-"""How values change; a pair of types that is not here has no cast."""
+"""The casts; a pair of types that is not here has no cast."""
 
 _CLASSES: dict[str, type | tuple[type, ...]] = {
     "BOOLEAN": bool,
@@ -414,7 +414,7 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
 
 
 def can_cast(source: SqlType, target: SqlType) -> bool:
-    """Whether values of a type can become values of another.
+    """True if values of a type can become values of another.
 
     >>> can_cast(SqlType("STRING"), SqlType("DATE")), can_cast(SqlType("DATE"), SqlType("BIGINT"))
     (True, False)
@@ -458,7 +458,7 @@ def _to_digits(cast: Meaning, target: SqlType) -> Meaning:
 
 
 def try_meaning(cast: Meaning) -> Meaning:
-    """The same cast, with None where the cast is refused."""
+    """Returns the cast that yields None where the given cast raises an ArithmeticError."""
 
     def attempt(value: Any) -> Any:
         try:

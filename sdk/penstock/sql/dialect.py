@@ -38,11 +38,11 @@ _KEYS_BEFORE = re.compile(r"\bGROUP\s+BY\b(?:(?!\bSELECT\b).)*$", re.IGNORECASE 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _SPANNED = ("DAY", "HOUR", "MINUTE", "SECOND")
 _SPANNED_MAX = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
-# Tokens that no clause of Spark's SQL begins with.
+# Tokens with which no clause of Spark SQL begins.
 _EMIT, _AS_OF = TokenType.PRAGMA, TokenType.KILL
 _RENDERING_MARK = " RENDERING"
 _EMIT_FOLLOWS = frozenset(["STREAM", "CHANGES", "FINAL", "ON", "WHEN", "AFTER", "PERIODIC"])
-# What the parser would give classes, though an ordinary call says it all.
+# Functions for which the parser has classes, although an ordinary call says the same.
 _PLAIN_FUNCTIONS = frozenset(
     [
         *("APPROX_PERCENTILE", "ARGMAX", "ARGMIN", "ARG_MAX", "ARG_MIN", "CHAR", "CHR", "DECODE", "INITCAP"),
@@ -51,7 +51,7 @@ _PLAIN_FUNCTIONS = frozenset(
     ]
 )
 SPARK_FUNCTIONS = frozenset(SparkParser.FUNCTIONS) | _PLAIN_FUNCTIONS
-"""Names that nobody writes by mistake, whether penstock has them or not."""
+"""Names that are never typing errors, whether penstock has them or not."""
 _COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
 _OF_SUFFIXES = frozenset([TokenType.TINYINT, TokenType.SMALLINT, TokenType.BIGINT])
 _NO_OPERAND = frozenset(
@@ -61,7 +61,7 @@ _NO_OPERAND = frozenset(
 
 @dataclass(frozen=True)
 class Delay:
-    """How long after the first change since the last emission the next one comes.
+    """The time from the first change since the last emission to the next emission.
 
     Attributes:
         micros: The delay; 0 emits each change.
@@ -74,7 +74,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Emit:
-    """An ``EMIT`` clause as it is written.
+    """An ``EMIT`` clause as written.
 
     Attributes:
         watermark: Whether rows are emitted when the watermark passes.
@@ -123,7 +123,7 @@ def _typed_literal(parser: Any, this: Any, kind: Any) -> Any:
 
 
 class _Parser(SparkParser):
-    # A function keeps the name and the arguments that the query gives it, instead of becoming a class of its own.
+    # A function keeps the name and the arguments of the query, instead of becoming a class of its own.
     FUNCTIONS: ClassVar[dict[str, Any]] = {
         "LTRIM": _trim("LEADING"),
         "RTRIM": _trim("TRAILING"),
@@ -136,7 +136,7 @@ class _Parser(SparkParser):
         TokenType.PLUS: lambda self: exp.Anonymous(this="POSITIVE", expressions=[self._parse_unary()]),
     }
     TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
-    # So does one that only other dialects write with words of its own; a catalog may have a STRING_AGG, too.
+    # So does one with a special syntax in other dialects only; a catalog may also have a STRING_AGG.
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name not in _PLAIN_FUNCTIONS
     }
@@ -341,7 +341,7 @@ def statements(query: str) -> list[Any]:
 
 
 def statement_texts(text: str) -> list[str]:
-    """The texts of the statements that semicolons separate.
+    """Splits a text at the semicolons between statements.
 
     Raises:
         SqlError: A quoted text or a comment does not end.
@@ -386,7 +386,7 @@ def _plain(what: str) -> str:
 
 
 def _offset(query: str, error: dict[str, Any]) -> int | None:
-    """Where a parser's error is; it counts lines and columns from 1, and its column is the end of the token."""
+    """Returns the offset of a parser's error, which has a line, and the column of its token's end, from 1."""
     if not error.get("line"):
         return None
     lines = query.splitlines(keepends=True)[: error["line"] - 1]
@@ -523,7 +523,7 @@ def _ends_partitions(tokens: list[Token], at: int) -> bool:
 
 
 def _is_rendering(tokens: list[Token], at: int) -> bool:
-    """Whether the word after SELECT is a rendering, and not a column of that name."""
+    """True if the word after SELECT is a rendering, and not a column of that name."""
     if at + 1 >= len(tokens):
         return False
     following = tokens[at + 1]
@@ -567,7 +567,7 @@ def _as(token: Token, token_type: TokenType, text: str) -> Token:
 
 
 def position_of(node: Any) -> int | None:
-    """Where in its query a part of a tree is; None if no token of it says so."""
+    """Returns the offset of a part of a tree in its query; None if none of its tokens knows."""
     for each in node.walk() if isinstance(node, exp.Expression) else ():
         if "start" in each.meta:
             return int(each.meta["start"])

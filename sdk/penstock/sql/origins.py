@@ -37,7 +37,7 @@ _BOUNDS = (_start, _end)
 
 
 class Origin(NamedTuple):
-    """What a column of a relation was made as.
+    """The role for which a column of a relation was made.
 
     Attributes:
         kind: ``window start``, ``window end``, ``window`` or ``key``.
@@ -57,7 +57,7 @@ def emission_keys(relation: Relation) -> tuple[int, ...]:
     for wanted in ("window", "key"):
         if found := tuple(at for at, kind in enumerate(kinds) if kind.startswith(wanted)):
             if wanted == "window":
-                # The other keys of the grouping belong to the key of a row.
+                # All keys of the grouping belong to the key of a row.
                 found = tuple(at for at, kind in enumerate(kinds) if kind)
             return found
     return ()
@@ -66,8 +66,8 @@ def emission_keys(relation: Relation) -> tuple[int, ...]:
 def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
     """A relation with columns at its end for the keys that all rows of one change share; and these keys.
 
-    They are the keys of the grouping or the join that gives the changes, without windows, since windows merge. There
-    are none where nothing tells them.
+    They are the keys of the grouping or the join that makes the changes, without windows, since windows merge. There
+    are none if no key is known.
     """
     match relation:
         case Project():
@@ -90,7 +90,7 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
 
 
 def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
-    """What is equal on both sides, of a row of which one side may be missing."""
+    """Returns the columns that are equal on both sides, for a row of which one side may be missing."""
     columns = columns_as_scalars(relation.columns)
     if relation.kind in ("semi", "left_anti"):
         return relation.left_keys
@@ -115,8 +115,7 @@ def window_ends(relation: Relation) -> list[int]:
 def window_bounds(relation: Relation) -> tuple[int | None, int | None]:
     """Returns the columns that are the start and the end of the window that the rows of a relation are in.
 
-    Rows that are in windows may have the bounds of other windows as well, in which the rows were of which a query below
-    made them. Those are not asked for, unless there are no other windows.
+    A row may also have the bounds of windows in which a query below made it. Those count only if there are no others.
     """
     origins = [origin_of(relation, at) for at in range(len(relation.columns))]
     bounds = [(at, each) for at, each in enumerate(origins) if each is not None and each.windows is not None]
@@ -172,7 +171,7 @@ def period(start: Scalar, end: Scalar) -> Scalar:
 
 
 def is_window(scalar: Scalar) -> bool:
-    """Whether a value is a window that is made there."""
+    """True if a value is a window that is made there."""
     return isinstance(scalar, UserCall) and scalar.fn is _period
 
 

@@ -163,7 +163,7 @@ def split(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 @functools.lru_cache(256)
 def replacement(template: str, groups: int) -> str | Callable[[re.Match[str]], str]:
-    r"""What takes the place of a match: $1 is the first group, and \ makes the next character stand for itself.
+    r"""Returns the replacement of a match: $1 is the first group, and \ makes the next character stand for itself.
 
     Args:
         template: The replacement as Java reads it.

@@ -21,7 +21,7 @@ _CHANGING_OPERATIONS = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 
 
 class Handler(typing.NamedTuple):
-    """Where an exception goes: a position, how much of the stack is left, whether the place of the error is on it."""
+    """The target of an exception: a position, how much of the stack is left, whether it has the error's place on it."""
 
     position: int
     depth: int
@@ -37,9 +37,9 @@ class Reading(typing.NamedTuple):
     arrivals: frozenset[int]
     """The positions that something jumps to."""
     handlers: list[Handler | None]
-    """Where an exception at each position goes."""
+    """The handler of an exception at each position."""
     changes_containers: bool
-    """Whether it, or a function in it, may change a list, set or dictionary."""
+    """True if it, or a function in it, may change a list, set or dictionary."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -79,7 +79,7 @@ def _jumps(operation: dis.Instruction) -> bool:
 
 
 def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
-    """Whether a handler raises every error again, as the handler around a whole generator does."""
+    """True if a handler raises every error again, as the handler around a whole generator does."""
     quiet = ("SWAP", "POP_TOP", "STORE_FAST", "CALL_INTRINSIC_1", "COPY", "POP_EXCEPT")
     while operations[position].opname in quiet:
         position += 1
@@ -140,7 +140,7 @@ def stored_names(code: types.CodeType, operation: str) -> frozenset[str]:
 
 
 def is_rebound(namespace: Mapping[str, object], name: str) -> bool:
-    """Whether a function of a module gives a global name another value."""
+    """True if a function of a module assigns another value to a global name."""
     functions = [value for value in list(namespace.values()) if isinstance(value, types.FunctionType)]
     return any(
         name in function.__code__.co_names and name in stored_names(function.__code__, "STORE_GLOBAL")

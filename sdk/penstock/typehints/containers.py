@@ -77,9 +77,9 @@ class ListConstraint(SequenceTypeConstraint):
 
 
 class InferredListConstraint(ListConstraint):
-    """A list that is known by inference only, such as what ``str.split`` gives (penstock's own).
+    """A list that is known by inference only, such as the result of ``str.split`` (penstock's own).
 
-    Beam infers ``Any`` there, so that programs use such lists as pairs. Here, too, it may be a pair; otherwise it is
+    Beam infers ``Any`` there, so that programs use such lists as pairs. Here it may also be a pair; otherwise it is
     ``List[X]``.
 
     >>> pair = TupleConstraint((str, str))
@@ -336,12 +336,12 @@ def _of_element(constraint: ParameterizedConstraint, index: int) -> str:
 
 
 def _is_container_class(hint: Hint) -> bool:
-    """Whether a hint is a class of containers other than texts and mappings."""
+    """True if a hint is a class of containers other than strings and mappings."""
     return isinstance(hint, type) and not issubclass(hint, (str, bytes, abc.Mapping))
 
 
 def element_types(hint: Hint) -> tuple[Hint, ...]:
-    """The types of the elements that iteration over a hint gives; () if they are unknown.
+    """Returns the types of the elements that iteration over a hint yields; () if they are unknown.
 
     >>> element_types(TupleConstraint((str, int))), element_types(int)
     ((<class 'str'>, <class 'int'>), ())

@@ -1,6 +1,6 @@
 """The type of an expression from the types of its parts: arithmetic, comparison, index, slice and attribute.
 
-Each function gives ``Any`` whenever values of the parts' types could give something else.
+Each function returns ``Any`` whenever values of the parts' types could have another result.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def item(container: Value, index: Value) -> Hint:
 def one_of(members: Hint) -> Hint:
     """The type of a member of a container; Any if there are several types, since only the program knows which.
 
-    A row as a dictionary has numbers and texts, and ``row["price"]`` is always a number. A union would be refused.
+    A row as a dictionary has numbers and strings, and ``row["price"]`` is always a number. A union would be refused.
 
     >>> one_of(int), one_of(union_of((int, str)))
     (<class 'int'>, Any)
@@ -206,7 +206,7 @@ def _of_class(cls: type, receiver: Value, name: str) -> Value:
 
 
 def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
-    """Whether an instance surely has no attribute of its own instead of a method."""
+    """True if an instance surely has no attribute of its own instead of a method."""
     if not isinstance(inspect.getattr_static(cls, "__getattribute__"), types.WrapperDescriptorType):
         return False
     if isinstance(receiver, Const) and name in getattr(receiver.value, "__dict__", ()):

@@ -129,7 +129,7 @@ class RowTypeConstraint(TypeConstraint):
         return self._field_options.get(field_name, [])
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of a field; ``Any`` if there is no such field."""
+        """Returns the type of a field; ``Any`` for an unknown field."""
         return dict(self._fields).get(name, Any)
 
     def _inner_types(self) -> list[Hint]:

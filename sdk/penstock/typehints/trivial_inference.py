@@ -1,6 +1,6 @@
 """The type that a callable returns, as far as it can be known without running it (Beam's ``trivial_inference``).
 
-The answer comes from decorators and annotations, from tables of Python's built-ins, and, for plain
+The answer comes from decorators and annotations, from tables of built-ins, and, for plain
 functions without annotations, from their byte code. Whatever is not certain is ``Any``.
 """
 
@@ -59,7 +59,7 @@ Keywords = Mapping[str, Value]
 _WRAPPERS = frozenset({"TaggedOutput", "TimestampedValue", "WindowedValue"})
 
 
-# How many operations of byte code are looked at for one answer: some hundredths of a second.
+# The number of operations of byte code that one answer may look at: some hundredths of a second.
 _MOST_OPERATIONS = 10_000
 # The flag of classes that a class statement has made.
 _MADE_BY_PYTHON = 1 << 9
@@ -67,12 +67,12 @@ _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>
 
 
 class Limits(typing.NamedTuple):
-    """How far inference looks."""
+    """The limits of inference."""
 
     depth: int
     budget: Budget
     is_whole: bool
-    """Whether all arguments of the call are given, so that other parameters have their defaults."""
+    """True if all arguments of the call are given, so that other parameters have their defaults."""
 
     def inside(self) -> Limits:
         """The limits for the functions that a function calls."""
