@@ -23,7 +23,7 @@ class Clock:
         return time.time_ns() // 1_000
 
     def monotonic_seconds(self) -> float:
-        """Seconds since some instant, on a clock that nobody sets."""
+        """Returns seconds since an arbitrary instant, on a clock that is never set back."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -64,7 +64,7 @@ def micros() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Seconds since some instant, on a clock that nobody sets."""
+    """Returns seconds since an arbitrary instant, on a clock that is never set back."""
     return _clock.monotonic_seconds()
 
 

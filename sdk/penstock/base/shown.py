@@ -1,4 +1,4 @@
-"""What a notebook shows: elements as a table, and facts about a value."""
+"""The HTML that a notebook shows: elements as a table, and facts about a value."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def encoded(coder: Coder, value: Any, of: Any) -> bytes:
         of: What the coder belongs to: a state's description, or the class for which it is registered.
 
     Raises:
-        TypeError: The coder gives something else than bytes.
+        TypeError: The coder returns something other than bytes.
 
     >>> from penstock.coders import StrUtf8Coder
     >>> from penstock.transforms.userstate import BagStateSpec

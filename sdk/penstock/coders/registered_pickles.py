@@ -46,9 +46,9 @@ def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
 
 @cache
 def coder_table() -> dict[type, Reducer]:
-    """How objects of the classes with a user's coder are pickled.
+    """Returns, for each class with a user's coder, the function that pickles its objects.
 
-    Records of a `RowCoder` can be pickled as they are, and faster.
+    Records of a `RowCoder` can be pickled unchanged, which is faster.
     """
     registry = registry_in_use()
     return {
@@ -67,7 +67,7 @@ def _with_coders(pickler: Any) -> Any:
     tables = [*reversed(_flat(others)), coder_table()]
 
     def dispatch_table(_: Any) -> dict[Any, Any]:
-        # In one table, as a pickler looks up the class of each object; somebody may have added to one of them.
+        # Merged at each access: a pickler looks up the class of each object, and any of the tables may have grown.
         return {kind: reducer for table in tables for kind, reducer in table.items()}
 
     return type("PicklerWithCoders", (pickler,), {"dispatch_table": property(dispatch_table)})

@@ -1,4 +1,4 @@
-"""The coder of records: named tuples, dataclasses and rows, with the wire format of Beam's row coder."""
+"""The coder of records: named tuples, dataclasses and rows, in the wire format of the row coder in Beam."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ _MODES = {"batch": "In batch", "micro_batch": "In micro-batches", "streaming": "
 
 
 def description(layout: Layout, recording: Recording) -> str:
-    """What a drawing shows: the number of elements, and which panes came when."""
+    """Describes a drawing in words: the number of elements, and which panes came when."""
     count, panes = len(recording.inputs), recording.panes
     texts = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
     dropped = sum(each.is_dropped for each in recording.inputs)
@@ -240,7 +240,7 @@ def draw(recording: Recording) -> str:
 
 
 def _panel(layout: Layout, panel: Panel, timeline: Timeline) -> Iterator[str]:
-    """From back to front: areas, the watermark, edges, circles, values."""
+    """Yields the marks of a panel from back to front: areas, the watermark, edges, circles, values."""
     recording = timeline.recording
     inputs = [each for each in recording.inputs if each.key == panel.key]
     panes = [pane for pane in recording.panes if pane.key == panel.key]
@@ -274,7 +274,7 @@ def _upper_edge(panel: Panel, box: PaneBox) -> Area:
 
 
 def _sentences(recording: Recording, layout: Layout) -> list[str]:
-    """What the drawing leaves out."""
+    """Returns sentences that name what the drawing leaves out."""
     sentences = []
     if not recording.inputs and not recording.panes:
         sentences.append("Nothing was recorded.")

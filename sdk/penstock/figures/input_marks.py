@@ -27,9 +27,9 @@ _FEW = 60
 
 
 def is_late(each: RecordedInput, timeline: Timeline) -> bool:
-    """Whether the watermark of a stream had passed an element's event time when it arrived.
+    """True if the watermark of a stream had passed an element's event time when it arrived.
 
-    At one processing time elements come first.
+    Of the events at one processing time, elements come first.
     """
     recording = timeline.recording
     if recording.mode != "streaming":
@@ -39,7 +39,7 @@ def is_late(each: RecordedInput, timeline: Timeline) -> bool:
 
 
 def are_many(inputs: Sequence[RecordedInput]) -> bool:
-    """Whether there are too many elements for circles with values."""
+    """True if there are too many elements for circles with values."""
     return len(inputs) > _FEW
 
 
@@ -66,7 +66,7 @@ class Placed:
 
     @property
     def is_dot(self) -> bool:
-        """Whether a circle with the value inside did not fit."""
+        """True if the element is drawn as a dot, because a circle with its value did not fit."""
         return self.radius == DOT_RADIUS
 
 

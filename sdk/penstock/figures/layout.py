@@ -50,13 +50,13 @@ class Scale:
         return min(max(place, min(self.low_edge, self.high_edge)), max(self.low_edge, self.high_edge))
 
     def time_at(self, place: float) -> int:
-        """The moment that is at a place, to about a microsecond."""
+        """Returns the time at a place, to about a microsecond."""
         share = (place - self.low_place) / (self.high_place - self.low_place)
         return self.low_micros + round(share * (self.high_micros - self.low_micros))
 
 
 def is_finite(micros: int) -> bool:
-    """Whether a time is neither the beginning nor the end of time."""
+    """True if a time is neither the beginning nor the end of time."""
     return MIN_MICROS < micros < MAX_MICROS
 
 
@@ -104,19 +104,19 @@ _STEP_MICROS = 450_000
 
 @dataclass(frozen=True)
 class Timeline:
-    """A recording as it is drawn: all its processing times are finite."""
+    """A recording as drawn, with finite processing times only."""
 
     recording: Recording
     read_micros: int | None = None  # When a batch has read all input.
-    # When the watermark of a batch begins to go from the beginning to the end of time, and when it arrives there.
+    # The times at which the watermark of a batch leaves the beginning of time, and reaches the end of time.
     sweep: tuple[int, int] | None = None
 
 
 def timeline_of(recording: Recording) -> Timeline:
-    """When things happen in the drawing.
+    """Places the events of a recording in time.
 
-    A batch reads all its input before it gives panes. The drawing has them above all input, one after the other: first
-    the ones that elements fire, then the ones that the watermark fires on its way to the end of time.
+    A batch reads all its input before it emits panes. The drawing has the panes above all input, one after the other:
+    first those that elements fire, then those that the watermark fires on its way to the end of time.
 
     >>> panes = tuple(RecordedPane(start, start + 10, 0, "", "7", 1, 0) for start in (0, 10))
     >>> timeline = timeline_of(Recording("", (), panes, (), mode="batch"))
@@ -163,7 +163,7 @@ def _batch(recording: Recording) -> Timeline:
 
 
 def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
-    """Whether each pane has a later window than the one before: then their values need no more room."""
+    """True if each pane has a later window than the one before, so that their values need no more room."""
     ends: dict[str, int] = {}
     for pane in panes:
         if not pane.is_retraction:
@@ -310,7 +310,7 @@ def _clock_scale(clocks: tuple[int, int], top: float, height: float) -> Scale:
 
 
 def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recording) -> tuple[Style, Style]:
-    """How times are labelled: the same way on both axes if both are on the same day."""
+    """Returns the styles of the event-time and processing-time labels: the same one if both are on the same day."""
     event_style = style_of(*events)
     if recording.counts_steps:
         return event_style, Style.STEPS
@@ -325,7 +325,7 @@ def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recordi
 def _labels_along(
     scale: Scale, epoch_micros: int, style: Style, is_upright: bool, read_micros: int | None
 ) -> Labels:
-    """The labels of an axis from edge to edge, except where a batch gives its panes: there is no time there."""
+    """Returns the labels of an axis from edge to edge, except where a batch emits its panes: no time passes there."""
     low = max(scale.time_at(scale.low_edge), MIN_MICROS) - epoch_micros
     high = min(scale.time_at(scale.high_edge), MAX_MICROS) - epoch_micros
     found = labels(low, high, abs(scale.high_edge - scale.low_edge), style, is_upright)

@@ -47,7 +47,7 @@ def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: 
 
 
 def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
-    """The marks of elements as they are drawn: circles with values, dots, or many small dots."""
+    """Yields the marks of elements that the drawing uses: circles with values, dots, or many small dots."""
     inputs = timeline.recording.inputs
     radii: set[float] = set()
     for panel in layout.panels:

@@ -38,7 +38,7 @@ _STEPS_OF_MONTHS = (1, 2, 3, 6, *(12 * number * 10**power for power in range(4) 
 
 
 class Style(Enum):
-    """How times are labelled."""
+    """A way to label times."""
 
     STEPS = "the number of a step"
     LENGTH = "the length of time since the epoch"
@@ -47,7 +47,7 @@ class Style(Enum):
 
 
 def style_of(low_micros: int, high_micros: int) -> Style:
-    """How the times of a range are labelled: below an hour as a length, otherwise as the time of day.
+    """Returns the style for the times of a range: a length below an hour, otherwise the time of day.
 
     >>> style_of(0, 90 * SECOND_MICROS).name, style_of(12 * HOUR_MICROS, 13 * HOUR_MICROS).name
     ('LENGTH', 'CLOCK')

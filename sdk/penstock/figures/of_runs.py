@@ -78,7 +78,7 @@ def _where(graph: Graph, edge: int) -> str:
 
 
 def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
-    """What workers recorded of a grouping, as a recording.
+    """Makes a recording of what workers reported of a grouping.
 
     >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
     >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")

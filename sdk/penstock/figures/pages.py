@@ -88,7 +88,7 @@ class Section:
 def page(title: str, sections: Sequence[Section]) -> str:
     """An HTML page of sections with their figures, and a list of contents with the status of each figure.
 
-    It escapes titles, captions and texts, but not drawings. Write the text in UTF-8.
+    It escapes titles, captions and text, but not drawings. Write the page in UTF-8.
 
     >>> html = page("Figures & more", [Section("One", "Text.", (("streaming", "", "passed"),))])
     >>> "<h1>Figures &amp; more</h1>" in html, "1 passed" in html

@@ -18,7 +18,7 @@ class PaneBox:
     """A pane of one key, and its rectangle."""
 
     pane: RecordedPane
-    # When its rectangle begins: the processing time of the pane before it, or of the first element that is new in it.
+    # The left end of its rectangle: the processing time of the previous pane, or of the first new element in it.
     from_micros: int
     refinements: int  # The number of earlier panes that it refines.
     is_taken_back: bool
@@ -71,7 +71,7 @@ def _has_seen(pane: RecordedPane, element: RecordedInput) -> bool:
 
 
 def _taken_back(panes: Sequence[RecordedPane]) -> set[int]:
-    """The numbers of retracted panes: each retraction takes back the latest pane with its value."""
+    """Returns the numbers of retracted panes: each retraction retracts the latest pane with its value."""
     standing: dict[tuple[int, int, str], list[int]] = {}
     found: set[int] = set()
     for number, pane in enumerate(panes):

@@ -19,7 +19,7 @@ _RECENT = POINTS_MAX // 3
 
 @dataclass(frozen=True)
 class Firing:
-    """A window that fired: not what it gave, but when, and for how many keys.
+    """A window that fired: when, and for how many keys, but not its panes.
 
     Attributes:
         label: The grouping.
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class History:
-    """What the figure of a stream shows.
+    """The data of a stream's figure.
 
     Attributes:
         lines: A line for each grouping.

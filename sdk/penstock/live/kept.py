@@ -14,7 +14,7 @@ NAME = "live.json"
 """The file, in the folder of the checkpoint. Each snapshot replaces the last one: the history in it is bounded."""
 
 KEEP_SECONDS = 2.0
-"""How often a run replaces it, at most."""
+"""The least time between two writes of the file by a run."""
 
 
 def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
@@ -38,13 +38,13 @@ def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
 
 
 class Followed:
-    """The kept snapshot of a run, as it is replaced; an unreadable file leaves the last one.
+    """The kept snapshot of a run, reread whenever it is replaced; an unreadable file leaves the last one.
 
     Args:
         location: The folder of the checkpoint, or a copy of the file.
 
     Raises:
-        ValueError: There is none that can be read.
+        ValueError: The folder has no readable snapshot.
     """
 
     def __init__(self, location: str | os.PathLike[str]) -> None:

@@ -12,14 +12,14 @@ SILENT_SECONDS = 1.0
 """A run that is over sooner shows nothing."""
 
 LINE_SECONDS = (10.0, 30.0, 60.0)
-"""When a run that is not on a terminal tells a line; after the last, again and again."""
+"""The times at which a run that is not on a terminal prints a line; the last one repeats."""
 
 _BAR_WIDTH = 24
 _DOING_WIDTH = 40
 
 
 def bar(now: RunSnapshot, columns: int) -> str:
-    """A bar with what a batch does, in at most so many columns.
+    """Returns a bar that shows what a batch does, in at most `columns` columns.
 
     >>> stages = Stages("Read > Sum", 1, 1, done=1, known=2, tasks_done=4, tasks=8, seconds_left=3.0)
     >>> now = RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, rows_in=12_000, stages=stages)
@@ -60,7 +60,7 @@ def line(now: RunSnapshot) -> str:
 
 
 def last_line(now: RunSnapshot) -> str:
-    """How a batch ended, in one line.
+    """Says in one line how a batch ended.
 
     >>> last_line(RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000))
     'done in 9.0 s, 12.0 k rows read'

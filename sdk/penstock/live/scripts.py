@@ -1,4 +1,4 @@
-"""Finds the pipeline of a program without running it: the program goes on until it runs its first pipeline."""
+"""Finds the pipeline of a program by letting the program run up to its first pipeline, which does not run."""
 
 from __future__ import annotations
 

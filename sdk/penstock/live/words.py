@@ -52,7 +52,7 @@ def moment_text(micros: int | None) -> str:
 
 
 def elements_text(one: StepElements) -> str:
-    """The elements of a step, and how many it takes or gives in a second.
+    """Returns the elements of a step as text, with the rate at which it reads or emits them.
 
     >>> elements_text(StepElements("Parse", 20_000, 12_000, in_per_second=500.0, out_per_second=300.0))
     '20.0 k in · 12.0 k out · 500 a second'

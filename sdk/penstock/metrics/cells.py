@@ -212,11 +212,11 @@ class BoundedTrieData:
         return (both._at_depth(min(depths)) if depths else both)._bounded()
 
     def size(self) -> int:
-        """The number of paths that `flattened` gives."""
+        """Returns the number of paths that `flattened` yields."""
         return len(list(self.flattened()))
 
     def contains(self, value: Iterable[str]) -> bool:
-        """Whether the path was seen, or a cut path that it begins with."""
+        """True if the path was seen, or if it begins with a cut path."""
         path = tuple(value)
         seen = any(known[: len(path)] == path for known in self.paths)
         return seen or any(path[: len(known)] == known for known in self.cut)

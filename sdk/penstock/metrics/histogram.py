@@ -12,7 +12,7 @@ from penstock.error import refusal
 
 @runtime_checkable
 class BucketType(Protocol):
-    """How numbers fall into buckets (Beam's ``apache_beam.utils.histogram.BucketType``)."""
+    """A division of numbers into buckets (Beam's ``apache_beam.utils.histogram.BucketType``)."""
 
     def range_from(self) -> float:
         """The lower bound of the first bucket."""

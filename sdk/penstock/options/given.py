@@ -1,4 +1,4 @@
-"""The checks of options that nobody reads: they are refused, or named in one warning."""
+"""Checks of options that have no effect: they are refused, or named in one warning."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from penstock.options.value_provider import ValueProvider
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
-"""The beginnings of the names of penstock's own options, in the form of `_plain`."""
+"""The beginnings of the names of penstock options, in the form of `_plain`."""
 
 NOT_FLAGS = frozenset({"spark"})
 """The arguments of a pipeline that no command line can give."""
 
 
 def check_given(options: PipelineOptions) -> None:
-    """Refuses mistyped options of penstock's, and warns of all others that have no effect.
+    """Refuses mistyped penstock options, and warns of all others that have no effect.
 
-    An option is mistyped if it begins like one of penstock's own, or equals a known option except for dashes and
+    An option is mistyped if it begins like a penstock option, or equals a known option except for dashes and
     capitals. Programs may have flags that no class of options knows; one warning in a process names them. So it does
     for Beam's options that are known and have no effect.
 
@@ -73,7 +73,7 @@ def misfits(options: PipelineOptions) -> list[str]:
 
 
 def _hint_of_misfit(action: argparse.Action, value: Any) -> str | None:
-    """What to write instead of a value, if it is of the wrong kind for its option."""
+    """Returns what to write instead of a value, if it is of the wrong kind for its option."""
     if isinstance(value, ValueProvider):
         return None
     if action.nargs == 0 and isinstance(action.const, bool):
@@ -157,7 +157,7 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
 
 
 def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The flags of penstock's own options among arguments, each with the name of its option."""
+    """Yields the flags of penstock options among arguments, each with the name of its option."""
     if not arguments:
         return
     parser = shared_parser(cls for cls in all_classes() if cls.__module__.startswith("penstock."))

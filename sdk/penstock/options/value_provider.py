@@ -25,7 +25,7 @@ class ValueProvider:
     """A value that may come later (Beam's ``ValueProvider``); the base of the three below."""
 
     def is_accessible(self) -> bool:
-        """Whether `get` works now."""
+        """True if `get` works now."""
         raise NotImplementedError(f"{type(self).__name__} does not define is_accessible")
 
     def get(self) -> Any:
@@ -88,7 +88,7 @@ class RuntimeValueProvider(ValueProvider):
         self.default_value = default_value
 
     def is_accessible(self) -> bool:
-        """Whether the pipeline runs: a runner has set the options of this process, or sent the provider to it."""
+        """True if the pipeline runs: a runner has set the options of this process, or sent the provider to it."""
         return self._options() is not None
 
     def _options(self) -> Mapping[str, Any] | None:

@@ -49,7 +49,7 @@ class PipelineState:
 
     @classmethod
     def is_terminal(cls, state: str | None) -> bool:
-        """Whether this state is final."""
+        """True if this state is final."""
         return state in (cls.DONE, cls.FAILED, cls.CANCELLED, cls.UPDATED, cls.DRAINED)
 
 
@@ -69,7 +69,7 @@ class PipelineResult:
         return self._state
 
     def wait_until_finish(self, duration: int | None = None) -> str | None:
-        """Waits until the run ends, at most `duration` milliseconds; None waits for ever.
+        """Waits until the run ends, at most `duration` milliseconds; None waits forever.
 
         Returns:
             The final state; None if the run has not ended in this time.
@@ -94,7 +94,7 @@ class PipelineResult:
         return {}
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the state, and each metric so far by its step."""
+        """Returns the HTML that a notebook shows: the state, and each metric so far by its step."""
         return facts_table("Run", {"state": self.state} | self._metric_texts())
 
     def _metric_texts(self) -> dict[str, str]:
@@ -115,14 +115,14 @@ class PipelineRunner:
     """The base of runners (Beam's ``PipelineRunner``)."""
 
     local_only: bool = False
-    """Whether the runner must stay on this machine, because the program named one of Beam's local runners."""
+    """True if the runner must stay on this machine, because the program named one of the local runners in Beam."""
 
     def run_pipeline(self, pipeline: Pipeline, options: PipelineOptions) -> PipelineResult:
         """Starts a pipeline."""
         raise NotImplementedError(f"{type(self).__name__} does not define run_pipeline")
 
     def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
-        """What the runner would do, as text, without running anything."""
+        """Describes, as text, what the runner would do, without running anything."""
         raise NotImplementedError(f"{type(self).__name__} does not define explain")
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:

@@ -22,7 +22,7 @@ __all__ = ["TestPipeline"]
 class TestPipeline(Pipeline):
     """A pipeline whose `run` waits and checks that the run succeeded (Beam's ``TestPipeline``).
 
-    The command-line argument ``--test-pipeline-options="--runner=... --mode=..."`` gives options to all tests.
+    The command-line argument ``--test-pipeline-options="--runner=... --mode=..."`` sets options for all tests.
 
     Args:
         runner: See `Pipeline`, also for the arguments without an explanation here.

@@ -1,4 +1,4 @@
-"""How a model is loaded and asked: `ModelHandler`, and handlers around another one."""
+"""Handlers, which load a model and ask it for predictions: `ModelHandler`, and handlers around another one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         unsupported: Beam's ``max_batch_weight``, ``large_model`` and ``model_copies``, which are refused.
 
     Raises:
-        UnsupportedByRunner: If an argument of Beam's is given that penstock does not have.
+        UnsupportedByRunner: If an argument that only Beam has is passed.
         TypeError: If an argument is unknown.
 
     >>> class Doubling(ModelHandler[int, int, int]):
@@ -109,7 +109,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
 
     def batch_elements_kwargs(self) -> Mapping[str, Any]:
         """The arguments of `penstock.BatchElements`."""
-        # A handler of Beam's kind need not call the constructor.
+        # A subclass written for Beam need not call the constructor.
         return getattr(self, "_batching_kwargs", {})
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
@@ -127,7 +127,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         return []
 
     def should_skip_batching(self) -> bool:
-        """Whether the elements are batches already."""
+        """True if the elements are batches already."""
         return False
 
     def set_environment_vars(self) -> None:
@@ -147,15 +147,15 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         return PrebatchedModelHandler(self)
 
     def share_model_across_processes(self) -> bool:
-        """Whether all processes of a machine use one model: False; `RunInference` refuses a handler that says True."""
+        """True if all processes of a machine use one model. It is False; `RunInference` refuses a handler with True."""
         return False
 
     def model_copies(self) -> int:
-        """How many copies of the model a process has: 1."""
+        """Returns the number of copies of the model in a process: 1."""
         return 1
 
     def override_metrics(self, metrics_namespace: str = "") -> bool:
-        """Whether the handler counts by itself, and `RunInference` is not to; it may note the namespace."""
+        """True if the handler counts its own metrics, so that `RunInference` does not; it may store the namespace."""
         return False
 
 

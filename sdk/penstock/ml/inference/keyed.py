@@ -29,7 +29,7 @@ class KeyModelMapping(Generic[KeyT, ExampleT, PredictionT, ModelT]):
 
 
 class KeyedModelHandler(WrappingModelHandler):
-    """From pairs of a key and an example to pairs of the key and the prediction (Beam's ``KeyedModelHandler``).
+    """A handler of pairs of a key and an example; it keeps the key with the prediction (Beam's ``KeyedModelHandler``).
 
     Args:
         unkeyed: The handler of the examples; or a list of `KeyModelMapping`, whose keys each belong to one of them.
