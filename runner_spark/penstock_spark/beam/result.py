@@ -11,7 +11,7 @@ from penstock_spark.beam.metrics import HostedMetricResults
 
 
 class BeamResult(PipelineResult):  # type: ignore[misc]
-    """The result of a pipeline of Beam's, which may still be running.
+    """The result of a Beam pipeline, which may still be running.
 
     Attributes:
         run: Penstock's own result, with everything that Beam's lacks, such as ``drain`` and ``watermarks``.

@@ -55,7 +55,7 @@ def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, s
 
 
 def _may_be(kind: Any, found: Any) -> bool:
-    """Whether a key of a hint may have a registered type: as an instance of a class, or as anything."""
+    """True if a key of a hint may have a registered type: as an instance of a class, or as anything."""
     return isinstance(kind, type) and (not isinstance(found, type) or issubclass(kind, found))
 
 

@@ -1,8 +1,8 @@
 """The plans in the folder of a checkpoint: each run writes its own, and the one with the highest number is the latest.
 
-The number is that of the run's claim. So if a run stands still, is taken for dead, and writes its plan when the run in
-its place has written one, it overwrites nothing, and its plan is not the latest. A file system need not refuse to
-replace a file: that of a local disk does not, and stores of objects only look first.
+The number is the number of the run's claim. So if a run stands still, is taken for dead, and writes its plan after
+its successor has written one, it overwrites nothing, and its plan is not the latest. A file system need not refuse
+to replace a file: a local disk does not, and object stores only look first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import PLAN
 
 NOT_A_PLAN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What comes of reading a file that is not a plan as one."""
+"""The errors of reading, as a plan, a file that is not a plan."""
 
 _NAME = re.compile(r"plan-([1-9]\d*)\.json")
 _TYPES = {
@@ -28,7 +28,7 @@ _TYPES = {
     **dict.fromkeys(("format", "shards", "parallelism", "since", "inputs"), (int,)),
     **dict.fromkeys(("planned", "before"), (int, type(None))),
 }
-"""What the file of a plan has, and the types of it."""
+"""The fields in the file of a plan, with their types."""
 
 _PARTS = {"sources": dict, "levels": dict, "steps": str, "sinks": str, "dropped": str}
 """The types of what is in the lists of a plan."""
@@ -62,7 +62,7 @@ def kept_plans(place: Place) -> list[KeptPlan]:
     """The latest plan and, unless that is the same, the one in force: the last that has finished a micro-batch, if any.
 
     So a user can undo an update that fails at once. A plan that a run has written after it was taken for dead may have
-    a number between those two; nobody reads it.
+    a number between those two; it is never read.
     """
     numbers = numbers_of_plans(place)
     if not numbers:

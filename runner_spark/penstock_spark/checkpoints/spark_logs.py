@@ -34,7 +34,7 @@ def check_logs(spark_place: Place, sources: int) -> None:
     """Raises ValueError if a file is damaged that Spark reads before it continues a query.
 
     Args:
-        spark_place: The folder of Spark's checkpoint.
+        spark_place: The folder in which Spark has its checkpoint.
         sources: The number of sources of the query.
     """
     offsets, commits = spark_place.inside("offsets"), spark_place.inside("commits")
@@ -80,7 +80,7 @@ def ends_of_sources(spark_place: Place, number: int, sources: int) -> list[Any]:
     """The offsets at which a micro-batch stops reading the sources; None for a source without an offset.
 
     Args:
-        spark_place: The folder of Spark's checkpoint.
+        spark_place: The folder in which Spark has its checkpoint.
         number: The micro-batch.
         sources: The number of sources of the query.
     """
