@@ -96,7 +96,7 @@ def _number(file: BinaryIO) -> int:
 
 
 def _after_mark(file: BinaryIO, mark: bytes, start: int, header_bytes: int, size: int) -> int:
-    """Where the first mark at or behind a place ends; the size if there is none."""
+    """Returns the end of the first mark at or behind a place; the size if there is none."""
     if start <= header_bytes - _MARK_BYTES:
         return header_bytes
     place = file.seek(start)

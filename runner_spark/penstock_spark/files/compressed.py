@@ -24,7 +24,7 @@ _BEGINNING_OF_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 
 
 def has_ending_of_hadoop(path: str) -> bool:
-    """Whether Spark's readers of text would unpack a file in a form that only Hadoop writes.
+    """True if Spark's text readers would unpack a file in a form that only Hadoop writes.
 
     They take other files with these endings for empty ones, or for ones of many gigabytes, which ends Java.
 
@@ -35,7 +35,7 @@ def has_ending_of_hadoop(path: str) -> bool:
 
 
 def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) -> ValueError | None:
-    """The error for a file that Spark's readers of text would not unpack, or not as it is meant; None for others."""
+    """Returns the error for a file that Spark's text readers would leave packed, or unpack wrongly; None for others."""
     name = path.lower()
     if has_ending_of_hadoop(name):
         what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"

@@ -1,4 +1,4 @@
-"""How files are shared among tasks."""
+"""The distribution of files among tasks."""
 
 from __future__ import annotations
 

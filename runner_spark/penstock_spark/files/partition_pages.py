@@ -81,7 +81,7 @@ class PartitionPages:
 
 
 class _PageFile:
-    """Pages on the task's disk, which are gone when nobody needs them any more, or when the task has failed."""
+    """Pages on the task's disk, which are deleted once they are not needed any more, or once the task has failed."""
 
     def __init__(self, schema: pa.Schema) -> None:
         folder = tempfile.mkdtemp(prefix="penstock-")

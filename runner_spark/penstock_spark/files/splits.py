@@ -63,7 +63,7 @@ def splits_of(
 def grouped(
     files: Sequence[Split], parallelism: int, bytes_max: int, bytes_min: int, opening_bytes: int
 ) -> list[tuple[Split, ...]]:
-    """Whole files as splits of at least `bytes_min`, as far as they are that large, by task.
+    """Groups whole files, by task, into splits of at least `bytes_min` if they are large enough.
 
     >>> [len(task) for task in grouped([Split("/a", "/a", 0, 1)] * 6, 2, 128 << 20, 4 << 20, 64 << 10)]
     [3, 3]
@@ -98,7 +98,7 @@ def size_of(file: BinaryIO) -> int:
 
 
 def leaves_files_out(spark: SparkSession) -> bool:
-    """Whether the session makes Spark ignore missing or broken files, which only its own readers do."""
+    """True if the session makes Spark ignore missing or broken files, which only Spark's readers do."""
     names = ("ignoreMissingFiles", "ignoreCorruptFiles")
     return any(spark.conf.get(f"spark.sql.files.{name}") == "true" for name in names)
 
@@ -123,7 +123,7 @@ def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[S
 
 
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
-    """Where the first records of a file end, or the file's end."""
+    """Returns the end of the first `count` records of a file, or the file's end."""
     end = 0
     with open_bytes(path) as file:
         while block := file.read(BLOCK_BYTES):

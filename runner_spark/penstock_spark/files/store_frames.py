@@ -1,4 +1,4 @@
-"""Frames of files on object stores that Spark does not reach, with the columns of Spark's own readers."""
+"""Frames of files on object stores that Spark does not reach, with the same columns as Spark's readers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True)
 class ReadParts(TaskRows):
-    """What tasks run: each reads the parts of files that are in the place of its number."""
+    """The function that tasks run: each reads the parts of files that belong to its number."""
 
     parts: tuple[tuple[Any, ...], ...]
     where: str
@@ -116,7 +116,7 @@ def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
 
 
 def whole(path: str, size: int, where: str) -> bytes:
-    """The bytes of a file as they are stored; a failure of the step if they are not there any more."""
+    """Returns the bytes of a file, not decompressed; fails the step if they do not exist any more."""
     try:
         with ObjectStore().open_stored(path) as file:
             content = file.read()

@@ -1,4 +1,4 @@
-"""What makes the rows of a source in a task: columns of what has arrived, with the driver's settings of reports."""
+"""The base of functions that make the rows of a source in a task, with the driver's settings of reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a micro-batch reads its files as they are: Spark takes a shorter file for one with fewer lines, and goes by
+"""Checks that a micro-batch reads whole files: Spark takes a shorter file for one with fewer lines, and goes by
 names.
 """
 
@@ -53,7 +53,7 @@ class WholeFiles:
 
     @property
     def may_be_short(self) -> bool:
-        """Whether there is a source that has to be looked at."""
+        """True if a source has files to be checked."""
         return bool(self._places)
 
     def check(self, frame: DataFrame) -> None:
@@ -73,7 +73,7 @@ class WholeFiles:
 
     def begin(self, frame: DataFrame) -> None:
         """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
-        read that Spark would not read or unpack as it is meant.
+        read that Spark would fail to read, or would unpack wrongly.
         """
         self._changed.look()
         for relation in self._relations(frame):

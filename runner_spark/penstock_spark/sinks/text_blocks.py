@@ -1,4 +1,4 @@
-"""Blocks of text as files of Spark's text writer, on any file system."""
+"""Blocks of text as files that Spark's text writer makes, on any file system."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def spark_text(
     compression: str = CompressionTypes.UNCOMPRESSED,
     partitions: Partitions | None = None,
 ) -> SparkFiles:
-    """How Spark writes blocks of text; `frame` is the content of a file without elements.
+    """Returns the files that Spark writes of blocks of text; `frame` is the content of a file without elements.
 
     With partitions, Spark's `partitionBy` keeps blocks apart: only Spark reaches these file systems.
     """

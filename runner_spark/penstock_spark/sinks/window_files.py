@@ -1,9 +1,9 @@
 """Files of the windows of a stream: a grouping brings the elements of a window together, and a task writes each file.
 
-Exactly once: a file's name tells its window, pane and shard, and what is in it is the state of the grouping. A task
-that is run again, or a micro-batch that is tried again, gives the same name to the same content. A file has its name
-only when it is whole; so its name can be an element of the same pipeline. The same holds for the folders of partitions:
-the values in the elements tell them.
+Exactly once: a file's name contains its window, pane and shard, and its content is the state of the grouping. A task
+that is run again, or a micro-batch that is tried again, writes the same content under the same name. A file has its
+name only when it is whole; so its name can be an element of the same pipeline. The same holds for the folders of
+partitions: their names come from the values in the elements.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def head_column() -> Column:
 class Headers:
     """Finds the header lines of files among the rows of a task.
 
-    They are the first rows with a file's number. Spark gives the rows of a split in order and one split after
+    They are the first rows with a file's number. Spark emits the rows of a split in order and one split after
     the other, and only a file's first split carries a number, so a change of the number starts a file. (A
     header must fit into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless set.)
 

@@ -31,7 +31,7 @@ class LaterColumns:
     _seen: set[str] = field(default_factory=set, init=False)
 
     def look(self, file: str, names_of: Callable[[], Iterable[str]]) -> None:
-        """Looks at a file once; `names_of` gives its columns."""
+        """Looks at a file once; `names_of` returns its columns."""
         if file in self._seen:
             return
         new = [name for name in names_of() if name not in self.known]

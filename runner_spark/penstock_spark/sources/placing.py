@@ -1,4 +1,4 @@
-"""Where the rows of a stream stand in its source: runs of rows with one place."""
+"""The places of a stream's rows in its source: runs of rows with one place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock_spark.worker.messages import Place
 
 @dataclass(frozen=True)
 class Placing:
-    """How the rows of a stream tell their places: the names of the columns that do.
+    """The names of the columns that hold the places of a stream's rows.
 
     These are the file, an offset in it, and perhaps when it has changed, if there is a `naming`; otherwise the parts of
     a queue's partition, and an offset in it, or nothing.

@@ -1,4 +1,4 @@
-"""The options of Spark's streaming readers: which there are, so that a wrong name is refused and not passed over."""
+"""The known options of Spark stream readers, by which a wrong name is refused instead of ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARSED = ("csv", "json", "xml")
 _MALFORMED = "_corrupt_record"
 """The column for the text of a malformed record, where Spark's settings do not name another."""
 _SAYS_WHAT_TO_DO = frozenset({"mode", "columnnameofcorruptrecord"})
-# A column that nobody reads counts, too.
+# Malformed values count even in a column that is not read.
 _STRICT = {"mode": "FAILFAST", "columnPruning": False}
 _NUMBERS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger", "minOffsetsPerTrigger")
 _OF_FILES = (
@@ -89,7 +89,7 @@ def strict_options(format: str, given: Iterable[tuple[str, Any]], schema: Any) -
 
 
 def check_format_options(format: str, options: Iterable[tuple[str, Any]], where: str) -> None:
-    """Raises ValueError for an unknown option of one of Spark's own formats; other formats check theirs.
+    """Raises ValueError for an unknown option of a format that is part of Spark; other formats check theirs.
 
     >>> check_format_options("rate", [("rowsPerSecond", 5)], "at step 'Read'")
     >>> check_format_options("kafka", [("kafka.bootstrap.servers", "one:9092")], "at step 'Read'")

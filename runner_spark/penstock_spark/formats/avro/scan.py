@@ -31,7 +31,7 @@ _BATCH_RECORDS = 2_000
 _LACKS_CODEC = re.compile(
     r"(\w+) codec is supported but you need to install one of the following libraries: \((.*)\)"
 )
-"""What the package says of a codec that needs another package."""
+"""The package's message about a codec that needs another package."""
 
 Convert = Callable[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""Where a database is: its URL, which packages it needs, and an address that travels to the tasks."""
+"""The address of a database: its URL, the packages that it needs, and a form that travels to the tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONNECT_TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Address:
-    """A database and a table in it; pickled, it has the URL that a function gives at that time."""
+    """A database and a table in it; pickled, it has the URL that a function returns at that time."""
 
     url: str | Callable[[], str] = field(repr=False)
     table: str
@@ -121,7 +121,7 @@ class Address:
         return (name,) if schema is None else (schema, name)
 
     def passwords(self) -> tuple[str, ...]:
-        """What no text may show."""
+        """Returns the strings that must never be shown."""
         url = self.parsed()
         found = [str(url.password or ""), *map(str, url.query.values()), self.text()]
         return tuple(text for text in found if text)

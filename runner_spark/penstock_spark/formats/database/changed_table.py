@@ -1,4 +1,4 @@
-"""What a stream of changes relies on: a table, its publication and its slot, as the server has them now."""
+"""The objects behind a stream of changes, as the server has them now: a table, its publication and its slot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PUBLISHED = """
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it is when the pipeline starts."""
+    """The table when the pipeline starts."""
 
     oid: int
     has_blocks: bool  # Whether it keeps its rows itself, and not in partitions.
@@ -77,7 +77,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Published:
-    """How a publication publishes a table."""
+    """A table in a publication: its columns, its filter, and the publication's version."""
 
     columns: tuple[str, ...]
     row_filter: str | None
@@ -256,7 +256,7 @@ def check_slot(connection: Any, name: str, start: int, where: str) -> Slot:
 def check_same(
     connection: Any, source: PostgresChangesSource, start: Mapping[str, Any], address: Address
 ) -> Slot:
-    """Refuses to go on from a position if changes after it may be missing."""
+    """Refuses to continue from a position if changes after it may be missing."""
     where = address.where
     if source.slot != start["slot"]:
         what = f"the stream has begun with the replication slot {start['slot']}, and not with {source.slot}"

@@ -1,4 +1,4 @@
-"""What a database refused, in three parts: the step, the table, and the column or constraint, but no value."""
+"""Errors of a database in three parts: with the step, the table, and the column or constraint, but without values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SAID: dict[str, tuple[str, str]] = {
 
 
 def may_succeed_again(error: Any) -> bool:
-    """Whether the same transaction may succeed now: it was rolled back because of another one."""
+    """True if the same transaction may succeed now: it was rolled back because of another one."""
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
@@ -90,7 +90,7 @@ def rows_lost(address: Address) -> RowsLost:
 
 
 def are_rows_lost(error: Exception) -> bool:
-    """Whether an error is a `RowsLost`, or comes from a task that has raised one."""
+    """True if an error is a `RowsLost`, or comes from a task that has raised one."""
     if isinstance(error, RowsLost):
         return True
     failed = find_failure(str(error))

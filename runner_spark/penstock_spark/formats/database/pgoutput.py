@@ -29,11 +29,11 @@ class Begin:
 
 @dataclass(frozen=True)
 class Relation:
-    """How a table looks to the messages that follow."""
+    """The description of a table, for the messages that follow."""
 
     oid: int
     name: str  # With its schema.
-    identity: str  # How much of an old row a change has: `FULL_IDENTITY` for all of it.
+    identity: str  # The part of an old row that a change has: `FULL_IDENTITY` for all of it.
     columns: tuple[tuple[str, int], ...]  # The name of each, and the number of its type.
 
 
@@ -58,7 +58,7 @@ Message: TypeAlias = Begin | Relation | Change | Truncate
 
 
 def message_of(data: bytes) -> Message | None:
-    """What a message says; None for what does not matter here. ValueError if its kind is unknown.
+    """Parses a message; returns None for kinds that do not matter here. ValueError if its kind is unknown.
 
     >>> message_of(b"I" + bytes([0, 0, 0, 9]) + b"N" + bytes([0, 2]) + b"n" + b"t" + bytes([0, 0, 0, 2]) + b"42")
     Change(oid=9, old=None, new=[None, b'42'], is_whole=True)

@@ -33,7 +33,7 @@ _WITH_RULES = {
 """Features of tables whose rules a writer has to keep, and this one does not know."""
 
 _CAUSE = re.compile(r"\s*\n\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*")
-"""What the package puts before the cause of an error; only the last cause may say what has happened."""
+"""The separator before the cause of an error; only the last cause may say what has happened."""
 
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
 _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
@@ -42,7 +42,7 @@ _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.ide
 
 
 def find_table(place: TablePlace, where: str) -> Any:
-    """The newest version of a table; None if there is no table."""
+    """Returns the newest version of a table; None if the table does not exist."""
     package = DELTALAKE.load(where)
     with told(place, "cannot be opened", where):
         try:
@@ -52,7 +52,7 @@ def find_table(place: TablePlace, where: str) -> Any:
 
 
 def open_table(place: TablePlace, where: str) -> Any:
-    """The newest version of a table; FileNotFoundError if there is no table."""
+    """Returns the newest version of a table; FileNotFoundError if the table does not exist."""
     table = find_table(place, where)
     if table is None:
         raise refusal(

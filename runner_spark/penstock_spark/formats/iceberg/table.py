@@ -25,7 +25,7 @@ _NEWEST_FORMAT = 2
 """The newest version of the format that pyiceberg writes."""
 
 ANSWER_SECONDS = 120.0
-"""How long a catalog may take for an answer: pyiceberg waits for some of them without an end."""
+"""The time limit for an answer of a catalog: pyiceberg waits for some answers without a limit."""
 
 _NOT_COMPUTABLE = {("identity", "float"), ("identity", "double"), ("identity", "uuid"), ("bucket", "time")}
 """Transforms and types of columns."""
@@ -50,7 +50,7 @@ def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
 
 
 def answered(call: Callable[[], Any]) -> Any:
-    """What a call of a catalog gives; TimeoutError if it does not answer, though it may still do what it was asked."""
+    """Returns the result of a catalog's call; TimeoutError if it does not answer, though it may still take effect."""
     try:
         return answer_of(call, "penstock iceberg", ANSWER_SECONDS)
     except NoAnswer:
@@ -85,7 +85,7 @@ def refused_commits(where: str) -> tuple[type[Exception], ...]:
 
 
 def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
-    """The current state of a table; None if there is no table."""
+    """Returns the current state of a table; None if the table does not exist."""
     with told(place, "cannot be opened", where):
         try:
             table = answered(partial(catalog.load_table, place.name))
@@ -96,7 +96,7 @@ def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
 
 
 def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
-    """The current state of a table; LookupError if there is no table."""
+    """Returns the current state of a table; LookupError if the table does not exist."""
     table = find_table(catalog, place, where)
     if table is None:
         hint = "check the names of the catalog, the namespace and the table"
@@ -115,14 +115,14 @@ def arrow_columns(schema: Any, where: str) -> pa.Schema:
 
 @dataclass(frozen=True)
 class Target:
-    """What tasks need to write files of a table."""
+    """A table as tasks need it to write files."""
 
     columns: pa.Schema
     metadata: Any
     io: Any
 
     def has_layout_of(self, metadata: Any) -> bool:
-        """Whether files of these tasks are right for a table, with its identifiers of columns and partitions."""
+        """True if files of these tasks are right for a table, with its identifiers of columns and partitions."""
         own = self.metadata
         return bool(
             own.schema().as_struct() == metadata.schema().as_struct()
@@ -132,7 +132,7 @@ class Target:
 
 
 def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target:
-    """What to write, and where; ValueError if the elements do not fit, or nothing says what columns there are."""
+    """Returns the target of a sink; ValueError if the elements do not fit, or if the columns are unknown."""
     place = sink.place
     if table is not None:
         check_writable(table, place, where)
@@ -169,7 +169,7 @@ def new_table(
     where: str,
     location: str | None = None,
 ) -> Any:
-    """A transaction that makes the table; as long as it is not committed, there is none.
+    """Returns a transaction that makes the table, which does not exist before the commit.
 
     The columns are a schema of Arrow or of Iceberg. Without a location, the catalog chooses one.
     """
@@ -185,7 +185,7 @@ def new_table(
 
 
 def without_history(metadata: Any) -> Any:
-    """What tasks need of the metadata of a table, which may have had very many snapshots."""
+    """Returns the metadata of a table without the snapshots, which may be very many, and which tasks do not need."""
     return metadata.model_copy(
         update={
             "snapshots": [],

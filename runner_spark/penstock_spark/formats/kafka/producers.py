@@ -20,7 +20,7 @@ from penstock_spark.formats.kafka.client import (
 from penstock_spark.sinks.plan import CommitStopped
 
 TRANSACTION_SECONDS = 60.0
-"""How long a step of a transaction may take."""
+"""The time limit for a step of a transaction."""
 
 _FLUSH_SECONDS = 0.5
 
@@ -51,7 +51,7 @@ _OF_PRODUCERS = frozenset(
 """Options that only a producer knows."""
 
 Record = tuple[Any, ...]
-"""What ``Producer.produce`` takes: topic, value, key, partition, timestamp in milliseconds, and headers."""
+"""The arguments of ``Producer.produce``: topic, value, key, partition, timestamp in milliseconds, and headers."""
 
 
 class Clients:
@@ -132,7 +132,7 @@ class Failed(Exception):
         super().__init__()
         self.error = error
         self.is_shut_out = error.name() in FENCED
-        # What was raised for it may only say that there was an error.
+        # The exception may only say that there was an error.
         both = (error, error if raised is None else raised)
         is_fatal = any(each.fatal() or each.name() == "_FATAL" for each in both)
         self.ends_producer = self.is_shut_out or is_fatal or any(each.txn_requires_abort() for each in both)
@@ -167,7 +167,7 @@ class Producer:
             )
 
     def forget_error(self) -> None:
-        """Begins anew; a producer whose error lasts fails again."""
+        """Starts over; a producer whose error lasts fails again."""
         self._error = None
 
     def send(self, records: Sequence[Record]) -> int:
@@ -199,7 +199,7 @@ class Producer:
             raise Failed(self._error)
 
     def failed(self, error: Any) -> Failed:
-        """What an exception of the client means.
+        """Returns the meaning of an exception of the client.
 
         After a fatal error, each call only says that there was one; a transaction, that records are not delivered.
         """
@@ -215,6 +215,6 @@ class Producer:
             self._error = error
 
     def explained(self, error: Any) -> Exception:
-        """An error of Kafka's, as what it means for this topic."""
+        """Explains an error from Kafka in terms of this topic."""
         topic, brokers = self._sink.topic, self._sink.config["bootstrap.servers"]
         return explained(error, f"the topic {topic!r} cannot be written", brokers)

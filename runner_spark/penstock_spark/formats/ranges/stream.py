@@ -39,7 +39,7 @@ _OLDEST = (4, 2)
 
 @dataclass(frozen=True)
 class _Planning:
-    """What the process beside the driver needs."""
+    """The parameters of the process beside the driver."""
 
     source: RangeSource[Any]
     limit: int | None
@@ -175,7 +175,7 @@ class Planner:
         if not self.positions.is_away:
             self._has_told_away = False
             return written
-        # A driver sees its own micro-batches only, so it is told again what an earlier one may have been told.
+        # A driver sees its own micro-batches only, so the message may repeat what an earlier driver has received.
         is_told, self._has_told_away = self._has_told_away and before > 0, True
         return {**written, AWAY: before if is_told else before + 1}
 

@@ -70,7 +70,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
 
 
 def task_reads(source: TextSource, path: str, files: Files | None = None) -> bool:
-    """Whether a task can read splits of a file, without Spark."""
+    """True if a task can read splits of a file, without Spark."""
     is_reached = FileSystems.get_scheme(path) is None or (files is not None and files.is_beyond_spark)
     return (
         is_reached
@@ -91,7 +91,7 @@ class SplitReader(PartsReader):
         delimiter = self.source.delimiter or b"\n"
         for number, block in enumerate(self._blocks(split, delimiter)):
             if split.start == 0 and number == 0:
-                block = block.removeprefix(BOM_UTF8)  # Spark's reader does so, too.
+                block = block.removeprefix(BOM_UTF8)  # As Spark's reader does.
             lines = self._lines(block, delimiter, split.name)
             yield [(split.name, line) for line in lines] if self.source.with_filename else lines
 
@@ -132,7 +132,7 @@ class SplitReader(PartsReader):
 
 
 def cuts_as_spark(source: TextSource) -> bool:
-    """Whether Spark's line reader cuts plain files into exactly Beam's lines."""
+    """True if Spark's line reader cuts plain files into exactly Beam's lines."""
     if not source.strip_trailing_newlines or source.escapechar is not None:
         return False
     return _is_text(source.delimiter or b"\n")
@@ -157,7 +157,7 @@ def spark_unpacks(source: TextSource, path: str) -> bool:
 
 
 def line_end(source: TextSource) -> str:
-    """What Spark's line reader takes for the end of a line."""
+    """Returns the end of a line for Spark's line reader."""
     return (source.delimiter or b"\n").decode("utf-8")
 
 
@@ -217,7 +217,7 @@ def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
 
 
 def not_utf8(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
-    """The error for a line that is not UTF-8: the error of Beam's default coder, with the file, where and hint."""
+    """Returns the error for a line that is not UTF-8, as Beam's default coder raises it, with the file and a hint."""
     return undecodable(error, name, where, _NOT_UTF8)
 
 

@@ -33,7 +33,7 @@ def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSessi
 
 
 def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
-    """Whether Spark undoes the compression of files with this ending, as far as the pattern shows the ending.
+    """True if Spark undoes the compression of files with this ending, as far as the pattern shows the ending.
 
     >>> [_spark_may_unpack(TextSource("", compression_type="auto"), name) for name in ("/a/*.gz", "/a/*.xz", "/a/*")]
     [True, False, True]

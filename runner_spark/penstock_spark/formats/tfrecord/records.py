@@ -1,4 +1,4 @@
-"""How a record is stored: its length, a checksum of the length, the data, and a checksum of the data."""
+"""Records as stored in a file: the length, a checksum of the length, the data, and a checksum of the data."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _BATCH_BYTES = 8 << 20
 
 
 def records_of_file(file: BinaryIO, name: str, compression_type: str, coder: Any = None) -> Iterator[Any]:
-    """The records of an open file, as it is stored, for ``ReadAllFromTFRecord``."""
+    """Yields the records of an open file, which may be compressed, for ``ReadAllFromTFRecord``."""
     records = _records(file, name, resolve_compression(name, compression_type), "")
     return records if coder is None else map(coder.decode, records)
 
@@ -74,7 +74,7 @@ class FileReader(PartsReader):
         try:
             with open_bytes(split.path) as file:
                 if size_of(file) < split.end:
-                    # Whole records may be missing, which nobody would notice.
+                    # Otherwise whole records might be missing unnoticed.
                     raise OSError(errno.EIO, SHORTER)
                 yield from _batches(file, split.name, self.source, self.where)
         except OSError as error:
