@@ -23,8 +23,8 @@ from penstock_spark.worker.keys import key_is_self_contained
 
 PAGE_BYTES = 8 << 10
 _MARK = "columns "
-"""How the first text of a page begins; the number of its format follows."""
-# Roughly what a window takes in a page besides its cells.
+"""The beginning of a page's first string; the number of its format follows."""
+# The approximate size of a window in a page without its cells.
 _WINDOW_BYTES = 48
 
 Cells = dict[bytes, Cell]
@@ -32,7 +32,7 @@ Keys = dict[bytes, Any]
 
 
 class Content(NamedTuple):
-    """What a page holds of a window."""
+    """The content of a window in a page."""
 
     cells: Cells
     keys: Keys  # Those that are not self-contained, by name.
@@ -48,7 +48,7 @@ class StoredColumn(NamedTuple):
     segments: Sizes  # The segments of the long lists in its cells.
 
     def has_ended(self, window: BoundedWindow) -> bool:
-        """Whether the watermark had passed the window's end when this was stored."""
+        """True if the watermark had passed the window's end when this was stored."""
         return self.alarm_micros > window.end_micros
 
     def unpickled(self) -> OpenColumn:
@@ -62,7 +62,7 @@ class StoredColumn(NamedTuple):
 class OpenColumn:
     """The cells of a window in a page, of which some have been taken out.
 
-    The others have not become objects; they go back into a page as they are.
+    The others have not become objects; they return to a page unchanged.
     """
 
     __slots__ = (
@@ -88,11 +88,11 @@ class OpenColumn:
         self._taken: dict[bytes, int] = {}  # The rows of cells that have been taken, by name.
 
     def has_ended(self, window: BoundedWindow) -> bool:
-        """The same as of `StoredColumn`."""
+        """True if the watermark had passed the window's end when this was stored."""
         return self.alarm_micros > window.end_micros
 
     def take(self, names: Iterable[bytes]) -> Content:
-        """The cells of keys, as far as they are here and have not been taken before."""
+        """Returns the cells of keys, if they are here and have not been taken before."""
         found = self._names.rows_of(name for name in names if name not in self._taken)
         rows = found.values()
         values = [
@@ -116,7 +116,7 @@ class OpenColumn:
         return Content(cells, keys, self._ended.intersection(cells) if self._ended else frozenset())
 
     def changed(self, cells: Cells, alarm_micros: int) -> StoredColumn | None:
-        """The window with new cells in the places of those that were taken; None if others need a place, too."""
+        """Returns the window with new cells in place of those that were taken; None if others also need a place."""
         if self._ended or cells.keys() != self._taken.keys():
             return None
         rows, renewed = self._taken.values(), zip(*map(cells.__getitem__, self._taken), strict=True)
@@ -236,7 +236,7 @@ def _cells_of(stored: StoredColumn | None) -> int:
 
 
 def is_of_columns(encoded: bytes) -> bool:
-    """Whether the first bytes of a page show columns of windows."""
+    """True if the first bytes of a page show columns of windows."""
     return _MARK.encode() in encoded[:32]
 
 

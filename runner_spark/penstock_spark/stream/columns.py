@@ -43,7 +43,7 @@ class LiveColumn:
 
     def __init__(self, column: WindowColumn) -> None:
         self.column = column  # Its unpickled cells.
-        # The other cells that have been read, by page; pickled, or as columns.
+        # Those cells of other keys that have been read, by page; pickled, or as columns.
         self.stored: dict[int, StoredColumn | OpenColumn] = {}
         self.stored_fresh = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
@@ -60,7 +60,7 @@ class _KeyNames(dict[bytes, Any]):
 
 
 _MANY = 4
-"""If one in so many cells of a page is wanted, all of them become objects: that takes less than to seek each."""
+"""If at least one in this many cells of a page is wanted, all become objects, which is quicker than seeking each."""
 
 _Entry = tuple[int, int, LiveColumn]
 """A time, a number that distinguishes entries, and the window."""
@@ -343,7 +343,7 @@ class Columns:
             self._add_cells(live, number, rest, rest.take_all())
 
     def _add_cells(self, live: LiveColumn, number: int, rest: OpenColumn, content: Content) -> None:
-        """Cells that were in a page become those of a window."""
+        """Adds cells that were in a page to a window."""
         column, (cells, carried, ended) = live.column, content
         if rest.segments:
             live.has_long_lists = True
@@ -401,7 +401,7 @@ def _by_window(part: Part) -> list[tuple[Windows, Batch]]:
     batch = pairs.exploded()
     if not isinstance(batch.windows, list):
         return [(batch.windows, batch)]
-    # Elements of one window mostly share a tuple, which is told sooner by its identity.
+    # Elements of one window mostly share a tuple, which is found faster by its identity.
     marks: Iterable[Any] = map(id, batch.windows) if batch is pairs else batch.windows
     places: dict[Any, list[int]] = {}
     for place, mark in enumerate(marks):

@@ -33,7 +33,7 @@ class Command(NamedTuple):
 
     @property
     def ends_input(self) -> bool:
-        """Whether some awaited input will not come."""
+        """True if some awaited input will not come."""
         return self.name != "signal"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 _SHARE = 16
-"""One in so many: where fewer entries are wanted one takes them from the heap, else one looks through all."""
+"""If less than one in this many entries is wanted, they are taken from the heap; otherwise all are scanned."""
 
 Entry = tuple[int, bytes]
 """A time in microseconds, and the name of a key."""

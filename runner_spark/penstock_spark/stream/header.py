@@ -1,4 +1,4 @@
-"""What a shard remembers besides its keys: watermarks, and where its pages are."""
+"""The state of a shard beyond its keys: watermarks, and the places of its pages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Header:
     clock_micros: int = MIN_MICROS  # Processing time at the end of the last micro-batch.
     # Watermarks by origin, then by percentile.
     watermark_updates: dict[str, dict[float, int]] = field(default_factory=dict)
-    # How far shards of an earlier level hold their watermark back, by origin, then by shard.
+    # The times to which shards of an earlier level hold their watermark back, by origin, then by shard.
     holds: dict[str, dict[int, int]] = field(default_factory=dict)
     # The states of the watermark estimators, by source.
     estimators: dict[str, Any] = field(default_factory=dict)
     # The watermarks that the level has sent, by grouping and level.
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
-    # How far this shard has said that it holds them back, likewise; nothing where it does not.
+    # The times to which this shard has said that it holds them back, likewise; without an entry it holds nothing.
     held: dict[tuple[str, int], int] = field(default_factory=dict)
     # The sources whose watermarks later levels know, with the level.
     told: set[tuple[str, int]] = field(default_factory=set)
-    # What is known of the pages of each grouping, by its label.
+    # The notes about the pages of each grouping, by its label.
     notes: dict[str, PageNotes] = field(default_factory=dict)
     last: LogicalTime | None = None  # The last logical time that was processed.
     # Messages that wait for the next micro-batch, because their logical time is not over.

@@ -1,4 +1,4 @@
-"""What a shard has received for one micro-batch, by logical time."""
+"""The messages that a shard has received for one micro-batch, by logical time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Inbox:
     # producers.
     parts: dict[LogicalTime, list[tuple[str, Part, Message]]] = field(default_factory=dict)
     watermark_updates: dict[LogicalTime, list[WatermarkUpdate]] = field(default_factory=dict)
-    # What tasks saw of sources, by origin.
+    # Summaries of sources from tasks, by origin.
     summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
     signals: dict[LogicalTime, dict[str, None]] = field(default_factory=dict)  # The names of signals.
     steps: set[LogicalTime] = field(default_factory=set)  # The logical times that are steps of the input.

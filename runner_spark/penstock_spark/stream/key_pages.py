@@ -19,7 +19,7 @@ from penstock_spark.stream.segments import Sizes
 from penstock_spark.stream.stored import content_of
 
 PAGE_BYTES = 4 << 10
-# Roughly what a key takes in a page besides its state.
+# The approximate size of a key in a page without its state.
 _KEY_BYTES = 32
 _NO_SEGMENTS: Sizes = {}
 
@@ -35,7 +35,7 @@ class StoredKey(NamedTuple):
 
 
 KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None, Sizes]
-"""What a `StoredKey` has."""
+"""The fields of a `StoredKey`."""
 
 
 class KeyPage:

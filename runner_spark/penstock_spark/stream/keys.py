@@ -31,7 +31,7 @@ from penstock_spark.worker.keys import key_is_self_contained
 AnyKey = KeyState | StatefulKey | SplittableKey
 Machine = GroupingMachine | StatefulMachine | SplittableMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
-"""A key and what its machine gave."""
+"""A key and the outputs of its machine."""
 
 _PageEntry = tuple[int, int]
 """The time of a page's earliest key, or an earlier time; and the page's number."""
@@ -72,7 +72,7 @@ class LiveKey:
         if self.before is not None:
             self.before_bytes = size_of(self.before, carried)
             if self.before_bytes > PAGE_BYTES:
-                # What takes much memory is not held twice.
+                # A large state is not held twice.
                 self.before = None
         self.key = key
         self.state = state
@@ -204,7 +204,7 @@ class KeyTable:
                 stored = _stored(state)
                 if len(stored) > seal_bytes and not segments and (segments := self._shorten(name, state)):
                     stored = _stored(state)
-                # Some keys are only looked at: a page that holds no others is not written anew.
+                # Some keys are only looked at: a page without changed keys is not written again.
                 if stored == live.before:
                     continue
                 carried = None if key_is_self_contained(name) else dumps(live.key)
@@ -290,7 +290,7 @@ class KeyTable:
                 elif live.alarms.get(domain) != micros:
                     continue
                 else:
-                    # The alarm is used up; it is noted anew if the machine still asks for it.
+                    # The alarm is used up; it is noted again if the machine still asks for it.
                     del live.alarms[domain]
                 yield name, live
 
@@ -349,7 +349,7 @@ class KeyTable:
                 add_hold(hold_micros, name)
 
     def _asked(self, state: KeyState) -> NextTimers:
-        """When a key of a grouping is next due, by domain, and what it holds back."""
+        """Returns the times at which a key of a grouping is next due, by domain, and its watermark hold."""
         asked = ((domain, self.machine.alarm_micros(state, domain)) for domain in state.agendas)
         alarms = {domain: micros for domain, micros in asked if micros is not None}
         return alarms, self.machine.hold_micros(state)

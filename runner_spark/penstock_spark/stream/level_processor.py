@@ -29,7 +29,7 @@ _PAGES = StructType([StructField("page", BinaryType())])
 def quiet_first_look() -> None:
     """Keeps PySpark's program that asks for the state of a query from printing its questions and answers.
 
-    It runs as the main module there, and prints objects of PySpark's as they are.
+    It runs as the main module there, and prints PySpark objects.
     """
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
@@ -47,7 +47,7 @@ class ShardProcessor(StatefulProcessor):
         confirm_at_once()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        # A single variable, because Spark opens each of them anew with every micro-batch.
+        # A single variable, because Spark reopens each of them in every micro-batch.
         with answers_in_time(handle):
             self._pages = handle.getMapState("pages", _KEYS, _PAGES)
 

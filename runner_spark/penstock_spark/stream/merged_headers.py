@@ -29,7 +29,7 @@ class Division:
     before: int  # The number of shards until now.
     after: int
     groupings: frozenset[str]  # The labels of all steps with state.
-    waiting: frozenset[str]  # Of these, the steps whose elements have no keys, but wait for side inputs.
+    waiting: frozenset[str]  # The steps among them whose elements wait for side inputs and lack keys.
     # The labels of state that is kept in parcels: of all elements that wait, with or without keys.
     parcels: frozenset[str]
     kept: frozenset[str]  # The labels of all state that is not given up.
@@ -80,7 +80,7 @@ def _notes(headers: Sequence[Header], division: Division) -> dict[str, list[Page
 
 
 def _begins_anew(origin: str, division: Division) -> bool:
-    """Whether a watermark waits for an added source, or belongs to a source that is not read now and may come back."""
+    """True if a watermark waits for an added source, or belongs to a source that is not read now and may come back."""
     return origin in division.waiting_anew or any(
         origin == label or origin.startswith(f"{label}.") for label in division.removed
     )
@@ -104,7 +104,7 @@ def _watermark_updates(headers: Sequence[Header], division: Division) -> dict[st
 
 
 def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int], int]:
-    """What each new shard has told: how far all old shards let a watermark be, unless it begins anew."""
+    """Returns the watermarks that each new shard has sent: all old shards allow them, unless they start over."""
     if any(header.sent != headers[0].sent for header in headers):
         raise disagreement("about the watermarks that they have sent")
     return {
@@ -115,7 +115,7 @@ def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int]
 
 
 def _pending(headers: Sequence[Header], division: Division) -> list[list[Message]]:
-    """What waits for each new shard: every shard is told the same, and has elements of its own."""
+    """Returns the messages that wait for each new shard: all shards have the same ones, with their own elements."""
     told = [
         [_told(message) for message in header.pending if not _told(message).is_empty] for header in headers
     ]

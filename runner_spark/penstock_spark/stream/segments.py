@@ -1,8 +1,8 @@
-"""Sealed segments of long lists, beside the pages of a grouping: a micro-batch writes what is new, and no list again.
+"""Sealed segments of long lists, beside the pages of a grouping: a micro-batch writes only what is new in a list.
 
-A segment has a number below zero, so that it is no page's. It belongs to one key, and moves to another shard with it.
-Its number stays the same there. Therefore no two shards give the same number, and no shard gives one again, even after
-the number of shards has changed.
+A segment's number is below zero, which a page's never is. It belongs to one key, and moves to another shard with it.
+Its number stays the same there. Therefore two shards never assign the same number, and a shard never assigns one
+twice, even after the number of shards has changed.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Segments:
         return long
 
     def replace(self, before: Sizes, after: Sizes) -> None:
-        """A state has some segments instead of others; those that nobody has any more are removed."""
+        """Replaces segments of a state by others; removes those that no state has any more."""
         for number in before.keys() - after.keys():
             self.changes[number] = None
             self._notes.segment_bytes -= before[number]
 
     def taken_changes(self) -> Iterator[tuple[int, bytes | None]]:
-        """What is to be stored, once, at the end of the micro-batch."""
+        """Yields what is to be stored, once, at the end of the micro-batch."""
         for snapshot in [*self._lent]:
             snapshot.read()
         changes, self.changes = self.changes, {}
@@ -79,7 +79,7 @@ class Segments:
 
     def _sealed(self, name: bytes, length: int, values: bytes) -> Segment:
         content = pickle.dumps((SEGMENT.number, name, values), pickle.HIGHEST_PROTOCOL)
-        # Of so many numbers in a row, each shard has one.
+        # Of any `_spread` consecutive numbers, each shard has one.
         first = self._notes.next_segment
         number = first + (crc32(name) - first) % self._spread
         self._notes.next_segment = number + 1

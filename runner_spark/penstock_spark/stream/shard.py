@@ -100,7 +100,7 @@ class Shard:
             )
         if self.micro_batch:
             return times._replace(expiry_micros=micros)
-        # Where a source has no such percentile, its own watermark stands in.
+        # If a source lacks such a percentile, its own watermark stands in.
         ahead = {
             percentile: min(
                 max(header.watermark_of(origin, percentile), header.watermark_of(origin))

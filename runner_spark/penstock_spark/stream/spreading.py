@@ -9,7 +9,7 @@ from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pushing import Node, Records
 
 _FEW, _MANY = 64, 1_024
-"""So many neighbours stay together: few at the beginning of a task, so that few elements are spread, too."""
+"""The number of neighbours that stay together: few at the beginning of a task, to spread even a few elements."""
 
 
 def address(label: str, side: int | None) -> str:
@@ -52,7 +52,7 @@ class SpreadWriter(Node):
         return iter(())
 
     def _put(self, message: Message, part: Batch, number: int) -> None:
-        # What one task has read is dealt out, and comes together again behind the step.
+        # Elements that one task has read are distributed, and come together again behind the step.
         place = (*self._outbox.place, number) if self._outbox.place else ()
         self._outbox.held_bytes += part.estimated_bytes()
         message.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part, place=place))

@@ -1,8 +1,8 @@
-"""Bounds the time for which a worker waits for an answer of Spark's state.
+"""A limit for the time for which a worker waits for an answer from Spark's state.
 
 For each task with state, Spark listens on a port and takes one connection. If another program connects first, such as
 a client that looks for a server that has stopped, Spark never accepts the worker's connection, and the worker would
-wait for ever.
+wait forever.
 """
 
 from __future__ import annotations

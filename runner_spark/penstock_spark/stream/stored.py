@@ -31,7 +31,7 @@ def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> t
 
 
 def unpickled(stored: bytes, what: str) -> Any:
-    r"""What is pickled; ValueError if it is damaged, or if a class in it has changed.
+    r"""Returns the unpickled value; ValueError if it is damaged, or if a class in it has changed.
 
     >>> unpickled(b"cbuiltins\nrange\n(tR.", "a window")
     Traceback (most recent call last):

@@ -88,7 +88,7 @@ class WaitingGrouping(WaitingOperator):
 
 
 def _with_names(part: Part, message: Message) -> Part:
-    """The same elements, each with the name of its key, and the key itself unless its name contains it."""
+    """Returns the elements, each with the name of its key, and the key itself unless its name contains it."""
     carried = message.carried
     named = [
         (name, carried.get(name), value) for name, value in zip(part.names, part.batch.values, strict=True)

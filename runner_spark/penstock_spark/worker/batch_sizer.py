@@ -1,4 +1,4 @@
-"""How many elements go through a stage at a time: so many that no step makes more than a few megabytes of outputs.
+"""The size of the batches that go through a stage: small enough that each step makes a few megabytes at most.
 
 A step makes all its outputs for a batch before the next step sees them. Where a step turns names of files into their
 contents, a batch of thousands would not fit into memory, while for short lines a small batch would cost more than the
@@ -93,7 +93,7 @@ class BatchSizer:
         return before
 
     def learn(self, pushed: int, before: int) -> None:
-        """Learns from the outputs that steps have made of so many elements.
+        """Learns from the outputs that steps have made of `pushed` elements.
 
         The sizer of an earlier step does not learn from them: with a smaller batch there, the parts here would be as
         large.
@@ -133,6 +133,6 @@ class SizedAnew(Sized):
     def parts(self, batch: Batch) -> Iterator[Batch]:
         self._scale.begin_anew()
         for part in super().parts(batch):
-            # What a writer gathers is as large as what it is given.
+            # A writer gathers as much as it receives.
             self._scale.weigh(part.estimated_bytes())
             yield part

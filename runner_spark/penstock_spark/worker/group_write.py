@@ -112,9 +112,7 @@ class GroupWriter(Combining, Node):
         yield from self._take_rest(batch, taken)
 
     def _is_marker(self, batch: Batch) -> bool:
-        """Whether a batch has the marker of an input that may be empty, which comes alone: no step joins
-        batches.
-        """
+        """True if a batch has the marker of an input that may be empty, which comes alone: steps never join batches."""
         return len(batch.values) == 1 and DefaultingCombineFn.is_marker(batch.values[0][1])
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
@@ -221,7 +219,7 @@ class GroupWriter(Combining, Node):
             yield self._guard(self._flush)
 
     def _stretched(self) -> bool:
-        """Whether more elements may be held, because numbers take little memory.
+        """Raises the limit if numbers take little memory; returns whether more elements may be held.
 
         Sessions never may: there are nearly as many sessions as elements, and measuring them takes time.
         """
@@ -242,7 +240,7 @@ class GroupWriter(Combining, Node):
             yield kind, table.held.keys(), table.held.values()
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
-        """The names of keys in tables, and their type if keys such as texts are their own names.
+        """Returns the names of keys in tables, and their type if keys such as strings are their own names.
 
         All other names are encoded keys: Python finds 1, 1.0 and True equal, so no table has keys of several
         types.

@@ -32,7 +32,7 @@ _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
 
 
 def are_columns(numbers: list[Any], keys: Iterable[Any]) -> bool:
-    """Whether all sums fit into a column, and the encoding alone gives each of these keys back.
+    """True if all sums fit into a column, and each of these keys can be decoded from its encoding alone.
 
     >>> are_columns([1, 2], ["a", ("b", 2)]), are_columns([1, 2.0], []), are_columns([1 << 63], [])
     (True, False, False)

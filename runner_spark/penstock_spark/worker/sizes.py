@@ -10,7 +10,7 @@ from typing import Any
 
 _LOOKED_AT = 4
 _ITEMS_LOOKED_AT = (32, 8, 4)
-"""How many items of a container are looked at, by the number of containers around it."""
+"""The number of items of a container to look at, by the number of containers around it."""
 _REFERENCE_BYTES = 8
 _SMALL = frozenset((int, float, bool, type(None)))
 _FLAT = frozenset((str, bytes, bytearray))
@@ -80,7 +80,7 @@ def _of_object(value: Any, depth: int) -> int:
 
 
 def _attributes(value: Any) -> list[Any]:
-    """What an object holds in its dict and its slots, without a call of its class."""
+    """Returns the values in an object's dict and slots, without a call of its class."""
     try:
         held = list(object.__getattribute__(value, "__dict__").values())
     except AttributeError:

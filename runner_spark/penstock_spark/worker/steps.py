@@ -24,7 +24,7 @@ _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue, *UNAWAITED)
 """The classes of outputs that are not simply values."""
 
 _USUAL = frozenset((GeneratorType, list, tuple))
-"""What functions mostly return, which needs no check."""
+"""The usual results of functions, which need no check."""
 
 
 def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
@@ -52,7 +52,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
 
 
 def are_plain(values: list[Any], outputs: Outputs) -> bool:
-    """Whether none of a step's outputs has its own tag, time or windows, or belongs to another library."""
+    """True if none of a step's outputs has its own tag, time or windows, or belongs to another library."""
     kinds = set(map(type, values))
     return outputs.kinds.keys().isdisjoint(kinds) and not _has_special(kinds)
 
@@ -113,7 +113,7 @@ def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
 
 
 class StampStep(ValueStep):
-    """The inputs with new timestamps, which the function gives in microseconds (``WithTimestamps``)."""
+    """Assigns new timestamps to the inputs, which the function returns in microseconds (``WithTimestamps``)."""
 
     def push(self, batch: Batch) -> Records:
         set_current(self.metrics)
@@ -189,7 +189,7 @@ class FlatMapStep(ValueStep):
     def _guarded(
         self, results: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """The same results, with each exception marked with this step and this step's metrics current."""
+        """Yields the results, with each exception marked with this step and this step's metrics current."""
         while True:
             set_current(self.metrics)
             try:
