@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from penstock_spark.aggregates.kernels import Adding
 
 Held = dict[Any, Any]
-"""What is held, by name."""
+"""Partial results, by name."""
 
 _PAIRS = """\
 rest = iter(pairs)
@@ -132,23 +132,23 @@ def kind_of_keys(pairs: list[Any], kinds: tuple[type, ...]) -> type | None:
 
 @cache
 def loop_of(adding: Adding, by: str, from_pairs: bool = True, counts: bool = False) -> Loop:
-    """A function that adds values up.
+    """Returns a function that adds values to partial results.
 
     Args:
-        adding: What is put into the loop.
-        by: What tells where a value belongs, and what the function's first parameters are:
+        adding: The code inside of the loop.
+        by: The way to the partial result of a value, which decides the function's first parameters:
 
-            - ``key``: what is held, by key.
-            - ``time``: what gives that for the window that starts at a time, asked once for each; the length of the
-              windows and the start of one of them, in microseconds as all times; and the elements' times.
-            - ``window``: what gives it for what an element has as windows, asked once for each distinct object; and the
-              elements' windows.
-            - ``session``: the latest session of each key, as a list of its start, its end, and what is held of it; what
-              takes the other ones; and the start and the end of each element's window.
+            - ``key``: the partial results, by key.
+            - ``time``: a function that returns them for the window that starts at a time, called once for each; the
+              length of the windows and the start of one of them, in microseconds as all times; and the elements' times.
+            - ``window``: a function that returns them for the windows of an element, called once for each distinct
+              object; and the elements' windows.
+            - ``session``: the latest session of each key, as a list of its start, its end and its partial result; a
+              function that takes the other sessions; and the start and the end of each element's window.
         from_pairs: Whether the last parameters are pairs and the type of their keys, and it returns how many it added;
             otherwise they are names and values.
-        counts: Whether it counts, too: what is held is then a list of what values come to and of their number, and it
-            also returns how many names are new.
+        counts: Whether it also counts: a partial result is then a list of the result and of the number of values, and
+            the function also returns the number of new names.
 
     >>> from penstock_spark.aggregates.kernels import Kernel
     >>> sums, greatest = Kernel.named("sum").adding, Kernel.named("max").adding

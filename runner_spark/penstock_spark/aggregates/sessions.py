@@ -28,7 +28,7 @@ def spans_of(windows: Any, count: int) -> Spans | None:
 
 
 class SessionTable:
-    """What values add up to, by name and session.
+    """The partial results of values, by name and session.
 
     The latest session of each name is open: an overlapping element widens it, and a later element opens the
     next session. An earlier element becomes a session of its own, which the reader merges with other

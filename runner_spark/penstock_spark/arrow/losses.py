@@ -1,4 +1,4 @@
-"""What Arrow would leave out or change without a word: a field, the zone of a time, the half of 1.5 as an integer."""
+"""Losses that Arrow would not report: a field, the zone of a time, the half of 1.5 as an integer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True)
 class Loss:
-    """What would be lost, and what to do."""
+    """A value that would be lost, and what to do."""
 
     error: type[Exception]
     what: str
@@ -115,7 +115,7 @@ def wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None
 
 
 def loss_of(values: Sequence[Any], kind: pa.DataType, field: pa.Field) -> Loss | None:
-    """What Arrow would not keep of the values of a field, or of what is inside of them, which has the type `kind`.
+    """Returns what Arrow would lose of the values of a field, or of parts of them, which have the type `kind`.
 
     >>> loss_of([1.5], pa.int64(), pa.field("points", pa.int64())).what
     'a value of the field points does not fit the type int64'
@@ -166,12 +166,12 @@ def _loss_of_single_values(values: Sequence[Any], kind: pa.DataType, field: pa.F
 
 
 def overflows(values: Iterable[Any], largest: float) -> bool:
-    """Whether a number becomes infinite in a type whose greatest number is `largest`."""
+    """True if a number becomes infinite in a type whose greatest number is `largest`."""
     return any(isinstance(value, int | float) and largest < abs(value) != math.inf for value in values)
 
 
 def _is_kept(value: type, kind: pa.DataType) -> bool:
-    """Whether Arrow keeps values of a Python type: it cuts 1.5 to the int 1, and reads bytes as text."""
+    """True if Arrow keeps values of a Python type: it cuts 1.5 to the int 1, and reads bytes as text."""
     if pa.types.is_integer(kind):
         return hasattr(value, "__index__") and value is not bool
     if pa.types.is_floating(kind):
@@ -195,7 +195,7 @@ def _loss_of_times(
     unit = MICROS_OF_UNIT.get(getattr(kind, "unit", "us"))
     if unit is not None and any(_micros_of(value) % unit for value in values):
         return lost or misfit(field)
-    # Those of pandas have nanoseconds, too.
+    # Times of pandas also have nanoseconds.
     if kind.unit != "ns" and any(hasattr(each, "nanosecond") for each in classes):
         return lost or (misfit(field) if any(getattr(value, "nanosecond", 0) for value in values) else None)
     return lost

@@ -26,7 +26,7 @@ from penstock_spark.arrow.types import leaves_as
 _SIMPLE = frozenset(
     {str, bytes, int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date}
 )
-"""The types of values that `plain` leaves as they are, whatever is in them."""
+"""The types of values that `plain` always leaves unchanged."""
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:
@@ -259,7 +259,7 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:
-    """Whether there are nulls inside of the values only where the type allows them, which Arrow does not check."""
+    """True if nulls inside of the values are only where the type allows them, which Arrow does not check."""
     kind = column.type
     if not _has_required(kind):
         return True

@@ -11,7 +11,7 @@ from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nul
 from penstock.values.types import TYPES
 
 _WHOLE_UP_TO = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}
-"""Up to here, floats of so many bytes have every whole number."""
+"""The number up to which floats hold every whole number, by their size in bytes."""
 
 
 def misfit(element_type: Any, field: str = "") -> TypeError:

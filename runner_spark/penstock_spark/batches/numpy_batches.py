@@ -111,7 +111,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         element_type: A `NumpyArray`.
         dtype: The dtype of both.
         partition_dimension: The dimension of the batch that runs over the elements.
-        as_python: Whether elements are Python's numbers and texts, as their type hint says, instead of NumPy's.
+        as_python: Whether elements are Python's numbers and strings, as their type hint says, instead of NumPy's.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
                 made = np.asarray(elements)
         except (TypeError, ValueError):
             raise misfit(self._element_type) from None
-        # NumPy turns a number among texts into a text, and cuts NUL characters off the end of a text.
+        # NumPy turns a number among strings into a string, and cuts NUL characters off the end of a string.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
             raise misfit(self._element_type)
         if self.dtype.kind in "iufc" and bool in set(map(type, elements)):

@@ -67,7 +67,7 @@ def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]
 
 
 def _is_exact(kind: type, declared: type) -> bool:
-    """Whether pandas keeps values of a type unchanged: it reads texts as numbers, and None as a number."""
+    """True if pandas keeps values of a type unchanged: it reads strings as numbers, and None as a number."""
     name = declared.__name__
     if name.startswith(("bool", "str")):
         return kind.__name__.startswith(name.rstrip("_"))
@@ -81,7 +81,7 @@ def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
     values: list[Any] = series.tolist()
     if not without_none(hint)[1]:
         return values
-    # Pandas counts the NaN of Decimals as missing, too.
+    # Pandas also counts the NaN of Decimals as missing.
     return [
         None if is_null and not isinstance(value, decimal.Decimal) else value
         for value, is_null in zip(values, series.isna().tolist(), strict=True)

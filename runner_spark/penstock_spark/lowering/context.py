@@ -66,7 +66,7 @@ class Context:
                 _LOGGER.debug("cannot free what a run has made: %s", error)
 
     def surroundings(self, graph: Graph) -> Surroundings:
-        """What explains an error that Spark raises now."""
+        """Returns the facts that explain an error that Spark raises now."""
         unreadable = partial(unreadable_step, graph)
         return Surroundings(self.reporting, graph, self.places, computed=self.computed, unreadable=unreadable)
 

@@ -42,7 +42,7 @@ def description(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
 
 
 def of_stream(graph: Graph | None, sinks: Iterable[Step]) -> str:
-    """What one job of a micro-batch does that computes all levels: it reads, groups, and writes to sinks."""
+    """Describes the one job of a micro-batch that computes all levels: it reads, groups, and writes to sinks."""
     steps = () if graph is None else graph.steps
     labels = [step.label for step in steps if isinstance(step.primitive, Read | Grouping)]
     return " > ".join(dict.fromkeys([*labels, *(sink.label for sink in sinks)]))

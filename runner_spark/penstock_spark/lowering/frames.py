@@ -55,8 +55,8 @@ def exchange(frame: DataFrame, count: int) -> DataFrame:
 def in_order(frame: DataFrame) -> DataFrame:
     """The rows of each partition in the order of their numbers, and not as the tasks before have ended.
 
-    A task that deals them out again gives each to the same task then, also if Spark computes it once more. Otherwise,
-    elements would be lost and doubled if the tasks behind it had read a part of what it gave at first.
+    A task that distributes them again then sends each to the same task, even if Spark recomputes it. Otherwise,
+    elements would be lost and doubled if the tasks behind it had read a part of its first output.
     """
     return _sorted(frame, ("sequence",))
 
@@ -92,7 +92,7 @@ def now() -> Column:
 
 
 def now_micros() -> Column:
-    """The same in microseconds since 1970."""
+    """Returns the time of the micro-batch in microseconds since 1970."""
     return expr(NOW_MICROS)
 
 

@@ -1,4 +1,4 @@
-"""Runs the jobs of a plan: side inputs, writes, and the stages that nobody reads."""
+"""Runs the jobs of a plan: side inputs, writes, and the stages whose outputs are not read."""
 
 from __future__ import annotations
 

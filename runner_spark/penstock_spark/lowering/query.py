@@ -45,7 +45,7 @@ class Query:
     rests: bool
 
     def file_checks(self) -> dict[int, CheckFiles]:
-        """What looks at the files of a source before Spark reads them, by its number."""
+        """Returns the functions that look at the files of a source before Spark reads them, by the source's number."""
         numbered = enumerate(self.readings, self.first_reading)
         return {number: each.check_files for number, each in numbered if each.check_files is not None}
 
@@ -159,7 +159,7 @@ def _beats(
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
             planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
             # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
-            # after the clock was set back has its last second, too, as it had before.
+            # after the clock was set back keeps its last second.
             is_recent = F.col("timestamp") > now() - F.expr("INTERVAL 10 SECONDS")
             heartbeats = seconds.where(is_recent | (F.col("value") == planned - 1))
     text = f"concat('{HEARTBEAT}', CAST({NOW_MICROS} AS string))"
@@ -183,7 +183,7 @@ def _to_shards(frame: DataFrame, text: str, levels: list[int], keys: tuple[int, 
     payload = f"CAST({text} AS binary) AS payload"
     if not levels:
         return frame.where("false").selectExpr("0 AS level", "0 AS shard", payload)
-    # One text, and not a node of the plan for each shard: Spark plans every micro-batch anew.
+    # One string, and not a node of the plan for each shard: Spark plans every micro-batch again.
     by_level = frame.selectExpr(f"explode({_numbers(levels)}) AS level", payload)
     return by_level.selectExpr("level", f"explode({_numbers(keys)}) AS shard", "payload")
 

@@ -72,7 +72,7 @@ class _Fuser:
         sides = tuple(side.edge for side in step.side_inputs)
         unit = self.start(step, self.units_of((*step.inputs, *sides)))
         if isinstance(step.primitive, StatefulParDo):
-            # The stage runs it as a step, too.
+            # The stage also runs it as a step.
             self.steps[unit].append(step)
         for output in step.outputs:
             self.feeds[output.edge] = {unit}
@@ -141,7 +141,7 @@ def is_inline(root: Step | DeferredInput) -> bool:
 
 
 def _below(root: Step | DeferredInput, step: Step) -> Step:
-    """A step as it is in a unit: after a deferred input, a Flatten does not take the kept elements.
+    """Returns the form of a step in a unit: after a deferred input, a Flatten does not take the kept elements.
 
     The kept elements reach the Flatten in the units that made them.
     """

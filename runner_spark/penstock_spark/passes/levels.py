@@ -78,7 +78,7 @@ def _is_known(step: Step) -> bool:
 
 
 def _is_grouping(step: Step) -> bool:
-    """Whether a step has state, and so a level."""
+    """True if a step has state, and so a level."""
     return isinstance(step.primitive, Grouping | WaitingParDo)
 
 
@@ -118,7 +118,7 @@ def _part(
 ) -> Level:
     """Roots and everything that runs with them: the stateless steps after them, and the writes of these steps."""
     edges = {output.edge for root in roots for output in root.outputs}
-    # The roots that are DoFns run as steps, too.
+    # The roots that are DoFns also run as steps.
     steps = [root for root in roots if isinstance(root.primitive, StatefulParDo | WaitingParDo)]
     writes, sinks, views = [], [], []
     for step in graph.steps:

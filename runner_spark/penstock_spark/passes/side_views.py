@@ -46,7 +46,7 @@ def without_side_views(graph: Graph) -> Graph:
     for step in reversed(graph.steps):
         outputs = {output.edge for output in step.outputs}
         if outputs & aside and not outputs & main:
-            # An edge that only this step reads leads only to side inputs, too.
+            # An edge that only this step reads also leads only to side inputs.
             aside |= set(step.inputs)
             continue
         kept.append(_with_views(step, numbers))

@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
-"""What to add to an event time for a time on Spark's scale."""
+"""The number to add to an event time for a time on Spark's scale."""
 
 END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""

@@ -47,7 +47,7 @@ class Process:
         return process
 
     def has_ended(self) -> bool | None:
-        """Whether it has ended; None if this machine cannot know.
+        """True if the process has ended; None if this machine cannot know.
 
         >>> this_process().has_ended(), Process("elsewhere", 1, "").has_ended()
         (False, None)

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do to a run: the first signal ends it in good order, and the second at once.
+"""Handlers of Ctrl-C and SIGTERM during a run: the first signal ends the run in good order, and the second at once.
 
 The handlers are set only while the main thread waits for a run, and they replace only Python's and PySpark's handlers,
 never the user's.
@@ -67,7 +67,7 @@ def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]
         yield taken
     finally:
         for number, handler in taken.before.items():
-            # A handler that somebody has set meanwhile stays.
+            # A handler that the program has set meanwhile stays.
             if signal.getsignal(number) is taken:
                 signal.signal(number, handler)
 
@@ -144,12 +144,12 @@ def continuing_command() -> str:
 
 
 def is_interactive() -> bool:
-    """Whether a person continues in this process after the run, in a notebook or a shell."""
+    """True if a person continues in this process after the run, in a notebook or a shell."""
     return bool(sys.flags.interactive) or hasattr(sys, "ps1") or _is_notebook()
 
 
 def _is_notebook() -> bool:
-    """Whether IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
+    """True if IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
     ipython: Any = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 

@@ -89,7 +89,7 @@ LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
 
 
 def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
-    """The same results of user code; if it raises one of `LEAVING`, the error names the step that runs."""
+    """Yields the results of user code; if the code raises one of `LEAVING`, the error names the step that runs."""
     try:
         while True:
             try:
@@ -128,7 +128,7 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def find_failure(text: str) -> Failure | None:
-    """Finds the failure that a task of this run has put into an error text of Spark's."""
+    """Finds the failure that a task of this run has put into an error text from Spark."""
     reporting = reporting_now()
     for match in _MARKED.finditer(text):
         signature, packed = match.groups()

@@ -54,15 +54,13 @@ class Told(NamedTuple):
 
     entering_micros: int  # The watermark of the grouping's input.
     leaving_micros: int  # The watermark of its output.
-    # How many elements wait for each side input, by the label of the grouping that makes it.
+    # The number of elements that wait for each side input, by the label of the grouping that makes it.
     waits: Mapping[str, int] = {}
     keys: int = 0  # How many keys have state.
     state_bytes: int = 0  # The size of that state.
     # The watermarks on which the input's watermark depends, by the label of a source or an earlier grouping.
     awaited: Mapping[str, int] = {}
-    windows: int | None = (
-        None  # How many windows have state, those of each key apart; None if that is unknown.
-    )
+    windows: int | None = None  # The number of windows with state, counted for each key; None if unknown.
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Watermarks:
 
 
 class Report(NamedTuple):
-    """What a shard has told at the end of a micro-batch."""
+    """The report of a shard at the end of a micro-batch."""
 
     batch: int
     clock_micros: int

@@ -1,4 +1,4 @@
-"""How the tasks of a run report to its driver: signed with the run's key, and with elements only if the user asks."""
+"""The settings by which a run's tasks report to its driver: the signing key, and whether errors show elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reporting:
 
     # A secret of one run's driver and its tasks.
     key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES), repr=False)
-    # Whether errors show the element that a step worked on, which Spark's logs then contain too.
+    # True if errors show the element that a step worked on, which Spark's logs then also contain.
     show_elements: bool = False
 
     def signature(self, content: str) -> str:

@@ -29,7 +29,7 @@ from penstock_spark.runs.spark_stages import SparkStages, stages_in
 
 
 class Totals:
-    """How many elements edges have carried, added up as tasks end; a task that runs again counts once.
+    """The number of elements that edges have carried, added up as tasks end; a task that runs again counts once.
 
     Args:
         edges: The edges that workers count.
@@ -97,7 +97,7 @@ class BatchLook:
         self._state, self._failure, self._ended_micros = state, failure, clock.micros()
 
     def look(self) -> RunSnapshot:
-        """What the run looks like now; asks Spark, unless nobody has looked before the run was over."""
+        """Returns the present state of the run; asks Spark, unless the first look comes after the end of the run."""
         context = self._context
         if self._ended_micros is None:
             self._count()
@@ -131,7 +131,7 @@ class BatchLook:
         )
 
     def _rows(self, by_spark: int) -> int | None:
-        """The rows that the sources have given; None if nobody counts them.
+        """Returns the number of rows that the sources have emitted; None if it is not counted.
 
         Workers count what they read. Spark counts what it reads itself, which may be a row for a whole file, and also
         counts what it has kept and reads again. Neither counts the values of the program.

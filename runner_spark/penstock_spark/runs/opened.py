@@ -43,7 +43,7 @@ _SQL_CONF = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # Other readers of files do not say from which file a row is.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
-    # When a worker has died, Spark reports what it has written down: the step that ran.
+    # If a worker has died, Spark reports the step that ran, which the fault handler has written down.
     FAULT_HANDLER: "true",
     # Stateful operators do not know the setting, and workers of other settings are other processes.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",

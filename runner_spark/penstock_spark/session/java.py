@@ -201,7 +201,7 @@ def wrapper_script(java: Java) -> str:
 
 
 def _write_wrapper(home: Path, script: str) -> None:
-    """Writes the script to another file, then moves it into place, so that nobody ever runs half of it."""
+    """Writes the script to another file, then moves it into place, so that half a script never runs."""
     target = home / "bin" / "java"
     if target.is_file() and target.read_text() == script and os.access(target, os.X_OK):
         return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _ECHOES = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
-"""How messages of Py4J begin that come with an exception that is raised, too."""
+"""The beginnings of Py4J messages about an exception that is also raised."""
 
 
 def quiet_session(context: SparkContext) -> None:
@@ -34,7 +34,7 @@ def _is_no_exception(record: logging.LogRecord) -> bool:
 
 
 def _quiet_about_death(context: SparkContext) -> None:
-    """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one error of ours says so."""
+    """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one penstock error says so."""
     logging.getLogger().addFilter(_is_no_echo)
     logging.getLogger("py4j.clientserver").addFilter(_is_no_echo)
     server = context._accumulatorServer

@@ -1,4 +1,4 @@
-"""How many tasks read at the same time: as many as Spark assumes for whatever produces data."""
+"""The number of tasks that read at the same time: Spark's default number of partitions of a source."""
 
 from __future__ import annotations
 

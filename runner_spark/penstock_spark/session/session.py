@@ -43,8 +43,8 @@ _KEPT_FOR_PAGES = {
     "spark.ui.dagGraph.retainedRootRDDs": "50",
     "spark.sql.ui.retainedExecutions": "20",
 }
-"""How much Spark remembers for its pages, also without them: by default 1,000 jobs and queries and 100,000 tasks, which
-a stream reaches after hours, and which are some hundred megabytes."""
+"""The number of jobs and tasks that Spark remembers for its pages, even without them: by default 1,000 jobs and queries
+and 100,000 tasks, which a stream reaches after hours, and which are some hundred megabytes."""
 
 DEFAULT_MASTER = "local[*]"
 
@@ -106,7 +106,7 @@ def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession
 
 
 def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """The same frame in another session of the same SparkContext.
+    """Returns the frame in another session of the same SparkContext.
 
     A frame runs with the settings of the session that made it; a user's frame must run with the runner's.
     """
@@ -127,7 +127,7 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
 
 
 def is_local(master: str) -> bool:
-    """Whether the driver's own process runs the tasks.
+    """True if the driver's own process runs the tasks.
 
     >>> is_local("local[2]"), is_local("local"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
     (True, True, False, False)
@@ -167,7 +167,7 @@ def existing_session() -> SparkSession | None:
         _refuse_connect()
     if SparkContext._active_spark_context is None:
         return None
-    # Another thread made it. A builder without options gives it back as it is.
+    # Another thread made it. A builder without options returns it unchanged.
     return SparkSession.builder.getOrCreate()
 
 
@@ -258,7 +258,7 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
 
 
 def _has_folders(conf: Mapping[str, str], spark_home: str) -> bool:
-    """Whether Java's class path has a folder with files, with which Java neither writes nor reads an archive.
+    """True if Java's class path has a folder with files, with which Java neither writes nor reads an archive.
 
     Java would say at its end that it could not start.
     """

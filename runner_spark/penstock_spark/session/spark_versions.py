@@ -64,7 +64,7 @@ def check_package() -> None:
 
 
 def unpacks_zstandard() -> bool:
-    """Whether Spark reads Zstandard on its own: Spark 4.0 needs Hadoop libraries that are mostly missing."""
+    """True if Spark reads Zstandard on its own: Spark 4.0 needs Hadoop libraries that are mostly missing."""
     return _installed() > (4, 0)
 
 
@@ -92,7 +92,7 @@ def to_arrow_schema(schema: Any) -> Any:
     """A Spark schema as an Arrow schema, with timestamps in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema as convert
 
-    # From 4.2 on, the caller names the zone of timestamps; before, it is UTC unless that was switched off.
+    # Since 4.2, the caller names the zone of timestamps; before, it is UTC unless that was switched off.
     if "timezone" in inspect.signature(convert).parameters:
         return convert(schema, timezone="UTC")
     return convert(schema)
@@ -102,7 +102,7 @@ def from_arrow_schema(schema: Any) -> StructType:
     """An Arrow schema as a Spark schema, in which timestamps without a zone have none."""
     from pyspark.sql.pandas.types import from_arrow_schema as convert
 
-    # Before 4.2, they would be in the session's zone if nobody asked.
+    # Before 4.2, they would be in the session's zone without this argument.
     return convert(schema, prefer_timestamp_ntz=True)
 
 

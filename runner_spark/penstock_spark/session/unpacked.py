@@ -30,7 +30,7 @@ def unpacked_home(spark_home: str) -> str | None:
     packages = _packages(Path(spark_home))
     folder = kept_folder("home") if packages and os.environ.get(SWITCH) != "0" else None
     if folder is None or os.pathsep in str(folder):
-        # The separator of Python's import path cannot be in the name of a folder.
+        # A folder with the separator of import paths in its name cannot be on the path.
         return None
     try:
         return str(_made(folder, Path(spark_home), packages))

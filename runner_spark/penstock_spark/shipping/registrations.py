@@ -41,7 +41,7 @@ class WithRegistrations:
 
     registrations: tuple[Registration, ...]
     value: Any
-    # Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
+    # True if keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     pickles_keys: bool = False
     preparations: tuple[Preparation, ...] = ()
 
@@ -117,7 +117,7 @@ def prepared_by(function: Callable[..., None], *arguments: Any) -> Iterator[None
 
 
 def preparations() -> tuple[Preparation, ...]:
-    """What workers of a run that begins now call."""
+    """Returns the functions that workers of a run that begins now call first."""
     return _preparations.get()
 
 

@@ -19,7 +19,7 @@ from penstock_spark.source_watermarks.rules import Bounds, Lane, RecordedRule, r
 
 
 class Summary(NamedTuple):
-    """What the watermark needs to know about the elements that some tasks read in one step; plain and small."""
+    """The facts about elements that some tasks read in one step from which the watermark follows; plain and small."""
 
     seen: Any = None  # What the policy's rule keeps of them; None if nothing.
     # The lanes that elements came from: partitions, if each partition is a lane.
@@ -29,7 +29,7 @@ class Summary(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a shard knows about a source; plain and small."""
+    """The state of a source's watermark in a shard; plain and small."""
 
     rule: Any  # The state of the policy's rule.
     watermark_micros: int = MIN_MICROS

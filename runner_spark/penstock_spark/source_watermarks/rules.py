@@ -40,7 +40,7 @@ class Rule(ABC):
         return None
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        """What the rule keeps of some elements, or None; rules by partition accept an empty list of elements."""
+        """Returns what the rule keeps of elements, or None; rules by partition accept an empty list of elements."""
         return None
 
     def merge(self, parts: list[Any]) -> Any:
