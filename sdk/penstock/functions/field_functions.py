@@ -26,7 +26,7 @@ class RowOf:
     fields: tuple[NamedFunction, ...]
 
     def __call__(self, element: Any) -> Row:
-        """The Row."""
+        """Returns the Row."""
         return Row(**{name: each(element) for name, each in self.fields})
 
 
@@ -37,7 +37,7 @@ class KeyOf:
     fields: tuple[NamedFunction, ...]
 
     def __call__(self, element: Any) -> Any:
-        """The key."""
+        """Returns the key."""
         return named_tuple("Key", self._names)._make([each(element) for each in self._functions])
 
     @functools.cached_property
@@ -56,7 +56,7 @@ class KeyedBy:
     key: Callable[[Any], Any]
 
     def __call__(self, element: Any) -> tuple[Any, Any]:
-        """The pair."""
+        """Returns the pair."""
         return self.key(element), element
 
 
@@ -68,7 +68,7 @@ class KeyAndValues:
     values: tuple[Callable[[Any], Any], ...]
 
     def __call__(self, element: Any) -> tuple[Any, list[Any]]:
-        """The pair."""
+        """Returns the pair."""
         return self.key(element), [each(element) for each in self.values]
 
 
@@ -80,7 +80,7 @@ class ResultOf:
     """The names of the key's fields, then the names of the results."""
 
     def __call__(self, pair: tuple[Any, Any]) -> Any:
-        """The named tuple."""
+        """Returns the named tuple."""
         return named_tuple("Result", self.names)(*pair[0], *pair[1])
 
 
@@ -97,7 +97,7 @@ class Stamping:
     """The function of a Map that assigns a new timestamp to each element, and changes nothing else."""
 
     def __call__(self, element: Any) -> TimestampedValue[Any]:
-        """The element at its time."""
+        """Returns the element at its time."""
         return TimestampedValue(element, Timestamp.from_micros(self.function(element)))
 
     @property
@@ -129,7 +129,7 @@ class StampedBy(Stamping):
 
 @functools.cache
 def named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
-    """A named tuple class, whose instances can be pickled: another process makes the class again."""
+    """Returns a named tuple class, whose instances can be pickled: another process makes the class again."""
 
     def reduce(self: Any) -> tuple[Any, ...]:
         return _make_named_tuple, (type_name, field_names, tuple(self))
@@ -163,7 +163,7 @@ class WindowBound(Expression):
 
 
 def window_start() -> Expression:
-    """The start of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
+    """Returns the start of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
 
     >>> from penstock.transforms.fields import Select
     >>> Select("team", start=window_start()).label
@@ -173,7 +173,7 @@ def window_start() -> Expression:
 
 
 def window_end() -> Expression:
-    """The end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own)."""
+    """Returns the end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own)."""
     return WindowBound("end")
 
 
@@ -192,7 +192,7 @@ class RowInWindow:
         self._made: dict[Any, RowOf] = {}
 
     def __call__(self, element: Any, window: Any = DoFn.WindowParam) -> Row:
-        """The Row."""
+        """Returns the Row."""
         make = self._made.get(window)
         if make is None:
             if len(self._made) >= _MOST_WINDOWS:
@@ -206,7 +206,7 @@ class RowInWindow:
 
 
 def _in_window(function: Any, window: Any) -> Any:
-    """A function in which values replace the bounds of the window."""
+    """Returns a function in which values replace the bounds of the window."""
     if isinstance(function, WindowBound):
         return Literal(_moment(window, function.bound))
     if not (isinstance(function, Expression) and is_dataclass(function)):

@@ -50,7 +50,7 @@ class ProcessContinuation:
 
     @staticmethod
     def resume(resume_delay: float = 0) -> ProcessContinuation:
-        """A continuation; `resume_delay` is in seconds."""
+        """Returns a continuation; `resume_delay` is in seconds."""
         return ProcessContinuation(resume_delay)
 
 
@@ -62,11 +62,11 @@ class RestrictionProvider:
     """
 
     def create_tracker(self, restriction: Any) -> Any:
-        """A ``RestrictionTracker`` for the restriction."""
+        """Returns a ``RestrictionTracker`` for the restriction."""
         raise NotImplementedError
 
     def initial_restriction(self, element: Any) -> Any:
-        """The restriction that stands for all the work on the element."""
+        """Returns the restriction that stands for all the work on the element."""
         raise NotImplementedError
 
     def split(self, element: Any, restriction: Any) -> Iterator[Any]:
@@ -74,7 +74,7 @@ class RestrictionProvider:
         yield restriction
 
     def restriction_coder(self) -> Any:
-        """The coder of restrictions."""
+        """Returns the coder of restrictions."""
         return registry.get_coder(object)
 
     def restriction_size(self, element: Any, restriction: Any) -> float:
@@ -87,7 +87,7 @@ class RestrictionProvider:
             yield part, self.restriction_size(element, part)
 
     def truncate(self, element: Any, restriction: Any) -> Any:
-        """The rest of the restriction when the pipeline drains: all of it if bounded, else None."""
+        """Returns the rest of the restriction when the pipeline drains: all of it if bounded, else None."""
         return restriction if self.create_tracker(restriction).is_bounded() else None
 
 
@@ -95,15 +95,15 @@ class WatermarkEstimatorProvider:
     """Makes the watermark estimator of a splittable DoFn (Beam's ``WatermarkEstimatorProvider``)."""
 
     def initial_estimator_state(self, element: Any, restriction: Any) -> Any:
-        """The state an estimator starts from."""
+        """Returns the state an estimator starts from."""
         raise NotImplementedError
 
     def create_watermark_estimator(self, estimator_state: Any) -> Any:
-        """An estimator that continues from the state."""
+        """Returns an estimator that continues from the state."""
         raise NotImplementedError
 
     def estimator_state_coder(self) -> Any:
-        """The coder of the state."""
+        """Returns the coder of the state."""
         return registry.get_coder(object)
 
 

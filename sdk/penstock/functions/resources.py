@@ -42,17 +42,17 @@ class ResourceHint:
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The value for a step inside of a composite that has a hint of the same kind: here, the inner value."""
+        """Returns the value for a step inside of a composite that has a hint of the same kind: the inner value."""
         return inner_value
 
     @staticmethod
     def get_by_urn(urn: str) -> type[ResourceHint]:
-        """The class of hints with a URN; KeyError if there is none."""
+        """Returns the class of hints with a URN; KeyError if there is none."""
         return ResourceHint._by_urn[urn]
 
     @staticmethod
     def get_by_name(name: str) -> type[ResourceHint]:
-        """The class of hints with a name; KeyError if there is none."""
+        """Returns the class of hints with a name; KeyError if there is none."""
         return ResourceHint._by_name[name]
 
     @staticmethod
@@ -165,7 +165,7 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def resource_hints_from_options(options: Any) -> dict[str, bytes]:
-    """The hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
+    """Returns the hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
     given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
     if not isinstance(given, Mapping):
         given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
@@ -175,7 +175,7 @@ def resource_hints_from_options(options: Any) -> dict[str, bytes]:
 def merge_resource_hints(
     outer_hints: Mapping[str, bytes], inner_hints: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """The hints of a step inside of a composite that has hints itself; the class of a hint says which value counts."""
+    """Returns the hints of a step inside of a composite with hints; the class of a hint says which value counts."""
     merged = dict(inner_hints)
     for urn, outer in outer_hints.items():
         if urn in merged:

@@ -79,12 +79,12 @@ class Splits:
             )
 
     def stored(self, restriction: Any) -> Any:
-        """A restriction in the form in which it is kept: encoded if the provider has a coder of its own."""
+        """Returns a restriction in the form in which it is kept: encoded if the provider has a coder of its own."""
         coder = self.coder
         return restriction if coder is None else coder.encode(restriction)
 
     def restored(self, stored: Any) -> Any:
-        """A restriction from the form in which it is kept."""
+        """Returns a restriction from the form in which it is kept."""
         coder = self.coder
         return stored if coder is None else coder.decode(stored)
 
@@ -93,13 +93,13 @@ class Splits:
         return self.provider.truncate(element, restriction)
 
     def estimator_state(self, element: Any, restriction: Any) -> Any:
-        """The first state of the watermark estimator; None without one."""
+        """Returns the first state of the watermark estimator; None without one."""
         return (
             None if self.estimators is None else self.estimators.initial_estimator_state(element, restriction)
         )
 
     def estimator(self, state: Any) -> Any:
-        """A watermark estimator that continues from a state; None without one."""
+        """Returns a watermark estimator that continues from a state; None without one."""
         return None if self.estimators is None else self.estimators.create_watermark_estimator(state)
 
     def view(self, part: Part) -> Any:
@@ -111,7 +111,7 @@ class Splits:
         return output
 
     def kept_callback(self, callback: Callable[[], Any]) -> Callable[[], Any]:
-        """A callback of a bundle finalizer in a form that can be pickled."""
+        """Returns a callback of a bundle finalizer in a form that can be pickled."""
         return callback
 
     def observe(self, estimator: Any, time: Timestamp) -> None:
@@ -157,11 +157,11 @@ class Pairing(DoFn):
         self.dofn = dofn
 
     def describe(self) -> str:
-        """The DoFn whose restrictions these are, for people."""
+        """Returns the DoFn whose restrictions these are, for people."""
         return f"restrictions of {type(self.dofn).__name__}"
 
     def process(self, element: Any) -> Iterator[tuple[Any, Any]]:
-        """The pairs of an element and a restriction."""
+        """Yields the pairs of an element and a restriction."""
         for restriction in splits_of(self.dofn).restrictions(element):
             yield element, restriction
 
@@ -170,7 +170,7 @@ class PairingByWindow(Pairing):
     """The pairing for a DoFn that sees the window: each window of an element has restrictions of its own."""
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
-        """The pairs of an element and a restriction, for one of its windows."""
+        """Returns the pairs of an element and a restriction, for one of its windows."""
         return super().process(element)
 
 
@@ -211,7 +211,7 @@ class Part:
         self._is_refused = False  # A claim beyond that split.
 
     def outputs(self, results: Iterable[Any] | None) -> Iterator[Any]:
-        """The outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
+        """Yields the outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
         # If no output is inspected, none of them costs a call.
         is_watched = self._limits is not None or self.estimator is not None
         own = None if type(self.splits).own is Splits.own else self.splits.own
@@ -266,16 +266,16 @@ class Part:
         return max(0.0, self.rest.resume_micros / 1_000_000 - self._seconds())
 
     def watermark_micros(self) -> int | None:
-        """The watermark that the estimator reports now; None if it knows none."""
+        """Returns the watermark that the estimator reports now; None if it knows none."""
         watermark = None if self.estimator is None else self.estimator.current_watermark()
         return None if watermark is None else int(watermark.micros)
 
     def estimator_state(self) -> Any:
-        """The state from which another estimator can continue; ask for the watermark first."""
+        """Returns the state from which another estimator can continue; ask for the watermark first."""
         return None if self.estimator is None else self.estimator.get_estimator_state()
 
     def now(self) -> Timestamp:
-        """The time of the machine."""
+        """Returns the time of the machine."""
         return Timestamp(self._seconds())
 
     def _observe(self, output: Any) -> None:
@@ -310,7 +310,7 @@ class TrackerView:
         self._part = part
 
     def current_restriction(self) -> Any:
-        """The restriction of this call."""
+        """Returns the restriction of this call."""
         return self._part.tracker.current_restriction()
 
     def try_claim(self, position: Any) -> bool:

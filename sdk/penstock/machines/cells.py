@@ -29,7 +29,7 @@ def is_bag(content: Any) -> bool:
 
 
 def cell_of(spec: userstate.StateSpec, cells: Cells) -> userstate.RuntimeState:
-    r"""A cell as a DoFn sees it: reads decode only what they ask for, and writes change `cells` in place.
+    r"""Returns a cell as a DoFn sees it: reads decode only what they ask for, and writes change `cells` in place.
 
     >>> from penstock.coders import VarIntCoder
     >>> cells = {}
@@ -41,7 +41,7 @@ def cell_of(spec: userstate.StateSpec, cells: Cells) -> userstate.RuntimeState:
 
 
 def kind_of_cell(spec: userstate.StateSpec) -> Callable[[Any, Cells], userstate.RuntimeState]:
-    """The class of the cells that have such a description; see `cell_of`."""
+    """Returns the class of the cells that have such a description; see `cell_of`."""
     kind = _KINDS.get(type(spec))
     if kind is None:
         what = f"{spec!r} has an unknown kind of state"

@@ -34,7 +34,7 @@ class Holding:
 
 
 def holding_of(contents: Contents, keeps: bool) -> Holding:
-    """The operations of a grouping; `keeps` says whether windows keep their elements after a pane."""
+    """Returns the operations of a grouping; `keeps` says whether windows keep their elements after a pane."""
     return Holding(
         add=contents.add,
         first=lambda value: contents.add(contents.empty(), value),

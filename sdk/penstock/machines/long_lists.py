@@ -26,7 +26,7 @@ class Keeper(Protocol):
     """A store of segments."""
 
     def read(self, segments: Sequence[Segment]) -> Iterable[list[Any]]:
-        """The values of each segment."""
+        """Returns the values of each segment."""
 
     def lend(self, snapshot: Snapshot) -> None:
         """Notes that a snapshot may be read, even when its segments are not needed any more."""
@@ -96,7 +96,7 @@ class LongList:
         self.parts.append([])
 
     def snapshot(self) -> Snapshot:
-        """The present values, whatever happens to the list."""
+        """Returns the present values, whatever happens to the list."""
         snapshot = Snapshot([part if type(part) is Segment else [*part] for part in self.parts], self.keeper)
         if self.keeper is not None:
             self.keeper.lend(snapshot)
@@ -120,7 +120,7 @@ class Snapshot(LongList):
 
 
 def joined(one: AnyList, other: LongList) -> LongList:
-    """One list of two; reads nothing.
+    """Joins two lists; reads nothing.
 
     >>> joined(["a"], LongList([Segment(-1, 5, 60), ["b"]])).parts
     [['a'], Segment(number=-1, length=5, size_bytes=60), ['b']]

@@ -74,7 +74,7 @@ class Happenings:
     is_complete: bool = True  # Whether nothing had to be left out.
 
     def combine(self, other: Happenings | None) -> Happenings:
-        """The union of both; queries for metrics do not show it.
+        """Returns the union of both; queries for metrics do not show it.
 
         >>> one = Happenings(1, watermarks=((At(3), 7),))
         >>> both = one.combine(Happenings(1, watermarks=((At(2), 5),)))
@@ -130,7 +130,7 @@ class Recorder:
         self._put("watermarks", at, lambda: micros)
 
     def happenings(self) -> Happenings:
-        """Everything that was recorded."""
+        """Returns all recorded events."""
         rows = {name: tuple(sorted(found, key=_order)) for name, found in self._rows.items()}
         return Happenings(self._room, **rows, is_complete=self._is_complete)
 
@@ -146,7 +146,7 @@ class Recorder:
 def recorded_input(
     clock_micros: int, key: Any, element: Element | Arrive, is_dropped: bool = False
 ) -> RecordedInput:
-    """An element of a key, as a recording has it."""
+    """Returns an element of a key, as a recording has it."""
     value, is_retraction = value_text(element.value), element.kind.is_retraction
     return RecordedInput(
         element.timestamp_micros, clock_micros, _key_text(key), value, is_retraction, is_dropped
@@ -154,7 +154,7 @@ def recorded_input(
 
 
 def recorded_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
-    """A pane of a key, as a recording has it."""
+    """Returns a pane of a key, as a recording has it."""
     info = pane.info
     return RecordedPane(
         *bounds_of(pane.window),
@@ -173,7 +173,7 @@ def _key_text(key: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as a drawing shows it, in at most `VALUE_LENGTH_MAX` characters.
+    """Returns a value as a drawing shows it, in at most `VALUE_LENGTH_MAX` characters.
 
     >>> value_text("v1"), value_text(1.283333), value_text(["a", 2])
     ('v1', '1.283', '[a, 2]')

@@ -36,7 +36,7 @@ class Times(NamedTuple):
         return self.watermark_micros if self.expiry_micros is None else self.expiry_micros
 
     def percentile(self, percentile: float) -> int:
-        """The watermark of a percentile in (0, 1]."""
+        """Returns the watermark of a percentile in (0, 1]."""
         return max(self.percentile_micros.get(percentile, MIN_MICROS), self.watermark_micros)
 
 

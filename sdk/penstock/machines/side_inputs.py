@@ -63,7 +63,7 @@ class SideInputMachine:
         self._lateness_micros = lateness_micros
 
     def missing(self, state: SideInputState, window: BoundedWindow, times: Times) -> tuple[int, ...]:
-        """The places of the side inputs that are not ready for a window of the main input."""
+        """Returns the places of the side inputs that are not ready for a window of the main input."""
         return tuple(
             place
             for place, mapping in enumerate(self._mappings)
@@ -100,7 +100,7 @@ class SideInputMachine:
     def released(
         self, state: SideInputState, times: Times, is_end: bool = False
     ) -> list[tuple[BoundedWindow, Waiting]]:
-        """The elements that need not wait any more, by window and in order; with `is_end`, all of them."""
+        """Returns the elements that need not wait any more, by window and in order; with `is_end`, all of them."""
         windows = [window for window in state.waiting if is_end or not self.missing(state, window, times)]
         return [(window, state.waiting.pop(window)) for window in sorted(windows)]
 
@@ -111,11 +111,11 @@ class SideInputMachine:
         return [state.contents.pop(key) for key in over if key not in asked]
 
     def hold_micros(self, state: SideInputState) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing waits."""
+        """Returns the event time that the output watermark may not pass; None if nothing waits."""
         return min((waiting.earliest_micros for waiting in state.waiting.values()), default=None)
 
     def waits(self, state: SideInputState, times: Times) -> dict[int, int]:
-        """The number of elements that wait for each side input, by its place."""
+        """Returns the number of elements that wait for each side input, by its place."""
         found: dict[int, int] = {}
         for window, waiting in state.waiting.items():
             for place in self.missing(state, window, times):
@@ -123,7 +123,7 @@ class SideInputMachine:
         return found
 
     def _asked(self, state: SideInputState) -> set[tuple[int, BoundedWindow]]:
-        """The contents that waiting elements will see."""
+        """Returns the contents that waiting elements will see."""
         return {
             (place, mapping(window))
             for window in state.waiting

@@ -43,15 +43,15 @@ class Code(Protocol):
         ...
 
     def seconds(self) -> float:
-        """The time of the machine that runs the code, in seconds since 1970."""
+        """Returns the time of the machine that runs the code, in seconds since 1970."""
         ...
 
     def dumps(self, value: Any) -> bytes:
-        """A value as bytes."""
+        """Returns a value as bytes."""
         ...
 
     def loads(self, data: bytes) -> Any:
-        """A value from bytes."""
+        """Returns a value from bytes."""
         ...
 
 
@@ -98,7 +98,7 @@ class SplittableKey:
                 setattr(self, name, value)
 
     def plain(self) -> list[Any]:
-        """Everything but the key."""
+        """Returns all of it except the key."""
         return [getattr(self, name) for name in _FIELDS]
 
 
@@ -131,14 +131,14 @@ class SplittableMachine:
         self._is_draining = is_draining
 
     def new_key(self, key: Any = None) -> SplittableKey:
-        """The state of a key without a restriction."""
+        """Returns the state of a key without a restriction."""
         return SplittableKey(key)
 
     def renew_lists(self, state: SplittableKey, renewed: Callable[[AnyList], AnyList]) -> None:
         """Does nothing: a restriction has no list to which values are added."""
 
     def element(self, state: SplittableKey, element: Element, times: Times) -> list[Given]:
-        """An element arrives with a restriction; the first call is made, and its outputs are stored."""
+        """Adds an element with a restriction; makes the first call, and stores its outputs."""
         code = self._code
         if state.windows:
             raise AssertionError("two restrictions have the same key")
@@ -188,7 +188,7 @@ class SplittableMachine:
         return []
 
     def hold_micros(self, state: SplittableKey) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing holds it."""
+        """Returns the event time that the output watermark may not pass; None if nothing holds it."""
         return min(state.reported_micros, _LATEST_HOLD) if state.windows else None
 
     def next_timers(self, state: SplittableKey) -> NextTimers:
@@ -198,22 +198,22 @@ class SplittableMachine:
         return {CLOCK: state.next_micros}, self.hold_micros(state)
 
     def alarm_micros(self, state: SplittableKey, domain: Domain = WATERMARK) -> int | None:
-        """A time before which nothing is due in a domain; None if nothing will ever be due."""
+        """Returns a time before which nothing is due in a domain; None if nothing will ever be due."""
         return state.next_micros if domain == CLOCK and state.windows else None
 
     def snapshot(self, state: SplittableKey) -> bytes:
-        """The state of a key as bytes."""
+        """Returns the state of a key as bytes."""
         return _VERSION + self._code.dumps((state.key, state.plain()))
 
     def restore(self, data: bytes) -> SplittableKey:
-        """The state of a key from the bytes of `snapshot`."""
+        """Returns the state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a restriction has the format {data[:1]!r}, not {_VERSION!r}"
             raise refusal(ValueError, what, hint="restore it with the version of penstock that wrote it")
         return SplittableKey(*self._code.loads(data[1:]))
 
     def _later(self, times: Times) -> int:
-        """The earliest time at which what happens now has been committed."""
+        """Returns the earliest time at which what happens now has been committed."""
         return max(times.clock_micros, self._through_micros) + 1
 
     def _give(self, state: SplittableKey) -> list[Given]:

@@ -33,7 +33,7 @@ class Tally:
     fired: tuple[Fired, ...] = ()
 
     def combine(self, other: Tally | None) -> Tally:
-        """The sum of both.
+        """Returns the sum of both.
 
         >>> Tally({"early": 1}).combine(Tally({"early": 2, "late": 1})).counts
         {'early': 3, 'late': 1}
@@ -84,7 +84,7 @@ class Tallier:
         self._add(clock_micros, window, DROPPED, count)
 
     def tally(self) -> Tally | None:
-        """Everything that was counted; None for nothing."""
+        """Returns the counts so far; None if nothing was counted."""
         if not self._counts:
             return None
         return Tally(self._counts, tuple(sorted((*place, count) for place, count in self._fired.items())))
@@ -102,7 +102,7 @@ class Tallier:
 
 
 def timing_of(info: Any) -> str:
-    """The timing of a pane, or that it takes one back.
+    """Returns the timing of a pane, or says that it retracts one.
 
     >>> from penstock.utils.windowed_value import PaneInfo, ValueKind
     >>> [timing_of(PaneInfo(True, True, PaneInfoTiming.LATE, 0, 0, kind)) for kind in ValueKind]

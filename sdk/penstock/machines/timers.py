@@ -101,7 +101,7 @@ class Timers:
         return max(due, default=None)
 
     def hold_micros(self) -> int | None:
-        """The earliest event time that a timer holds; None if none does."""
+        """Returns the earliest event time that a timer holds; None if none does."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.first(heaps.holds)
@@ -112,7 +112,7 @@ class Timers:
         return None if held == HOLDS_NOTHING else held
 
     def next_timers(self) -> NextTimers:
-        """The `earliest` of each domain in which anything is due, and `hold_micros`.
+        """Returns the `earliest` of each domain in which anything is due, and `hold_micros`.
 
         >>> Timers({(0, "expiry", ""): (True, 20, 10), (0, "flush", ""): (False, 30, HOLDS_NOTHING)}).next_timers()
         ({1.0: 20, 'clock': 30}, 10)
@@ -193,7 +193,7 @@ class _Heaps:
                 del self.counts[window]
 
     def first(self, heap: list[tuple[int, int]]) -> int | None:
-        """The earliest time in a heap; None without current entries."""
+        """Returns the earliest time in a heap; None without current entries."""
         while heap and heap[0][1] not in self.places:
             heappop(heap)
         return heap[0][0] if heap else None

@@ -64,28 +64,28 @@ class TriggerMachine(ABC):
     lead to the same state as one. After the end an element may fire it at once."""
 
     def start(self) -> Any:
-        """The state before the first element."""
+        """Returns the state before the first element."""
         return None
 
     def element(self, state: Any, element: Element, status: WindowStatus) -> Any:
-        """The state after one more element."""
+        """Returns the state after one more element."""
         return state
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """The state of a window that others merged into, or that has grown; the window of `status` is the new one."""
+        """Returns the state of a window into which others merged, or that has grown: the window of `status`."""
         waiting = [state for state in states if state is not FINISHED]
         return self.merged(waiting) if waiting else FINISHED
 
     def merged(self, states: list[Any]) -> Any:
-        """The state that several unfinished ones merge into; needed for triggers with a state."""
+        """Returns the state that several unfinished ones merge into; needed for triggers with a state."""
         return None
 
     def signal(self, state: Any, name: str) -> Any:
-        """The state after a signal from outside."""
+        """Returns the state after a signal from outside."""
         return state
 
     def wake(self, state: Any, status: WindowStatus) -> Any:
-        """The state after the alarms that are due have fired."""
+        """Returns the state after the alarms that are due have fired."""
         return state
 
     @abstractmethod
@@ -106,5 +106,5 @@ class TriggerMachine(ABC):
 
 
 def unfinished(states: Iterable[Any]) -> Iterator[Any]:
-    """The states that are not `FINISHED`."""
+    """Returns the states that are not `FINISHED`."""
     return (state for state in states if state is not FINISHED)

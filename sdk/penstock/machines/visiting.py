@@ -57,7 +57,7 @@ def visit(
 def _fired(
     program: GroupingProgram, key: KeyState, state: WindowState, timing: int, is_last: bool
 ) -> list[Pane]:
-    """The panes of one firing, after which the window owes nothing."""
+    """Returns the panes of one firing, after which the window owes nothing."""
     key.owed.pop(state.number, None)
     return fire(program, state, timing, is_last)
 
@@ -131,14 +131,14 @@ def set_alarms(
 
 
 def _rung_until(status: StoredWindowStatus, domain: Domain) -> int:
-    """The time up to which the alarms of a domain have fired."""
+    """Returns the time up to which the alarms of a domain have fired."""
     if domain == CLOCK:
         return status.due_micros
     return status.times.horizon_micros if domain == WATERMARK else status.times.percentile(float(domain))
 
 
 def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
-    """The event time of the window's next pane, which the output watermark may not pass before; None if it holds
+    """Returns the event time of the window's next pane, before which the output watermark has to stay; None if it holds
     nothing.
 
     A window with only late elements holds nothing once its end has passed: its pane is late anyway.

@@ -53,7 +53,7 @@ class WindowColumn:
         self.ended: set[bytes] = set()
 
     def reopen(self) -> None:
-        """The watermark is before the end again: for the keys that the window has now, it has ended."""
+        """Notes that the watermark is before the end again: for the keys that the window has now, it has ended."""
         self.is_past_end = False
         self.ended.update(self.cells)
 
@@ -82,7 +82,7 @@ class ColumnMachine:
         self._numberings: dict[tuple[int, bool], Numbering] = {}
 
     def opened(self, window: BoundedWindow, times: Times) -> WindowColumn:
-        """A window without keys."""
+        """Returns a window without keys."""
         return WindowColumn(window, times.watermark_micros >= window.end_micros)
 
     def is_expired(self, window: BoundedWindow, times: Times) -> bool:
@@ -107,7 +107,7 @@ class ColumnMachine:
         counts: Sequence[int],
         times: Times,
     ) -> Firing | None:
-        """Combined elements of several keys arrive at one logical time; each key once, if not `takes_together`."""
+        """Adds combined elements that arrive at one logical time; each key once, if not `takes_together`."""
         early, merge, keeps = self.rule.early, self.holding.merge, self._keeps
         if not self.takes_together(column):
             return self._take(column, names, helds, counts, _itself, merge, times)
@@ -147,7 +147,7 @@ class ColumnMachine:
         put: Callable[[Any, Any], Any],
         times: Times,
     ) -> Firing | None:
-        """Something arrives for one key after the other, and may fire it at once."""
+        """Adds elements for one key after the other; each may fire its key at once."""
         cells, get, keeps, result = column.cells, column.cells.get, self._keeps, self.holding.result
         is_past_end, ended, dues = column.is_past_end, column.ended, column.dues
         timing = _early_or_late(column)
@@ -196,7 +196,7 @@ class ColumnMachine:
         return found
 
     def pass_watermark(self, column: WindowColumn, times: Times) -> Firing | None:
-        """The watermark has reached `next_micros`: the window ends, or expires, or both.
+        """Notes that the watermark has reached `next_micros`: the window ends, or expires, or both.
 
         A window that `is_expired` now must be forgotten afterwards.
         """
@@ -227,13 +227,13 @@ class ColumnMachine:
         return not (fresh or self.rule.program.fires_empty_when_closing)
 
     def pass_clock(self, column: WindowColumn, due_micros: int) -> Firing | None:
-        """The clock has reached a time for which keys of a window wait."""
+        """Notes that the clock has reached a time for which keys of a window wait."""
         cells = column.cells
         names = [name for name in column.dues.pop(due_micros, ()) if cells[name][DUE] == due_micros]
         return self._fire(column, sorted(names), _early_or_late(column), False) if names else None
 
     def _with_panes(self, column: WindowColumn, fires_empty: bool) -> list[bytes]:
-        """All keys with something new, and perhaps the others."""
+        """Returns all keys with something new, and perhaps the others."""
         # The contents of an empty window may have no result, such as a maximum, and then it emits no pane.
         if fires_empty and (self._keeps or self.rule.program.contents.has_result_of_nothing):
             return sorted(column.cells)
@@ -242,7 +242,7 @@ class ColumnMachine:
         return []
 
     def _fire(self, column: WindowColumn, names: list[bytes], timing: int, is_last: bool) -> Firing:
-        """The panes of some keys, which then have nothing new; they are late for keys that had ended before."""
+        """Returns the panes of some keys, which then have nothing new; they are late for keys that had ended before."""
         cells, keeps, result, nothing = column.cells, self._keeps, self.holding.result, self.holding.nothing
         usual = self._numbering(timing, is_last), timing != PaneInfoTiming.EARLY
         again = self._numbering(PaneInfoTiming.LATE, is_last), True

@@ -60,7 +60,7 @@ class CoGroupByKey(PTransform[Any, Any]):
 
 
 def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
-    """The union of PCollections of KVs, as KVs of the key and a pair of the PCollection's number and the value."""
+    """Merges PCollections of KVs into KVs of the key and a pair of the PCollection's number and a value."""
     # One type for all, so that the type of their union is a KV.
     key_types, value_types = zip(*types, strict=True)
     common = KV[Union[key_types], Tuple[int, Union[value_types]]]
@@ -88,7 +88,7 @@ def _numbered(number: int) -> Any:
 
 
 def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
-    """The step that deals the values of a key out to their inputs, with its output type."""
+    """Returns the step that deals the values of a key out to their inputs, with its output type."""
     count = len(types)
 
     def deal_out(key: Any, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ class Reify:
 
         @staticmethod
         def add_timestamp_info(element: Any, timestamp: Any = DoFn.TimestampParam) -> TimestampedValue[Any]:
-            """The element at its timestamp."""
+            """Returns the element at its timestamp."""
             return TimestampedValue(element, timestamp)
 
         def expand(self, pcoll: Any) -> Any:
@@ -41,7 +41,7 @@ class Reify:
         def add_window_info(
             element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
         ) -> TimestampedValue[Any]:
-            """The triple, at the element's timestamp."""
+            """Returns the triple, at the element's timestamp."""
             return TimestampedValue((element, timestamp, window), timestamp)
 
         def expand(self, pcoll: Any) -> Any:
@@ -54,7 +54,7 @@ class Reify:
 
         @staticmethod
         def add_timestamp_info(element: Any, timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
-            """The key, and the value at the element's timestamp."""
+            """Returns the key, and the value at the element's timestamp."""
             key, value = element
             return key, TimestampedValue(value, timestamp)
 
@@ -70,7 +70,7 @@ class Reify:
         def add_window_info(
             element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
         ) -> TimestampedValue[Any]:
-            """The key and the triple, at the element's timestamp."""
+            """Returns the key and the triple, at the element's timestamp."""
             key, value = element
             return TimestampedValue((key, (value, timestamp, window)), timestamp)
 

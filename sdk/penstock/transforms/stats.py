@@ -58,11 +58,11 @@ class SketchSettings:
         entries.sort(key=by_value, reverse=self.reverse)
 
     def values(self, entries: Iterable[Any]) -> Iterable[Any]:
-        """The values of entries."""
+        """Returns the values of entries."""
         return (value for value, _ in entries) if self.weighted else entries
 
     def bounds(self, values: Iterable[Any]) -> tuple[Any, Any]:
-        """The first and the last value in the sketch's order; there must be a value."""
+        """Returns the first and the last value in the sketch's order; there must be a value."""
         held = list(values)
         ends = min(held, key=self.key), max(held, key=self.key)
         return ends[::-1] if self.reverse else ends
@@ -116,7 +116,7 @@ class Sketch:
         self._thin(settings)
 
     def entries(self, settings: SketchSettings) -> Iterator[tuple[Any, Any]]:
-        """Every value that is held, with the weight it stands for, in no order."""
+        """Yields every value that is held, with the weight it stands for, in no order."""
         for level, entries in enumerate(self.levels):
             if settings.weighted:
                 yield from entries
@@ -149,7 +149,7 @@ class Sketch:
 
 
 def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[Any, Any]]:
-    """Sorted pairs of value and weight, neighbours joined so that at most `capacity` remain.
+    """Yields sorted pairs of value and weight, with neighbours joined so that at most `capacity` remain.
 
     >>> list(joined([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
     [('a', 2), ('c', 8), ('d', 2)]
@@ -235,7 +235,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         weighted: bool = False,
         input_batched: bool = False,
     ) -> ApproximateQuantilesCombineFn:
-        """The CombineFn whose error is at most `epsilon`.
+        """Returns the CombineFn whose error is at most `epsilon`.
 
         Args:
             num_quantiles: This argument and all that are not described here are as in the constructor.
@@ -447,7 +447,7 @@ class ApproximateUniqueCombineFn(CombineFn):
         return set(heapq.nsmallest(self.sample_size, accumulator))
 
     def extract_output(self, accumulator: set[int]) -> int:
-        """The estimate.
+        """Returns the estimate.
 
         With s hashes in the lowest p of the hash space, p / space of all hashes are in the sample. The
         logarithms allow for distinct elements that share a hash.
@@ -475,7 +475,7 @@ class ApproximateUnique:
 
     @staticmethod
     def parse_input_params(size: int | None = None, error: float | None = None) -> int:
-        """The sample's size, from exactly one of the size itself and the wanted error.
+        """Returns the sample's size, from exactly one of the size itself and the wanted error.
 
         Args:
             size: How many hashes to keep, at least 16.

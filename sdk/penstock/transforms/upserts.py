@@ -41,7 +41,7 @@ class Upsert(NamedTuple):
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
-    """The last upsert of each key: several changes as one, for tables that take a key once per write."""
+    """Returns the last upsert of each key: several changes as one, for tables that take a key once per write."""
     return list({encode_key(upsert.key): upsert for upsert in upserts}.values())
 
 
@@ -126,7 +126,7 @@ Settled = tuple[Any, Upsert | None]
 
 
 def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
+    """Returns the change at one timestamp if each value replaces the one before; a key's highest order is known."""
     upsert = None
     for _, order, value in changes:
         if known is None or order >= known:
@@ -135,7 +135,7 @@ def newest(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
 
 
 def balance(key: Any, known: Any, changes: Iterable[Change]) -> Settled:
-    """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
+    """Returns the change at one timestamp if elements may retract earlier ones; the number of a key's values is known.
 
     Raises:
         ValueError: More than one value remains.
@@ -206,7 +206,7 @@ class UpsertFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """The change of the row; at the end of the input, one that no later timestamp has followed."""
+        """Yields the change of the row; at the end of the input, one that no later timestamp has followed."""
         settled, upsert = self._settle(key, known.read(), changes.read())
         changes.clear()
         if settled is None:
@@ -223,6 +223,6 @@ class UpsertFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         known: Any = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
-        """The last change of a row whose window is over; then it is forgotten."""
+        """Yields the last change of a row whose window is over; then it is forgotten."""
         yield from self.end_of_logical_time(key, changes, known)
         known.clear()

@@ -49,7 +49,7 @@ Timed = tuple[Timestamp, Any]
 
 
 def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
-    """Each value with the time in which it is valid, the last until `end`; of values of one time, the last.
+    """Returns each value with the time in which it is valid, the last until `end`; of values of one time, the last.
 
     >>> [(one.value, float(one.end)) for one in validities([(Timestamp(1), "a"), (Timestamp(3), "b")], Timestamp(9))]
     [('a', 3.0), ('b', 9.0)]
@@ -145,7 +145,7 @@ class ValidityJoin(JoinOfKind):
 
 
 def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
-    """The stretch of time that a value at an instant may change: from the value before it to the value after it."""
+    """Returns the time that a value at an instant may change: from the value before it to the value after it."""
     first, limit = MIN_TIMESTAMP, MAX_TIMESTAMP
     for time, _ in values.read():
         if time < at:
@@ -253,7 +253,7 @@ def _check_none(kind: str, side: int, row: Any) -> None:
 
 
 def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[tuple[Any, int]]:
-    """The pairs of a join of rows and values, both in the order of their times, with their event times.
+    """Returns the pairs of a join of rows and values, both in the order of their times, with their event times.
 
     >>> a = Valid("a", Timestamp(2), Timestamp(9))
     >>> [pair for pair, _ in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
@@ -309,7 +309,7 @@ class ValidAtWatermarkFn(DoFn):
         rows: Any = DoFn.StateParam(ROWS),
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterator[Any]:
-        """The rows of one event time, with the value that is valid then."""
+        """Yields the rows of one event time, with the value that is valid then."""
         at = Timestamp(micros=int(micros))
         until = at + _INSTANT
         first, limit = _around(values, until)

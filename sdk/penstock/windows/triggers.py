@@ -95,7 +95,7 @@ class TriggerFn(ABC):
 
     @abstractmethod
     def get_continuation_trigger(self) -> TriggerFn:
-        """The trigger of the output of a grouping whose input has this trigger.
+        """Returns the trigger of the output of a grouping whose input has this trigger.
 
         >>> from penstock.transforms.trigger import AfterCount, AfterWatermark
         >>> AfterWatermark(early=AfterCount(100)).get_continuation_trigger()
@@ -129,7 +129,7 @@ def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
 
 
 def _arguments(trigger: TriggerFn) -> Iterator[str]:
-    """The arguments of the constructor call, except for defaults."""
+    """Yields the arguments of the constructor call, except for defaults."""
     if not is_dataclass(trigger):
         yield from (f"{name}={shown(value)}" for name, value in vars(trigger).items())
         return
@@ -145,7 +145,7 @@ def _arguments(trigger: TriggerFn) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """An argument as descriptions show it: functions by their names.
+    """Returns an argument as descriptions show it: functions by their names.
 
     >>> shown(len), shown("a")
     ('len', "'a'")
@@ -227,7 +227,7 @@ class AfterEach(_Composite):
         return _finishes(all(self._may_finish(windowing)))
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """Any continuation of its parts, repeatedly: later steps do not know which part fired."""
+        """Returns any continuation of its parts, repeatedly: later steps do not know which part fired."""
         return Repeatedly(AfterAny(*self._continuations()))
 
 
@@ -296,7 +296,7 @@ class AfterWatermark(TriggerFn):
                 object.__setattr__(self, name, Repeatedly(trigger))
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes if late data is allowed and it has no `late` trigger."""
+        """Says that it finishes if late data is allowed and it has no `late` trigger."""
         if windowing.allowed_lateness == 0:
             return DataLossReason.NO_POTENTIAL_LOSS
         return DataLossReason.MAY_FINISH if self.late is None else self.late.may_lose_data(windowing)
@@ -432,7 +432,7 @@ class _FiresOnceOnArrival(FiresOnce):
     """Fires once, when something has arrived."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At each element: the trigger has already selected what arrives."""
+        """Returns a trigger of each element: this trigger has already selected what arrives."""
         return AfterCount(1)
 
 
@@ -561,7 +561,7 @@ class AfterDelta(TriggerFn):
         return _absolute_difference if self.distance is None else self.distance
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At every element: the trigger has already selected what arrives."""
+        """Returns a trigger of each element: this trigger has already selected what arrives."""
         return Repeatedly(AfterCount(1))
 
 
@@ -595,7 +595,7 @@ def _absolute_difference(one: Any, other: Any) -> Any:
 
 
 def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
-    """A trigger and all of its parts.
+    """Yields a trigger and all of its parts.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> [type(part).__name__ for part in every_part(AfterWatermark(early=AfterCount(5)))]
