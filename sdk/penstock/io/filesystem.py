@@ -65,7 +65,7 @@ class MatchResult:
 
 
 def translate_pattern(pattern: str) -> str:
-    r"""The regular expression of a path pattern, with Beam's meaning of each wildcard.
+    r"""Returns the regular expression of a path pattern, with Beam's meaning of each wildcard.
 
     ``*`` matches within one folder, ``**`` across folders, ``?`` any one character, ``[ab]`` and ``[!ab]`` a set.
 
@@ -108,21 +108,21 @@ class FileSystem:
 
     @classmethod
     def scheme(cls) -> str | None:
-        """The part of a path before ``://``; None for the local file system."""
+        """Returns the part of a path before ``://``; None for the local file system."""
         raise NotImplementedError
 
     @classmethod
     def get_all_subclasses(cls) -> list[type[FileSystem]]:
-        """Every subclass that is defined, nearest first."""
+        """Returns every subclass that is defined, nearest first."""
         direct = cls.__subclasses__()
         return direct + [deeper for subclass in direct for deeper in subclass.get_all_subclasses()]
 
     def join(self, basepath: str, *paths: str) -> str:
-        """The parts as one path."""
+        """Returns the parts as one path."""
         raise NotImplementedError
 
     def split(self, path: str) -> tuple[str, str]:
-        """The folder, and the last part."""
+        """Returns the folder, and the last part."""
         raise NotImplementedError
 
     def mkdirs(self, path: str) -> None:
@@ -138,11 +138,11 @@ class FileSystem:
 
     @staticmethod
     def translate_pattern(pattern: str) -> str:
-        """The regular expression of a path pattern; see the function `translate_pattern`."""
+        """Returns the regular expression of a path pattern; see the function `translate_pattern`."""
         return translate_pattern(pattern)
 
     def match(self, patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
-        """The files that each pattern matches, in the order of their paths; at most `limits` for each.
+        """Returns the files that each pattern matches, in the order of their paths; at most `limits` for each.
 
         Wildcards are explained at `translate_pattern`; a pattern that ends in a slash means the folder's files. A
         folder that cannot be listed raises a BeamIOError.
@@ -166,7 +166,7 @@ class FileSystem:
         return prefix.rpartition("/")[0] if self.has_dirs() else prefix
 
     def _candidates(self, folder: str, pattern: str) -> Iterable[FileMetadata]:
-        """The files below a folder, or fewer, that include all that a pattern matches."""
+        """Returns the files below a folder, or fewer, that include all that a pattern matches."""
         return self._list(folder)
 
     def create(
@@ -200,7 +200,7 @@ class FileSystem:
         raise NotImplementedError
 
     def size(self, path: str) -> int:
-        """The size in bytes."""
+        """Returns the size in bytes."""
         return self.metadata(path).size_in_bytes
 
     def last_updated(self, path: str) -> float:
@@ -208,11 +208,11 @@ class FileSystem:
         return self.metadata(path).last_updated_in_seconds
 
     def checksum(self, path: str) -> str:
-        """A text that changes with the content, as far as the file system knows; by default the size."""
+        """Returns a text that changes with the content, as far as the file system knows; by default the size."""
         return str(self.size(path))
 
     def metadata(self, path: str) -> FileMetadata:
-        """The known facts about a file."""
+        """Returns the known facts about a file."""
         raise NotImplementedError
 
     def delete(self, paths: Sequence[str]) -> None:

@@ -43,14 +43,14 @@ def _named(error: Exception, path: str) -> Exception:
 def undecodable(
     error: UnicodeDecodeError, path: str | None, where: str | None, hint: str
 ) -> UnicodeDecodeError:
-    """The error about bytes that are not text, with the file if it is known, the place and the hint."""
+    """Returns the error about bytes that are not text, with the file if it is known, the place and the hint."""
     what = error.reason if path is None else f"{error.reason} in {path}"
     reason = three_parts(what, where=where, hint=hint)
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
 def encoded(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) -> bytes:
-    r"""The bytes of a text; the error of one that the encoding does not have shows no more of it than a character.
+    r"""Returns the bytes of a text; the error for a character that the encoding lacks shows no other part of the text.
 
     `whose` then says where in the text such a character is, such as ``" in the field team"``.
 

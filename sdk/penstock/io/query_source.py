@@ -27,5 +27,5 @@ class QuerySource(Source):
     has_fields = True
 
     def describe(self) -> str:
-        """One line for `explain`."""
+        """Returns one line for `explain`."""
         return f"sql, computed by Spark: {' '.join(self.query.split())}"

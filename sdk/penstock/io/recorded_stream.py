@@ -108,7 +108,7 @@ class RecordedStream(graph.Source):
     is_bounded = False
 
     def describe(self) -> str:
-        """The number of events, but never the elements: they may be private."""
+        """Returns the number of events, but never the elements: they may be private."""
         return f"RecordedStream({len(self.events)} event{'s' * (len(self.events) != 1)})"
 
 

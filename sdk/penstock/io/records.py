@@ -53,7 +53,7 @@ def records(
     strip: bool = True,
     skip: int = 0,
 ) -> Iterator[bytes]:
-    r"""The records of one file, whose bytes may be cut anywhere into chunks.
+    r"""Yields the records of one file, whose bytes may be cut anywhere into chunks.
 
     Args:
         chunks: The file's bytes, in order.
@@ -82,7 +82,7 @@ def records(
 
 
 def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks, without a byte order mark at the beginning of the file."""
+    """Yields the chunks, without a byte order mark at the beginning of the file."""
     rest = iter(chunks)
     begun = b""
     for chunk in rest:
@@ -96,7 +96,7 @@ def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _cut(
     chunks: Iterable[bytes], delimiter: bytes, escapechar: bytes | None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Records with the delimiter that ended them; b"" for the last one if the file ends without a delimiter."""
+    """Yields records with the delimiter that ended them; b"" for the last one if the file ends without a delimiter."""
     pending = b""
     more: list[bytes] = []
     size = 0

@@ -10,7 +10,7 @@ class RestrictionTracker:
     """Tracks which part of the work on an element has been claimed (Beam's ``RestrictionTracker``)."""
 
     def current_restriction(self) -> Any:
-        """All of the work of the current call, including finished work."""
+        """Returns all of the work of the current call, including finished work."""
         raise NotImplementedError
 
     def current_progress(self) -> RestrictionProgress:
@@ -38,11 +38,11 @@ class WatermarkEstimator:
     """Estimates the watermark of a splittable DoFn's output (Beam's ``WatermarkEstimator``)."""
 
     def get_estimator_state(self) -> Any:
-        """The state from which another instance can continue."""
+        """Returns the state from which another instance can continue."""
         raise NotImplementedError(type(self))
 
     def current_watermark(self) -> Any:
-        """The estimate, a ``Timestamp``; it never goes back."""
+        """Returns the estimate, a ``Timestamp``; it never goes back."""
         raise NotImplementedError(type(self))
 
     def observe_timestamp(self, timestamp: Any) -> None:

@@ -83,7 +83,7 @@ class MicrosOf:
     selector: Selector
 
     def __call__(self, element: Any) -> int:
-        """The time; a TypeError or ValueError if the element has none, or not a time between the ends of time."""
+        """Returns the time; raises a TypeError or ValueError if the element has none, or one beyond all time."""
         return self._checked(element, PartOf(self.argument, self.selector)(element))
 
     def _checked(self, element: Any, moment: Any) -> int:
@@ -108,13 +108,13 @@ class MicrosOf:
         return refusal(ValueError, what, where="", hint=_PUT_ASIDE)
 
     def beyond(self) -> ValueError:
-        """The error about an element whose time is before the first one, or after the last one."""
+        """Returns the error about an element whose time is before the first one, or after the last one."""
         what = f"the {self._noun} of an element is beyond the ends of time"
         hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
         return refusal(ValueError, what, where="", hint=hint)
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:
-        """The times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.
+        """Returns the times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.
 
         >>> MicrosOf("event_time", len).of_all(["a", "abc"])
         [1000000, 3000000]
@@ -142,7 +142,7 @@ _PUT_ASIDE = "pass rejects=True to as_stream to put such elements aside"
 
 
 def _micros(moment: Any) -> int | None:
-    """The microseconds of a time; None for any other value."""
+    """Returns the microseconds of a time; None for any other value."""
     match moment:
         case Timestamp():
             return moment.micros

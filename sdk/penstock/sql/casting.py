@@ -41,7 +41,7 @@ def overflow() -> NoReturn:
 
 
 def whole(value: int) -> int:
-    """A number of at most 64 bits; any other is refused.
+    """Returns a number of at most 64 bits; any other is refused.
 
     >>> whole(-(1 << 63)) == -(1 << 63)
     True
@@ -62,7 +62,7 @@ def divide_by_zero() -> NoReturn:
 
 
 def with_digits(value: Decimal, target: SqlType) -> Decimal:
-    """A decimal with the digits that its type has behind the point, rounded half up; it is refused if it has too many.
+    """Returns a decimal rounded half up to the digits behind the point of its type; refuses one with too many digits.
 
     >>> with_digits(Decimal("1.005"), SqlType("DECIMAL", precision=4, scale=2))
     Decimal('1.01')
@@ -112,7 +112,7 @@ def moment_of_micros(micros: int, zone: datetime.tzinfo | None = datetime.UTC) -
 
 
 def date_of_days(ordinal: int) -> datetime.date:
-    """The date of a number of days, as ``date.toordinal`` counts them."""
+    """Returns the date of a number of days, as ``date.toordinal`` counts them."""
     if not 1 <= ordinal <= datetime.date.max.toordinal():
         _refuse_year()
     return datetime.date.fromordinal(ordinal)
@@ -145,7 +145,7 @@ _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{1,2})(?::?([0-9]{2}))?)?")
 
 
 def text_of(value: Any) -> str:
-    """A value as ``CAST(value AS STRING)`` writes it.
+    """Returns a value as ``CAST(value AS STRING)`` writes it.
 
     >>> text_of(1e10), text_of(0.5), text_of(datetime.timedelta(hours=-25)), text_of(True)
     ('1.0E10', '0.5', "INTERVAL '-1 01:00:00' DAY TO SECOND", 'true')
@@ -186,7 +186,7 @@ def _fraction(micros: int) -> str:
 
 
 def _text_of_float(value: float) -> str:
-    """A float as Java writes it: with the digits that Python uses, and other exponents."""
+    """Returns a float as Java writes it: with the digits that Python uses, and other exponents."""
     if value != value:
         return "NaN"
     if math.isinf(value):
@@ -261,7 +261,7 @@ def _exact_decimal_of_float(value: float) -> Decimal | None:
 
 
 def _decimal(value: Any) -> Decimal:
-    """The decimal of a number, with at most 38 digits."""
+    """Returns the decimal of a number, with at most 38 digits."""
     try:
         return DECIMALS.create_decimal(value)
     except (decimal.Overflow, decimal.InvalidOperation):
@@ -426,7 +426,7 @@ def can_cast(source: SqlType, target: SqlType) -> bool:
 
 
 def cast_meaning(source: SqlType, target: SqlType, exact: bool = False) -> Meaning:
-    """The function that makes values of a type from values of another.
+    """Returns the function that makes values of a type from values of another.
 
     Args:
         source: The type of the values.
@@ -448,7 +448,7 @@ _EXACT_DECIMALS: dict[str, Meaning] = {"STRING": _exact_decimal_of_text, "DOUBLE
 
 
 def _to_digits(cast: Meaning, target: SqlType) -> Meaning:
-    """A cast to decimals whose digits are known."""
+    """Returns a cast to decimals whose digits are known."""
 
     def compute(value: Any) -> Decimal | None:
         exact: Decimal | None = cast(value)
@@ -474,7 +474,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def type_of_value(value: Any) -> SqlType:
-    """The type of a Python value; ANY if SQL has no type for it.
+    """Returns the type of a Python value; ANY if SQL has no type for it.
 
     >>> print(type_of_value(datetime.datetime(2020, 1, 1)))
     TIMESTAMP_NTZ NOT NULL

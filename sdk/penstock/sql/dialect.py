@@ -111,7 +111,7 @@ def _trim(position: str) -> Callable[[list[Any]], exp.Expression]:
 
 
 def _typed_literal(parser: Any, this: Any, kind: Any) -> Any:
-    """A literal such as ``DATE '2026-01-01'``, which is one value: a cast behind it is a cast of the date."""
+    """Returns a literal such as ``DATE '2026-01-01'``, which is one value: a cast behind it is a cast of the date."""
     text = this
     while not isinstance(text, exp.Literal):
         text = text.this
@@ -188,7 +188,7 @@ class _Parser(SparkParser):
         return EmitClause(clause=Emit(**found))
 
     def _parse_emission(self, found: dict[str, Any]) -> bool:
-        """One of the times at which rows are emitted; whether there is one."""
+        """Parses one of the times at which rows are emitted; returns whether there is one."""
         if self._match_text_seq("THEN"):
             self._match_text_seq("AFTER")
             self._match_text_seq("DELAY")
@@ -215,7 +215,7 @@ class _Parser(SparkParser):
         return True
 
     def _parse_micros(self) -> int:
-        """An interval, with or without the word INTERVAL."""
+        """Parses an interval, with or without the word INTERVAL."""
         self._match_text_seq("INTERVAL")
         token = self._curr
         if token is None or token.token_type not in (TokenType.NUMBER, TokenType.STRING):
@@ -242,7 +242,7 @@ class PenstockDialect(Spark):
 
 
 def micros_of(words: list[str]) -> int | None:
-    """The microseconds of numbers and units; None if they are none.
+    """Returns the microseconds of numbers and units; None if they are none.
 
     >>> micros_of(["10", "minutes"]), micros_of(["1", "day", "2.5", "SECONDS"]), micros_of(["1", "month"])
     (600000000, 86402500000, None)
@@ -257,7 +257,7 @@ def micros_of(words: list[str]) -> int | None:
 
 
 def micros_of_span(text: str, first: str, last: str) -> int | None:
-    """The microseconds of a text such as ``1 02:03:04.5``, from one unit to another; None if it is none.
+    """Returns the microseconds of a text such as ``1 02:03:04.5``, from one unit to another; None if it is none.
 
     >>> micros_of_span("1 02:03:04.5", "DAY", "SECOND"), micros_of_span("-2:30", "HOUR", "MINUTE")
     (93784500000, -9000000000)
@@ -289,7 +289,7 @@ def micros_of_span(text: str, first: str, last: str) -> int | None:
 
 
 def parsed(query: str) -> Any:
-    """The tree of one query.
+    """Returns the tree of one query.
 
     Raises:
         SqlError: It is not one query, or breaks the grammar; the message shows where.
@@ -311,7 +311,7 @@ def _only(trees: list[Any], query: str) -> Any:
 
 
 def statements(query: str) -> list[Any]:
-    """The trees of statements that semicolons separate.
+    """Returns the trees of statements that semicolons separate.
 
     Raises:
         SqlError: One breaks the grammar.
@@ -367,14 +367,14 @@ def _found(match: re.Match[str]) -> str:
 
 
 def _hint_at(query: str, at: int) -> str:
-    """The hint for an error of the grammar at a place of a query."""
+    """Returns the hint for an error of the grammar at a place of a query."""
     if _KEYS_BEFORE.search(query[:at]) and re.match(r"AS\b", query[at:], re.IGNORECASE):
         return "name a key in SELECT: SELECT TUMBLE(t, INTERVAL '1' MINUTE) AS w … GROUP BY w"
     return "correct the query at this place"
 
 
 def _plain(what: str) -> str:
-    """A message of the parser as a clause."""
+    """Returns a message of the parser as a clause."""
     what = what.splitlines()[0].rstrip(". ")
     if what.startswith("Required keyword"):
         return "an expression is missing"
@@ -394,7 +394,7 @@ def _offset(query: str, error: dict[str, Any]) -> int | None:
 
 
 def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
-    """The tokens, where a quote that is written twice inside a text stands for itself, as in standard SQL."""
+    """Returns the tokens, where a quote that is written twice inside a text stands for itself, as in standard SQL."""
     found: list[Token] = []
     for token in tokens:
         before = found[-1] if found else None
@@ -415,7 +415,7 @@ def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
-    """The tokens, where a whole number keeps the suffix that names its type, instead of becoming a cast.
+    """Returns the tokens, where a whole number keeps the suffix that names its type, instead of becoming a cast.
 
     The tokenizer makes three tokens of ``5S``: ``5``, ``::`` and ``S``, all at one place.
     """
@@ -452,7 +452,7 @@ def _refuse_clauses(tokens: list[Token], query: str) -> None:
 
 
 def _marked(tokens: list[Token]) -> Iterator[Token]:
-    """The tokens, with one for each word that opens one of our clauses."""
+    """Yields the tokens, with one for each word that opens one of our clauses."""
     at = 0
     while at < len(tokens):
         token, following = tokens[at], tokens[at + 1 : at + 4]
@@ -489,7 +489,7 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _table_end(tokens: list[Token], at: int) -> int:
-    """The place after a name, or after a query in parentheses."""
+    """Returns the place after a name, or after a query in parentheses."""
     depth = 0
     for end in range(at, len(tokens)):
         depth += tokens[end].token_type is TokenType.L_PAREN
@@ -500,7 +500,7 @@ def _table_end(tokens: list[Token], at: int) -> int:
 
 
 def _partitions(tokens: list[Token], at: int) -> Iterator[Token]:
-    """The columns after ``PARTITION BY``, as an argument with a name."""
+    """Yields the columns after ``PARTITION BY``, as an argument with a name."""
     start = tokens[at - 1]
     for token_type, text in (
         (TokenType.COMMA, ","),
@@ -546,14 +546,14 @@ def _is_rendering(tokens: list[Token], at: int) -> bool:
 
 
 def outermost_select(tree: Any) -> Any:
-    """The SELECT whose words stand for the whole query: the first one."""
+    """Returns the SELECT whose words stand for the whole query: the first one."""
     while isinstance(tree, (exp.Subquery, exp.SetOperation)):
         tree = tree.this
     return tree
 
 
 def rendering_of(select: Any) -> str | None:
-    """The rendering after the word SELECT; None if there is none.
+    """Returns the rendering after the word SELECT; None if there is none.
 
     >>> rendering_of(parsed("SELECT STREAM a FROM t"))
     'STREAM'

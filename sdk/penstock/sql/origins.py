@@ -52,7 +52,7 @@ class Origin(NamedTuple):
 
 
 def emission_keys(relation: Relation) -> tuple[int, ...]:
-    """The columns by which delays of emissions are counted: windows, else keys of groupings; none means all columns."""
+    """Returns the columns by which emissions are delayed: windows, else keys of groupings; none means all columns."""
     kinds = [_kind_of(relation, at) for at in range(len(relation.columns))]
     for wanted in ("window", "key"):
         if found := tuple(at for at, kind in enumerate(kinds) if kind.startswith(wanted)):
@@ -64,7 +64,7 @@ def emission_keys(relation: Relation) -> tuple[int, ...]:
 
 
 def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
-    """A relation with columns at its end for the keys that all rows of one change share; and these keys.
+    """Returns a relation with columns at its end for the keys that all rows of one change share; and these keys.
 
     They are the keys of the grouping or the join that makes the changes, without windows, since windows merge. There
     are none if no key is known.
@@ -104,7 +104,7 @@ def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
 
 
 def window_ends(relation: Relation) -> list[int]:
-    """The columns that are the ends of windows; of columns that are the same by a projection, the first."""
+    """Returns the columns that are the ends of windows; of columns that are the same by a projection, the first."""
     ends = [at for at in range(len(relation.columns)) if _kind_of(relation, at) == "window end"]
     if not isinstance(relation, Project):
         return ends
@@ -166,7 +166,7 @@ def _below(origin: Origin | None) -> Origin | None:
 
 
 def period(start: Scalar, end: Scalar) -> Scalar:
-    """A window as one value."""
+    """Returns a window as one value."""
     return UserCall("WINDOW", _period, (start, end), SqlType("WINDOW", start.type.nullable))
 
 
@@ -180,7 +180,7 @@ def _period(start: Any, end: Any) -> Period | None:
 
 
 def bound_of(window: Scalar, place: int) -> Scalar:
-    """The start (0) or the end (1) of a window that is one value."""
+    """Returns the start (0) or the end (1) of a window that is one value."""
     if isinstance(window, UserCall) and is_window(window):
         return window.arguments[place]
     name = ("WINDOW_START", "WINDOW_END")[place]
@@ -188,7 +188,7 @@ def bound_of(window: Scalar, place: int) -> Scalar:
 
 
 def simplified(scalar: Scalar) -> Scalar:
-    """A bound of a window that is made at the same place, as the bound itself."""
+    """Returns a bound of a window that is made at the same place, as the bound itself."""
     if isinstance(scalar, UserCall) and scalar.fn in _BOUNDS:
         return bound_of(scalar.arguments[0], _BOUNDS.index(scalar.fn))
     return scalar

@@ -47,5 +47,5 @@ def texts_of(annotated: typing.Any) -> dict[str, str]:
 
 
 def signature_as_written(function: Callable[..., typing.Any]) -> inspect.Signature:
-    """The signature of a function whose annotations cannot all be evaluated."""
+    """Returns the signature of a function whose annotations cannot all be evaluated."""
     return inspect.signature(function, **_FORMAT)

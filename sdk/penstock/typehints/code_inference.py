@@ -397,7 +397,7 @@ class Frame(typing.NamedTuple):
 
 
 def frame_of(function: types.FunctionType) -> Frame:
-    """The frame of a function that exists."""
+    """Returns the frame of a function that exists."""
     names = function.__code__.co_freevars
     changed = stored_names(function.__code__, "STORE_DEREF") if names else ()
     outer: dict[str, Value] = {}
@@ -411,7 +411,7 @@ def frame_of(function: types.FunctionType) -> Frame:
 
 
 def infer_code(frame: Frame, local: Mapping[str, Value], call: Call, budget: Budget) -> Value:
-    """The type of the result of a function, which is not a coroutine; for a generator, an Iterable of what it yields.
+    """Returns the type of the result of a function, which is not a coroutine; for a generator, an Iterable.
 
     Args:
         frame: The function.
@@ -443,7 +443,7 @@ def _stored_inside(code: types.CodeType) -> frozenset[str]:
 
 
 def _first_cells(code: types.CodeType, local: Mapping[str, Value]) -> dict[str, Value]:
-    """The first knowledge of the names that inner functions share."""
+    """Returns the first knowledge of the names that inner functions share."""
     if not code.co_cellvars:
         return {}
     stored = _stored_inside(code)

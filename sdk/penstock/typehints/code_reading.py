@@ -44,7 +44,7 @@ class Reading(typing.NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def read(code: types.CodeType) -> Reading:
-    """The operations of a function, without those that only reserve space.
+    """Returns the operations of a function, without those that only reserve space.
 
     Operations that differ only in how they count references have one name.
 
@@ -88,7 +88,7 @@ def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
-    """The attributes that a function reads of its first argument before anything else may happen to the argument.
+    """Returns the attributes of its first argument that a function reads before anything may happen to the argument.
 
     The reading ends where something decides which way the function takes, where an attribute is set, and where the
     argument is used in another way: a function that gets it, or another name for it, may set attributes.
@@ -124,7 +124,7 @@ def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def stored_names(code: types.CodeType, operation: str) -> frozenset[str]:
-    """The names that a function, or one inside of it, stores or deletes with an operation such as ``STORE_ATTR``.
+    """Returns the names that a function, or one inside of it, stores or deletes with operations such as ``STORE_ATTR``.
 
     >>> def change(self):
     ...     self.total = 1

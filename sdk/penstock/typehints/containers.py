@@ -37,7 +37,7 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return self.parameters[0]
 
     def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
-        """The constraint classes whose elements decide whether they are consistent with this one."""
+        """Returns the constraint classes whose elements decide whether they are consistent with this one."""
         return (type(self),)
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
@@ -64,7 +64,7 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables of the element type, from the elements of any other container."""
+        """Returns the variables of the element type, from the elements of any other container."""
         types_inside = element_types(concrete_type)
         return match_type_variables(self.inner_type, types_inside[0]) if len(set(types_inside)) == 1 else {}
 

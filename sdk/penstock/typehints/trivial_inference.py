@@ -75,12 +75,12 @@ class Limits(typing.NamedTuple):
     """True if all arguments of the call are given, so that other parameters have their defaults."""
 
     def inside(self) -> Limits:
-        """The limits for the functions that a function calls."""
+        """Returns the limits for the functions that a function calls."""
         return Limits(self.depth - 1, self.budget, True)
 
 
 def result_of_call(callee: Value, arguments: Arguments, keywords: Keywords, depth: int) -> Hint:
-    """The type of ``callee(*arguments, **keywords)``.
+    """Returns the type of ``callee(*arguments, **keywords)``.
 
     The callee is a `Const`, a `Method` or a hint. There may be more positional arguments than are given here. `depth`
     is how many functions deep to look.
@@ -106,7 +106,7 @@ def _result(callee: Value, arguments: Arguments, keywords: Keywords, limits: Lim
 
 
 def _simple(value: Value) -> Value:
-    """A constant or a hint, as the rules for built-in functions need it."""
+    """Returns a constant or a hint, as the rules for built-in functions need it."""
     return value if isinstance(value, Const) else hint_of(value)
 
 
@@ -210,7 +210,7 @@ def _look_inside(
 def _bound(
     code: types.CodeType, arguments: Arguments, keywords: Keywords, defaults: Keywords
 ) -> dict[str, Value]:
-    """The knowledge of each parameter; one without an argument has its default, if that is known."""
+    """Returns the knowledge of each parameter; one without an argument has its default, if that is known."""
     count = code.co_argcount
     parameters = code.co_varnames[: count + code.co_kwonlyargcount]
     before = list(itertools.takewhile(lambda each: not isinstance(each, Spread), arguments))
@@ -232,7 +232,7 @@ def _bound(
 
 
 def _collecting(code: types.CodeType) -> tuple[str, ...]:
-    """The parameters that take any number of arguments."""
+    """Returns the parameters that take any number of arguments."""
     count = code.co_argcount + code.co_kwonlyargcount
     kinds = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     return code.co_varnames[count : count + kinds]
@@ -368,7 +368,7 @@ class TypeInferenceError(ValueError):
 def infer_return_type(
     c: Callable[..., typing.Any], input_types: Iterable[typing.Any], debug: bool = False, depth: int = 5
 ) -> Hint:
-    """The type that a callable returns (Beam's name); ``Any`` if it is not certain. It never raises.
+    """Returns the type that a callable returns (Beam's name); ``Any`` if it is not certain. It never raises.
 
     Args:
         c: Any callable.
