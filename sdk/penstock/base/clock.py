@@ -19,7 +19,7 @@ class Clock:
         return time.time()
 
     def micros(self) -> int:
-        """Whole microseconds since 1970 in UTC."""
+        """Returns whole microseconds since 1970 in UTC."""
         return time.time_ns() // 1_000
 
     def monotonic_seconds(self) -> float:
@@ -59,7 +59,7 @@ def seconds() -> float:
 
 
 def micros() -> int:
-    """Whole microseconds since 1970 in UTC."""
+    """Returns whole microseconds since 1970 in UTC."""
     return _clock.micros()
 
 
@@ -74,5 +74,5 @@ def sleep(seconds: float) -> None:
 
 
 def utc_text() -> str:
-    """The time for people, to the second."""
+    """Returns the time for people, to the second."""
     return datetime.fromtimestamp(seconds(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

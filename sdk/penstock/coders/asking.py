@@ -9,7 +9,7 @@ from penstock.error import refusal, three_parts
 
 
 def encoded(coder: Coder, value: Any, of: Any) -> bytes:
-    """The bytes of a value.
+    """Returns the bytes of a value.
 
     Args:
         coder: The coder.
@@ -42,7 +42,7 @@ def encoded(coder: Coder, value: Any, of: Any) -> bytes:
 
 
 def decoded(coder: Coder, data: bytes, of: Any) -> Any:
-    """The value of bytes; the arguments are those of `encoded`."""
+    """Returns the value of bytes; the arguments are those of `encoded`."""
     try:
         return coder.decode(data)
     except Exception as error:

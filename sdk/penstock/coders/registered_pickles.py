@@ -36,7 +36,7 @@ Reducer = Callable[[Any], tuple[Any, ...]]
 
 
 def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
-    """The value, pickled by `pickler`, such as cloudpickle's, with the registered coders; ``pickle.loads`` reads it."""
+    """Pickles a value with the registered coders by a pickler such as cloudpickle's; ``pickle.loads`` reads it."""
     if pickler is pickle.Pickler and not coder_table():
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     into = io.BytesIO()
@@ -60,7 +60,7 @@ def coder_table() -> dict[type, Reducer]:
 
 @cache
 def _with_coders(pickler: Any) -> Any:
-    """A class derived from the pickler that asks the table first: picklers read their table when they are made."""
+    """Returns a subclass of the pickler that asks the table first: a pickler reads its table when it is made."""
     own = getattr(pickler, "dispatch_table", None)
     # The standard library's pickler has only a slot for one.
     others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
@@ -74,7 +74,7 @@ def _with_coders(pickler: Any) -> Any:
 
 
 def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
-    """The maps in a map of maps: a pickler looks up the class of each object."""
+    """Returns the maps in a map of maps: a pickler looks up the class of each object."""
     return [each for part in table.maps for each in _flat(part)] if isinstance(table, ChainMap) else [table]
 
 

@@ -44,7 +44,7 @@ class Scale:
     high_edge: float
 
     def place(self, micros: int) -> float:
-        """The place of a time."""
+        """Returns the place of a time."""
         share = (micros - self.low_micros) / (self.high_micros - self.low_micros)
         place = self.low_place + share * (self.high_place - self.low_place)
         return min(max(place, min(self.low_edge, self.high_edge)), max(self.low_edge, self.high_edge))
@@ -61,7 +61,7 @@ def is_finite(micros: int) -> bool:
 
 
 def extent(times: Iterable[int]) -> tuple[int, int]:
-    """The earliest and the latest of the finite times, never equal; around zero without finite times.
+    """Returns the earliest and the latest of the finite times, never equal; around zero without finite times.
 
     >>> extent([5, 1, MAX_MICROS]), extent([3]), extent([])
     ((1, 5), (-999997, 1000003), (-1000000, 1000000))
@@ -72,7 +72,7 @@ def extent(times: Iterable[int]) -> tuple[int, int]:
 
 
 def event_extent(recording: Recording) -> tuple[int, int]:
-    """The range of event time: all inputs and, unless they are very much longer, all windows."""
+    """Returns the range of event time: all inputs and, unless they are very much longer, all windows."""
     inputs = [each.event_micros for each in recording.inputs if is_finite(each.event_micros)]
     bounds = [micros for pane in recording.panes for micros in (pane.start_micros, pane.end_micros)]
     low, high = extent([*inputs, *bounds])
@@ -83,7 +83,7 @@ def event_extent(recording: Recording) -> tuple[int, int]:
 
 
 def clock_extent(recording: Recording) -> tuple[int, int]:
-    """The range of processing time."""
+    """Returns the range of processing time."""
     return extent(
         [
             *(each.clock_micros for each in recording.inputs),
@@ -174,7 +174,7 @@ def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
 
 
 def _ranks(panes: Sequence[RecordedPane]) -> list[int]:
-    """Each pane's number among the panes of its key; a retraction has the number of the next pane."""
+    """Returns each pane's number among the panes of its key; a retraction has the number of the next pane."""
     given: Counter[str] = Counter()
     ranks = []
     for pane in panes:
@@ -228,11 +228,11 @@ class Layout:
     read_micros: int | None = None  # When a batch has read all input; later times are not to scale.
 
     def event_text(self, micros: int) -> str:
-        """An event time in words."""
+        """Returns an event time in words."""
         return self._text(micros, self.event_style)
 
     def clock_text(self, micros: int) -> str:
-        """A processing time in words."""
+        """Returns a processing time in words."""
         if self.read_micros is not None and micros >= self.read_micros:
             return "the end"
         return self._text(micros, self.clock_style)
@@ -249,7 +249,7 @@ class Layout:
 
 
 def layout_of(timeline: Timeline) -> Layout:
-    """The places of the parts of a drawing."""
+    """Returns the places of the parts of a drawing."""
     recording = timeline.recording
     found = {each.key for each in recording.inputs} | {pane.key for pane in recording.panes}
     keys = sorted(found) or [""]
@@ -287,7 +287,7 @@ def layout_of(timeline: Timeline) -> Layout:
 
 
 def _panel_height(recording: Recording, key_count: int) -> float:
-    """More height if many panes follow each other in one window."""
+    """Returns the height of a panel: more if many panes follow each other in one window."""
     usual = _HEIGHTS[key_count - 1] if key_count <= len(_HEIGHTS) else _HEIGHT_MANY
     windows = Counter(
         (pane.key, pane.start_micros, pane.end_micros) for pane in recording.panes if not pane.is_retraction

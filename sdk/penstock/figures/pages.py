@@ -86,7 +86,7 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """An HTML page of sections with their figures, and a list of contents with the status of each figure.
+    """Returns an HTML page of sections with their figures, and a list of contents with the status of each figure.
 
     It escapes titles, captions and text, but not drawings. Write the page in UTF-8.
 
@@ -152,7 +152,7 @@ def _marks(section: Section) -> Iterator[str]:
 
 
 def _mark(status: str, text: str = "") -> str:
-    """The mark of a status, with its meaning for screen readers and on hovering."""
+    """Returns the mark of a status, with its meaning for screen readers and on hovering."""
     if not text:
         return element("span", STATUSES[status], class_=f"mark {_class(status)}", aria_hidden="true")
     return element(

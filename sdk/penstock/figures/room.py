@@ -66,7 +66,7 @@ class Room:
         )
 
     def first_free(self, areas: Iterable[Area]) -> int | None:
-        """The number of the first area that is free; None if none is."""
+        """Returns the number of the first area that is free; None if none is."""
         return next((number for number, area in enumerate(areas) if self.is_free(area)), None)
 
 

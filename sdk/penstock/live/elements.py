@@ -61,7 +61,7 @@ class Counts:
 
 
 def flows_of(graph: Graph) -> tuple[Flow, ...]:
-    """The edges of each step."""
+    """Returns the edges of each step."""
     return tuple(
         Flow(
             step.label,
@@ -74,7 +74,7 @@ def flows_of(graph: Graph) -> tuple[Flow, ...]:
 
 
 def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
-    """The edges that enter each composite and leave it, each once; a side input leaves, but does not enter.
+    """Returns the edges that enter each composite and leave it, each once; a side input leaves, but does not enter.
 
     >>> pair, total = Flow("Top/Pair", (0,), ((None, 1),)), Flow("Top/Sum", (1,), ((None, 2),))
     >>> composites_of([Flow("Read", (), ((None, 0),)), pair, total, Flow("Write", (2,))])
@@ -96,7 +96,7 @@ def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
 
 
 def _composites(label: str) -> Iterable[str]:
-    """The labels of the composites that a step is in, from the outermost on."""
+    """Returns the labels of the composites that a step is in, from the outermost on."""
     parts = label.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
@@ -113,7 +113,7 @@ def _folded(label: str, inside: Sequence[Flow], readers: Mapping[int, int]) -> F
 
 
 def elements_of(flows: Iterable[Flow], now: Counts, since: Counts) -> tuple[StepElements, ...]:
-    """The elements of the steps, or of the composites, of which anything is counted.
+    """Returns the elements of the steps, or of the composites, of which anything is counted.
 
     Args:
         flows: Their edges.

@@ -18,7 +18,7 @@ KEEP_SECONDS = 2.0
 
 
 def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
-    """The last snapshot of a run, from the folder of its checkpoint or from a copy of the file.
+    """Returns the last snapshot of a run, from the folder of its checkpoint or from a copy of the file.
 
     Raises:
         ValueError: There is none, it is damaged, or it is of another version.
@@ -52,7 +52,7 @@ class Followed:
         self._last = kept_snapshot(location)
 
     def look(self) -> RunSnapshot:
-        """The newest snapshot."""
+        """Returns the newest snapshot."""
         with suppress(ValueError):
             self._last = kept_snapshot(self._location)
         return self._last

@@ -44,7 +44,7 @@ def bar(now: RunSnapshot, columns: int) -> str:
 
 
 def line(now: RunSnapshot) -> str:
-    """The progress in one line, for a log.
+    """Returns the progress in one line, for a log.
 
     >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("Read > Sum", 1, 1, done=1, known=2)))
     'running for 9.0 s: Read > Sum · stage 2 of 2'
@@ -113,7 +113,7 @@ class Bar:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left to do: the last snapshot has ended the line."""
+        """Does nothing: the last snapshot has ended the line."""
 
 
 class Lines:
@@ -150,7 +150,7 @@ class Lines:
             self._next = later[0] if later else now.seconds + self._seconds[-1]
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Does nothing."""
 
     def _write(self, text: str) -> None:
         self._out.write(f"penstock: {text}\n")

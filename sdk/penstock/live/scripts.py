@@ -23,7 +23,7 @@ class _Found(BaseException):
 
 
 def graph_of_program(path: Path, arguments: Sequence[str] = ()) -> Graph:
-    """The graph of the first pipeline that a program runs. Everything before that is done, and nothing after it.
+    """Returns the graph of the first pipeline that a program runs. Only the code before that is executed.
 
     Args:
         path: The file of the program.

@@ -27,7 +27,7 @@ Look = Callable[[], RunSnapshot | None]
 
 @cache
 def page() -> str:
-    """The page, which needs nothing else."""
+    """Returns the page, which needs nothing else."""
     return files("penstock.live").joinpath("page.html").read_text(encoding="utf-8")
 
 

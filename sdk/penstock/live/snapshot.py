@@ -215,12 +215,12 @@ class RunSnapshot:
         return PipelineState.is_terminal(self.state)
 
     def to_json(self) -> str:
-        """The snapshot as JSON, in one line."""
+        """Returns the snapshot as JSON, in one line."""
         return json.dumps({_MARK: FORMAT, **_plain(self)}, ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str | bytes) -> RunSnapshot:
-        """A snapshot of its JSON.
+        """Returns a snapshot of its JSON.
 
         Raises:
             ValueError: It is not a snapshot, or has another version.
@@ -262,7 +262,7 @@ _ALONE: Mapping[str, type] = {"stages": Stages, "history": History}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Returns a value as JSON has it."""
     if dataclasses.is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -275,7 +275,7 @@ def _plain(value: Any) -> Any:
 
 
 def _made(kind: type, found: Any) -> Any:
-    """A dataclass of its plain form; fields that it does not know are an error."""
+    """Returns a dataclass of its plain form; fields that it does not know are an error."""
     return kind(**{name: _restored(name, value) for name, value in found.items()})
 
 

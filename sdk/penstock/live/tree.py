@@ -22,7 +22,7 @@ _REST = "dim"
 
 
 def drawn(now: RunSnapshot) -> Group:
-    """The tree of a snapshot, and a line about the last micro-batch.
+    """Returns the tree of a snapshot, and a line about the last micro-batch.
 
     >>> now = RunSnapshot("scores", "a", "streaming", "RUNNING", 0, 2_000_000, groupings=(GroupingNow("Sum", 1),))
     >>> console = Console(width=60)

@@ -52,7 +52,7 @@ def check_given(options: PipelineOptions) -> None:
 
 
 def misfits(options: PipelineOptions) -> list[str]:
-    r"""An error for each value given by name that no flag could give, such as a text for a switch.
+    r"""Returns an error for each value given by name that no flag could give, such as a text for a switch.
 
     Flags of the command line have been checked by the parser. Options of a program's own classes may have any values.
 
@@ -95,7 +95,7 @@ def _hint_of_misfit(action: argparse.Action, value: Any) -> str | None:
 
 
 def _names_of(rest: Sequence[str]) -> Iterator[str]:
-    """The flags among unknown arguments, without their values; an argument without a flag stands for itself."""
+    """Yields the flags among unknown arguments, without their values; an argument without a flag stands for itself."""
     follows_flag = False
     for argument in rest:
         is_flag = argument.startswith("-") and len(argument) > 1
@@ -129,7 +129,7 @@ def _meant(flag: str, parser: OptionsParser) -> str:
 
 
 def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The flags that are given and have no effect, each with what has the effect."""
+    """Yields the flags that are given and have no effect, each with what has the effect."""
     defaults, _ = parser.values_of([])
     for action, instead in parser.without_effect().items():
         value = values[action.dest]
@@ -183,7 +183,7 @@ def _warn_of_unread(flags: tuple[str, ...]) -> None:
 
 
 def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
-    """A copy of options, or options made of command line arguments; ValueError if their type is wrong.
+    """Returns a copy of options, or options made of command line arguments; ValueError if their type is wrong.
 
     Without either, the pipeline does not read the program's command line. A warning then names the flags of
     penstock's that stand there, except those whose options are among the pipeline's keyword arguments.
@@ -207,7 +207,7 @@ def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> Pipeli
 
 
 def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
-    """The keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
+    """Returns the keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
 
     >>> checked_arguments({"shufle_partitions": 4})
     Traceback (most recent call last):

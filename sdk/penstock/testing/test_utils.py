@@ -42,7 +42,7 @@ class TempDir:
         shutil.rmtree(self._path, ignore_errors=True)
 
     def get_path(self) -> str:
-        """The folder's path."""
+        """Returns the folder's path."""
         return self._path
 
     def create_temp_file(self, suffix: str = "", lines: Iterable[bytes] | None = None) -> str:
@@ -139,22 +139,22 @@ class LCGenerator:
         self._seed = (seed ^ self._a) & self._mask
 
     def next_int(self) -> int:
-        """The next number, from -2**31 on."""
+        """Returns the next number, from -2**31 on."""
         number = self.next_uint()
         return number - (1 << 32) if number >> 31 else number
 
     def next_uint(self) -> int:
-        """The next number, from 0 on."""
+        """Returns the next number, from 0 on."""
         self.seed(self._seed)
         return (self._seed >> (self._bits - 32)) & 0xFFFFFFFF
 
     def randbytes(self, length: int) -> bytes:
-        """Several bytes."""
+        """Returns random bytes."""
         count = (length + 3) // 4
         return struct.pack(f"<{count}I", *(self.next_uint() for _ in range(count)))[:length]
 
     def random_sample(self) -> float:
-        """The next number from 0 to 1, of 24 bits."""
+        """Returns the next number from 0 to 1, of 24 bits."""
         return float(self.next_uint() >> 8) / (1 << 24)
 
 

@@ -86,7 +86,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
     def run_inference(
         self, batch: Sequence[ExampleT], model: ModelT, inference_args: dict[str, Any] | None = None
     ) -> Iterable[PredictionT]:
-        """The predictions for the examples of a batch, in their order.
+        """Returns the predictions for the examples of a batch, in their order.
 
         Args:
             batch: The examples, at least one.
@@ -96,19 +96,19 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         raise NotImplementedError(type(self))
 
     def get_num_bytes(self, batch: Sequence[ExampleT]) -> int:
-        """The size of a batch in bytes, for metrics; by default of its pickled form."""
+        """Returns the size of a batch in bytes, for metrics; by default of its pickled form."""
         return len(pickle.dumps(batch))
 
     def get_metrics_namespace(self) -> str:
-        """The namespace of the metrics."""
+        """Returns the namespace of the metrics."""
         return "RunInference"
 
     def get_resource_hints(self) -> dict[str, Any]:
-        """The resource hints of the step."""
+        """Returns the resource hints of the step."""
         return {}
 
     def batch_elements_kwargs(self) -> Mapping[str, Any]:
-        """The arguments of `penstock.BatchElements`."""
+        """Returns the arguments of `penstock.BatchElements`."""
         # A subclass written for Beam need not call the constructor.
         return getattr(self, "_batching_kwargs", {})
 
@@ -119,11 +119,11 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         """Changes where `load_model` finds the model; never called here, since no step changes its model."""
 
     def get_preprocess_fns(self) -> Sequence[Callable[[Any], Any]]:
-        """The functions of each example before it joins a batch, in the order of their calls."""
+        """Returns the functions of each example before it joins a batch, in the order of their calls."""
         return []
 
     def get_postprocess_fns(self) -> Sequence[Callable[[Any], Any]]:
-        """The functions of each prediction, in the order of their calls."""
+        """Returns the functions of each prediction, in the order of their calls."""
         return []
 
     def should_skip_batching(self) -> bool:
@@ -135,15 +135,15 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         os.environ.update(getattr(self, "_env_vars", {}))
 
     def with_preprocess_fn(self, fn: Callable[[Any], ExampleT]) -> ModelHandler[Any, PredictionT, ModelT]:
-        """This handler with a function of each element before its batch; the one that is added last is called first."""
+        """Returns this handler with a function of each element before its batch; the last one added is called first."""
         return PreProcessingModelHandler(self, fn)
 
     def with_postprocess_fn(self, fn: Callable[[PredictionT], Any]) -> ModelHandler[ExampleT, Any, ModelT]:
-        """This handler with a function of each prediction; the one that is added last is called last."""
+        """Returns this handler with a function of each prediction; the last one added is called last."""
         return PostProcessingModelHandler(self, fn)
 
     def with_no_batching(self) -> ModelHandler[Any, PredictionT, ModelT]:
-        """This handler for elements that are batches already; functions before it take whole batches."""
+        """Returns this handler for elements that are batches already; functions before it take whole batches."""
         return PrebatchedModelHandler(self)
 
     def share_model_across_processes(self) -> bool:

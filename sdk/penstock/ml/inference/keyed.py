@@ -152,7 +152,7 @@ class HandlersByKey(ModelHandler[Any, Any, Any]):
         return any(handler.share_model_across_processes() for handler in self._handlers)
 
     def _by_key(self, batch: Sequence[Any]) -> list[tuple[Any, int, list[Any]]]:
-        """Each key with the number of its handler and its examples, so that each model is used at one time."""
+        """Returns each key with the number of its handler and its examples, so that each model is used at one time."""
         examples: dict[Any, list[Any]] = {}
         for key, example in batch:
             examples.setdefault(key, []).append(example)
@@ -173,7 +173,7 @@ class Models:
         self._loaded: OrderedDict[int, Any] = OrderedDict()
 
     def get(self, number: int) -> Any:
-        """The model of a handler; the one that was not used for longest makes room for it."""
+        """Returns the model of a handler; the one that was not used for longest makes room for it."""
         if number not in self._loaded:
             while len(self._loaded) >= self._most:
                 self._loaded.popitem(last=False)
