@@ -12,7 +12,7 @@ from penstock.functions.batches import BatchConverter
 
 
 def with_numpy() -> ModuleType:
-    """The module of NumPy's batches; raises ImportError if NumPy is not installed."""
+    """Returns the module of NumPy's batches; raises ImportError if NumPy is not installed."""
     from penstock_spark.batches import numpy_batches
 
     return numpy_batches

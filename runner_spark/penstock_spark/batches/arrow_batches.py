@@ -35,7 +35,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
 
 
 def field_of(name: str, hint: Any) -> pa.Field:
-    """The Arrow field for values of a type; TypeError if no field returns them unchanged.
+    """Returns the Arrow field for values of a type; TypeError if no field returns them unchanged.
 
     >>> field_of("a", typehints.Optional[typehints.List[int]])
     pyarrow.Field<a: list<item: int64 not null>>
@@ -94,7 +94,7 @@ def _made(make: _Make, value: Any) -> Any:
 
 
 def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
-    """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
+    """Returns values as a column; `name` is the field that the hint is of, if the elements have fields."""
     if field.type.num_fields or pa.types.is_timestamp(field.type):
         values = [plain(value, name) for value in values]
     try:

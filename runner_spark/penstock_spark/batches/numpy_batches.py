@@ -70,7 +70,7 @@ _Constraint = NumpyTypeHint.NumpyTypeConstraint
 
 
 def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
-    """The converter for a dtype of elements and arrays of it.
+    """Returns the converter for a dtype of elements and arrays of it.
 
     >>> converter(int, np.ndarray).explode_batch(np.array([1, 2]))
     [1, 2]
@@ -168,13 +168,13 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         return cast
 
     def explode_batch(self, batch: Any) -> Any:
-        """The elements: Python numbers if the element's type hint is a Python type."""
+        """Returns the elements: Python numbers if the element's type hint is a Python type."""
         if self.as_python and not self.element_shape:
             return batch.tolist()
         return list(batch.swapaxes(self.partition_dimension, 0) if self.partition_dimension else batch)
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
-        """One array.
+        """Returns one array.
 
         >>> converter(int, np.ndarray).combine_batches([np.array([1]), np.array([2])])
         array([1, 2])

@@ -30,7 +30,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
 
 
 def dtype_of(hint: Any) -> Any:
-    """The pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
+    """Returns the pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
 
     >>> from penstock.typehints import Optional
     >>> [dtype_of(hint) for hint in (int, Optional[int], str, list)]
@@ -50,7 +50,7 @@ def dtype_of(hint: Any) -> Any:
 
 
 def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]:
-    """Values as a column; raises TypeError, which names the field, if the column would change a value."""
+    """Returns values as a column; raises TypeError, which names the field, if the column would change a value."""
     dtype, (inner, nullable) = dtype_of(hint), without_none(hint)
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
     if dtype != "object" and not all(_is_exact(kind, inner) for kind in kinds):
@@ -77,7 +77,7 @@ def _is_exact(kind: type, declared: type) -> bool:
 
 
 def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
-    """The values of a column, as Python values where pandas knows their types."""
+    """Returns the values of a column, as Python values where pandas knows their types."""
     values: list[Any] = series.tolist()
     if not without_none(hint)[1]:
         return values

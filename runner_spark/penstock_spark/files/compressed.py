@@ -57,7 +57,7 @@ def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) 
 
 
 def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
-    """The bytes of a whole file without its compression; several compressed pieces in a row are one content.
+    """Returns the bytes of a whole file without its compression; several compressed pieces in a row are one content.
 
     >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
     b'a'
@@ -105,7 +105,7 @@ def compressed(content: bytes, compression: str) -> bytes:
 
 
 def open_for_reading(stored: BinaryIO, compression: str) -> BinaryIO:
-    """The content of an open file without its compression, which must not be AUTO."""
+    """Returns the content of an open file without its compression, which must not be AUTO."""
     if compression in _ARROW_CODECS:
         stream = pa.input_stream(stored, compression=_ARROW_CODECS[compression])
         return cast(BinaryIO, io.BufferedReader(stream))

@@ -39,7 +39,7 @@ def looked_at(paths: Iterable[str], look: Callable[[str], _Found]) -> list[_Foun
 
 
 def size_of(file: BinaryIO) -> int:
-    """The size of a file, which is then at its beginning.
+    """Returns the size of a file, which is then at its beginning.
 
     >>> size_of(io.BytesIO(b"abc"))
     3

@@ -23,7 +23,7 @@ tasks would have 32 small files each, and starting a task takes longer than read
 
 
 def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
-    """The property, and its value, with which Spark looks at many files without many tasks.
+    """Returns the property, and its value, with which Spark looks at many files without many tasks.
 
     Each task costs milliseconds, and memory outside of the Java heap until that is collected.
     """
@@ -33,7 +33,7 @@ def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
 
 
 def settings_of_tasks(spark: SparkSession) -> dict[str, str]:
-    """The properties with which few tasks read many small files, unless the user has set them.
+    """Returns the properties with which few tasks read many small files, unless the user has set them.
 
     On a cluster, files may be on a store, so that Spark's own value is better.
     """

@@ -33,7 +33,7 @@ class Naming:
         return example_of(self.path_of)
 
     def stale(self, count: int, present: Iterable[str]) -> list[str]:
-        """The files of an earlier run that `count` new files do not replace.
+        """Returns the files of an earlier run that `count` new files do not replace.
 
         Only names of this naming count: shard 7 of 4 belongs to another run. If names do not contain the
         number of files, the stale files are those whose numbers continue the new ones without a gap. If
@@ -69,7 +69,7 @@ class Naming:
 
 
 def example_of(path_of: Callable[[int, int], str]) -> str:
-    """A path with `SHARD` and `SHARDS` in place of the numbers."""
+    """Returns a path with `SHARD` and `SHARDS` in place of the numbers."""
     try:
         return path_of(SHARD, SHARDS)
     except Exception:

@@ -53,7 +53,7 @@ class PartitionPages:
                 self._file.add(number, page)
 
     def by_folder(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        """Each folder with its rows, in the order in which they came; read the rows of one before the next."""
+        """Yields each folder with its rows, in the order in which they came; read the rows of one before the next."""
         last: dict[int, pa.RecordBatch] = {}
         if self._file is None:
             last = dict(self._sorted())
@@ -65,7 +65,7 @@ class PartitionPages:
             yield folder, iter([last[number]]) if self._file is None else self._file.pages(number)
 
     def _sorted(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows in memory, which are then gone, as a page for each folder."""
+        """Yields the rows in memory, which are then gone, as a page for each folder."""
         if not self._rows:
             return
         table = pa.Table.from_batches(self._rows)

@@ -42,7 +42,7 @@ def splits_of(
     headers: int = 0,
     sizes: Mapping[str, int] | None = None,
 ) -> list[tuple[Split, ...]]:
-    """The splits of files, grouped by task, and of the size that Spark would choose.
+    """Returns the splits of files, grouped by task, and of the size that Spark would choose.
 
     A delimiter has one byte. The first `headers` records of each file belong to no split. Files on object stores need
     their `sizes`.
@@ -80,7 +80,7 @@ def grouped(
 
 
 def whole_files(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[Split]:
-    """Each file as one split; files on object stores need their `sizes`."""
+    """Returns each file as one split; files on object stores need their `sizes`."""
     places = [(name if store_of(name) else os.path.abspath(name), name) for name in paths]
     return [Split(path, name, 0, sizes[name] if sizes else os.path.getsize(path)) for path, name in places]
 
@@ -93,7 +93,7 @@ def open_bytes(path: str) -> BinaryIO:
 
 
 def size_of(file: BinaryIO) -> int:
-    """The size of a file that `open_bytes` has opened."""
+    """Returns the size of a file that `open_bytes` has opened."""
     return int(file.size) if hasattr(file, "size") else os.fstat(file.fileno()).st_size
 
 
@@ -104,13 +104,13 @@ def leaves_files_out(spark: SparkSession) -> bool:
 
 
 def _size(spark: SparkSession, name: str) -> int:
-    """A setting in bytes, at least one."""
+    """Returns a setting in bytes, at least one."""
     text = spark.conf.get(f"spark.sql.files.{name}")
     return max(1, int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)))  # type: ignore[union-attr]
 
 
 def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:
-    """Small splits together, the largest first; opening a file counts as reading `opening_bytes`."""
+    """Packs small splits together, the largest first; opening a file counts as reading `opening_bytes`."""
     tasks: list[list[Split]] = []
     used = limit
     for split in sorted(splits, key=lambda split: split.start - split.end):
@@ -137,7 +137,7 @@ def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
 
 
 def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
-    """The records that begin in a split, with their delimiters, many at a time; a file's last one may have none."""
+    """Yields the records that begin in a split, with their delimiters, many at a time; the last one may lack it."""
     with open_bytes(split.path) as file:
         # The first record begins behind a delimiter, which may be the last byte before the split.
         reached = file.seek(max(split.start - 1, 0))

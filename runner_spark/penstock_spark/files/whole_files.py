@@ -94,7 +94,7 @@ class WholeFiles:
         return open_found(path) if FileSystems.get_scheme(path) is None else open_by_hadoop(self._spark, path)
 
     def _relations(self, frame: DataFrame) -> list[_Relation]:
-        """The relations of the files that a micro-batch reads; asked for more than once, but found once."""
+        """Returns the relations of the files that a micro-batch reads; asked for more than once, but found once."""
         if self._places and self._of_batch[0] is not frame:
             self._of_batch = frame, list(self._found(frame))
         return self._of_batch[1] if self._places else []
@@ -179,7 +179,7 @@ def _missing_parts(files: _OnDisk, relation: _Relation) -> Iterator[tuple[OSErro
 
 
 def _size(path: str) -> int:
-    """The present size of a file; -1 if it has disappeared since it was read, which Spark reports itself."""
+    """Returns the present size of a file; -1 if it has disappeared since it was read, which Spark reports itself."""
     try:
         return os.path.getsize(_local(path))
     except OSError:

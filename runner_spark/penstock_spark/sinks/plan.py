@@ -16,14 +16,14 @@ class Encoder:
     """Encodes the elements of one task, in order."""
 
     def start(self) -> pa.RecordBatch | None:
-        """Called first; may give rows."""
+        """Called first; may return rows."""
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """The rows of some elements, or none."""
+        """Returns the rows of some elements, or none."""
         raise NotImplementedError
 
     def finish(self) -> pa.RecordBatch | None:
-        """Called last, if nothing failed; may give rows."""
+        """Called last, if nothing failed; may return rows."""
 
 
 class CommitStopped(Exception):
@@ -31,7 +31,7 @@ class CommitStopped(Exception):
 
 
 def _nobody_else() -> None:
-    """A batch has no other runs."""
+    """Checks nothing: a batch has no other runs."""
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,11 @@ def _schema_of_blocks(partitions: Partitions) -> StructType:
 
 
 def blocks_apart(keys: pa.RecordBatch, places: range, blocks: Sequence[bytes]) -> pa.RecordBatch:
-    """Rows for `spark_text` with partitions: the columns of the folders, the order in a file, and the text."""
+    """Returns rows for `spark_text` with partitions: the columns of the folders, the order in a file, and the text."""
     columns = [*keys.columns, pa.array(places, pa.int64()), pa.array(blocks, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=[*keys.schema.names, _PLACE, _TEXT])
 
 
 def text_rows(*blocks: bytes) -> pa.RecordBatch:
-    """Rows for `spark_text`."""
+    """Returns rows for `spark_text`."""
     return pa.RecordBatch.from_arrays([pa.array(blocks, pa.binary())], names=["value"])

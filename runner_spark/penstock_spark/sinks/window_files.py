@@ -69,7 +69,7 @@ class Deal(DoFn):
     def process(
         self, element: Any, window: Any = DoFn.WindowParam, timestamp: Any = DoFn.TimestampParam
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """A pair with the element; for the first element of a window also a pair without one for each other
+        """Yields a pair with the element; for the first element of a window also a pair without one for each other
         shard.
         """
         if self._next is None:

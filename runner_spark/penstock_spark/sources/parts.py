@@ -29,7 +29,7 @@ class PartsReader(abc.ABC):
 
     @abc.abstractmethod
     def read(self, part: Any) -> Iterable[list[Any] | Batch]:
-        """The elements of a part, many at a time."""
+        """Returns the elements of a part, many at a time."""
 
 
 @dataclass(frozen=True)

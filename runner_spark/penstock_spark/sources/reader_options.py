@@ -55,7 +55,7 @@ def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
 
 
 def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The options of a stream of files, with our own defaults.
+    """Returns the options of a stream of files, with our own defaults.
 
     By default Spark silently skips a file that is a week older than the newest one that it has seen. If the
     path of a file contains a character such as [ or *, Spark 4.3 reads all files of the micro-batch several
@@ -70,7 +70,7 @@ def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def strict_options(format: str, given: Iterable[tuple[str, Any]], schema: Any) -> dict[str, Any]:
-    """The options of a reader, by default those with which a record of text that does not fit its columns is an error.
+    """Returns the options of a reader; by default, text that does not fit its columns is an error.
 
     Spark's own default is to cut such a record, or to fill it with null. So it is here if the user says what to do
     with it: with the option ``mode``, or with a column for the text of such a record.

@@ -93,7 +93,7 @@ class StreamScan:
 
 
 def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructType:
-    """The columns with some names, or all; at least one, since Spark has no rows without columns.
+    """Returns the columns with some names, or all; at least one, since Spark has no rows without columns.
 
     >>> schema = T.StructType().add("a", "long").add("b", "string")
     >>> [pruned_to(schema, names).names for names in (None, {"b"}, ())]

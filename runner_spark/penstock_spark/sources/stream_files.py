@@ -37,7 +37,7 @@ _ROOT = "^[^/]*:(//[^/]*)?"
 
 
 def place_columns(stream: StreamSource) -> list[Column]:
-    """The columns `PLACE`.
+    """Returns the columns `PLACE`.
 
     Files are read in the order in which they have changed. A recorded log may have been copied, so the
     elements of a log are in the order of the files' names.
@@ -66,8 +66,8 @@ class Naming:
     pattern: str = ""
 
     def name(self, spark_name: str) -> str | None:
-        """The user's name of a file; None if only a folder on its path matches the pattern, or if it has not been given
-        its name.
+        """Returns the user's name of a file; None if only a folder on its path matches, or if the file still lacks its
+        final name.
         """
         depth = re.sub(_ROOT, "", spark_name).count("/")
         if self.depths is not None and depth not in self.depths:
@@ -95,7 +95,7 @@ class StreamFiles:
             return reader.format(format).load(self.glob)
 
     def seen_by_spark(self, spark: SparkSession) -> list[str]:
-        """The files that Spark would read now, as Spark writes their names."""
+        """Returns the files that Spark would read now, as Spark writes their names."""
         with refusals(f"files {self.pattern}", self.where):
             return (
                 spark.read.options(**file_options(self.options))
@@ -118,7 +118,7 @@ class StreamFiles:
 
 
 def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files that are looked at, if not each can be."""
+    """Returns the files that are looked at, if not each can be."""
     if len(paths) <= SURVEYED_FILES:
         return paths
     half = SURVEYED_FILES // 2
@@ -127,7 +127,7 @@ def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
-    """The files of a source; a pattern without a scheme is local, as in Beam."""
+    """Returns the files of a source; a pattern without a scheme is local, as in Beam."""
     check_file_options(stream.options, where)
     pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))
     if re.sub(_ROOT, "", pattern) in ("", "/"):

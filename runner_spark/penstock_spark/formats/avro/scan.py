@@ -37,7 +37,7 @@ Convert = Callable[[Any], Any]
 
 
 def records_of_file(file: BinaryIO, name: str) -> Iterator[Any]:
-    """The records of an open file, for ``ReadAllFromAvro``."""
+    """Yields the records of an open file, for ``ReadAllFromAvro``."""
     records = AvroRecords(False, partition_values((), None, ""), "")
     yield from chain.from_iterable(records.all_of(file, name))
 
@@ -66,7 +66,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
 
 
 def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """The records of files that arrive; a file must fit into a task's memory. Files that are not Avro are rejects."""
+    """Opens a stream of the records of files, each of which must fit into memory. Other files than Avro are rejects."""
     FASTAVRO.check(where)
     values = partition_values(source.partition_by, source.schema, where)
     records = AvroRecords(source.as_rows, values, where)
@@ -99,11 +99,11 @@ class AvroRecords:
     where: str
 
     def of_content(self, content: bytes, name: str) -> Iterator[Any]:
-        """The records in the bytes of a file."""
+        """Returns the records in the bytes of a file."""
         return chain.from_iterable(self.all_of(io.BytesIO(content), name))
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
-        """The records of a file, many at a time; ValueError if it is damaged, without what is in it."""
+        """Yields the records of a file, many at a time; ValueError if it is damaged, without what is in it."""
         package = FASTAVRO.load(self.where)
         try:
             reader = package.reader(file)

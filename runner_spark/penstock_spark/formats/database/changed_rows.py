@@ -186,7 +186,7 @@ class ChangedRows(RangeSource[Any]):
         return count, lsn_of(last)
 
     def _publications(self) -> str:
-        """The server reads a list of names, so the name is quoted."""
+        """Returns the quoted name of the publication: the server reads a list of names."""
         return sql.Identifier(self._source.publication).as_string(None)
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
@@ -200,7 +200,7 @@ class ChangedRows(RangeSource[Any]):
         return [SourceRange("", lsn_of(start["lsn"]), lsn_of(end["lsn"]))]
 
     def _blocks(self, connection: Any, snapshot: str, parallelism: int) -> list[SourceRange]:
-        """The rows of the table by the blocks in which they are; the last part has no end, as the table may grow."""
+        """Divides the rows of the table by their blocks; the last part has no end, as the table may grow."""
         if not self._table.has_blocks:
             return [SourceRange("", (snapshot, 0), None)]
         size = "SELECT pg_relation_size(%s::oid) / current_setting('block_size')::int"

@@ -42,7 +42,7 @@ def adapter(oid: int) -> Load | None:
 
 
 def unreadable(table: str, types: Mapping[str, int], error: Exception, where: str) -> ValueError:
-    """The refusal of a value of a table, whose columns have the types of the server with these numbers."""
+    """Returns the refusal of a value of a table, whose columns have the types of the server with these numbers."""
     hints = {name: kind_of_type(oid) for name, oid in types.items()}
     found = unholdable(error, hints, f"the table {table}", where)
     if found is not None:
@@ -80,7 +80,7 @@ class ChangeDecoder:
                 self._partial[relation.oid] = relation.name
 
     def elements(self, message: Change | Truncate, data: bytes) -> list[Any]:
-        """The elements of a message, whose bytes are `data`."""
+        """Returns the elements of a message, whose bytes are `data`."""
         self._is_partition_next = False
         if isinstance(message, Truncate):
             if self._table.oid in message.oids:

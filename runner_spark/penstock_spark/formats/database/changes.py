@@ -44,7 +44,7 @@ def open_changes_stream(
 
 
 def type_of_changes(source: PostgresChangesSource, spark: SparkSession | None, where: str) -> Any:
-    """Pairs of a kind and a row with the published columns; None if the database cannot be asked."""
+    """Returns the type of pairs of a kind and a row of the published columns; None if the database cannot answer."""
     address = _address(source, where)
     columns = source.columns
     if columns is None:

@@ -58,7 +58,7 @@ def may_succeed_again(error: Any) -> bool:
 
 
 def refused(error: Any, address: Address) -> RunnerError:
-    """An error of psycopg as one of the step's."""
+    """Converts an error of psycopg to one of the step."""
     state = getattr(error, "sqlstate", None) or ""
     diagnostics = getattr(error, "diag", None)
     said, hint = _SAID.get(
@@ -111,7 +111,7 @@ def _column(diagnostics: Any) -> str:
 
 
 def _shown(error: Any, diagnostics: Any) -> str:
-    """The database's own words, which may quote a row: only if the user wants to see elements."""
+    """Returns the database's own words, which may quote a row: only if the user wants to see elements."""
     if not reporting_now().show_elements:
         return ""
     words = (getattr(diagnostics, name, None) for name in ("message_primary", "message_detail", "context"))
@@ -119,7 +119,7 @@ def _shown(error: Any, diagnostics: Any) -> str:
 
 
 def masked(text: str, address: Address) -> str:
-    """A text without any password of the URL."""
+    """Returns a text without any password of the URL."""
     text = " ".join(text.split())[:_SHOWN_CHARACTERS]
     for secret in sorted(address.passwords(), key=len, reverse=True):
         text = text.replace(secret, "...")

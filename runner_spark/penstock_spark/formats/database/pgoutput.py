@@ -95,7 +95,7 @@ def _change(kind: bytes, data: bytes) -> Change:
 
 
 def _values(data: bytes, at: int) -> tuple[list[bytes | Unchanged | None], int]:
-    """The values that begin at a place, and where they end."""
+    """Returns the values that begin at a place, and where they end."""
     count = int.from_bytes(data[at : at + 2])
     at += 2
     values: list[bytes | Unchanged | None] = []
@@ -135,7 +135,7 @@ def _relation(data: bytes) -> Relation:
 
 
 def lsn_text(lsn: int) -> str:
-    """A place in the log of changes, as PostgreSQL writes it.
+    """Returns a place in the log of changes, as PostgreSQL writes it.
 
     >>> lsn_text(0x1_0000_00AB)
     '1/AB'
@@ -144,7 +144,7 @@ def lsn_text(lsn: int) -> str:
 
 
 def lsn_of(text: str) -> int:
-    """The number of a place in the log.
+    """Returns the number of a place in the log.
 
     >>> lsn_of("1/AB") == 0x1_0000_00AB
     True

@@ -87,26 +87,26 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
 
 
 def shown_error(error: object, place: TablePlace) -> str:
-    """The first line of a message of the package, with its causes and without the secrets of the store."""
+    """Returns the first line of a message of the package, with its causes and without the secrets of the store."""
     text = _CAUSE.sub(": ", str(error))
     return without_secrets(text.replace(place.path, place.shown), place.options)
 
 
 def absolute(place: TablePlace) -> str:
-    """The path for every process, whatever its working folder."""
+    """Returns the path for every process, whatever its working folder."""
     folder = local_folder(place)
     return place.path if folder is None else folder
 
 
 def local_folder(place: TablePlace) -> str | None:
-    """The folder on a disk; None for a URL."""
+    """Returns the folder on a disk; None for a URL."""
     if place.path.startswith("file://"):
         return place.path.removeprefix("file://")
     return os.path.abspath(place.path) if FileSystems.get_scheme(place.path) is None else None
 
 
 def files_of(place: TablePlace, where: str) -> fs.FileSystem:
-    """The files of a table, by paths below its own."""
+    """Returns the files of a table, by paths below its own."""
     folder = local_folder(place)
     if folder is not None:
         return fs.SubTreeFileSystem(folder, fs.LocalFileSystem())

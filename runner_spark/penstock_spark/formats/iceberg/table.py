@@ -35,13 +35,13 @@ _NO_RETRY = {"commit.retry.num-retries": "0"}
 
 
 def module(name: str, where: str) -> Any:
-    """A module of the package; ModuleNotFoundError in three parts if it is not installed."""
+    """Returns a module of the package; ModuleNotFoundError in three parts if it is not installed."""
     return PYICEBERG.load(where, name)
 
 
 @contextmanager
 def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
-    """The catalog, which is closed in the end."""
+    """Yields the catalog, which is closed in the end."""
     load = module("catalog", where).load_catalog
     with told(place, "cannot be opened: its catalog does not answer", where):
         catalog = answered(partial(load, place.catalog, **dict(place.properties)))
@@ -79,7 +79,7 @@ def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
 
 
 def refused_commits(where: str) -> tuple[type[Exception], ...]:
-    """The errors after which a commit is certainly not in the table, and may be tried again on its newest state."""
+    """Returns the errors after which a commit is certainly not in the table, and may be retried on its newest state."""
     errors = module("exceptions", where)
     return (errors.CommitFailedException, errors.ValidationException, errors.TableAlreadyExistsError)
 
@@ -105,7 +105,7 @@ def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
 
 
 def arrow_columns(schema: Any, where: str) -> pa.Schema:
-    """The columns of a schema of Iceberg, without its identifiers."""
+    """Returns the columns of a schema of Iceberg, without its identifiers."""
     arrow = module("io.pyarrow", where)
     small: pa.Schema = arrow._pyarrow_schema_ensure_small_types(
         arrow.schema_to_pyarrow(schema, include_field_ids=False)

@@ -63,11 +63,11 @@ class Clients:
         self._is_closed = False
 
     def known(self, name: str) -> Producer | None:
-        """The producer of a name, if there is one."""
+        """Returns the producer of a name, if there is one."""
         return self._producers.get(name)
 
     def producer(self, sink: KafkaSink, name: str) -> Producer:
-        """The producer of a name; a new one if there is none."""
+        """Returns the producer of a name; a new one if there is none."""
         if name not in self._producers:
             self._check()
             self._producers[name] = Producer(sink, name)
@@ -78,7 +78,7 @@ class Clients:
         return found
 
     def group(self, sink: KafkaSink, name: str) -> Any:
-        """A consumer that stands for a group, and never reads."""
+        """Returns a consumer that stands for a group, and never reads."""
         if name not in self._groups:
             known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
             # Only a reader of committed records waits for marks of which the transaction is about to end.
@@ -87,7 +87,7 @@ class Clients:
         return self._groups[name]
 
     def last_batch(self, sink: KafkaSink, name: str) -> int:
-        """The last micro-batch of which a part is written; -1 if there is none."""
+        """Returns the last micro-batch of which a part is written; -1 if there is none."""
         mark = client().TopicPartition(sink.topic, 0)
         brokers = sink.config["bootstrap.servers"]
         [found] = asked(

@@ -46,7 +46,7 @@ _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of 
 
 
 def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
-    """Lines, or (file name, line) pairs."""
+    """Opens files as lines, or as (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return no_elements(spark)
@@ -162,7 +162,7 @@ def line_end(source: TextSource) -> str:
 
 
 def line_columns(source: TextSource) -> list[Column]:
-    """A row for each line: the line, a number for the file in rows of its first split, and the file."""
+    """Returns a row for each line: the line, a number for the file in rows of its first split, and the file."""
     value = F.col("value") if source.coder is None else F.col("value").cast("binary")
     columns = [value.alias("value")]
     if source.skip_header_lines:
@@ -187,12 +187,12 @@ class LineDecoder:
         return self.decode(self.without_headers(batch))
 
     def without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that are not header lines; called once for each batch."""
+        """Returns the rows that are not header lines; called once for each batch."""
         rest = self._headers.rest(batch.column("head")) if self._has_headers else None
         return batch if rest is None else batch.filter(rest)
 
     def decode(self, batch: pa.RecordBatch, file: str | None = None) -> list[Any]:
-        """The lines of some rows; if all of them are from one `file`, errors name it."""
+        """Returns the lines of some rows; if all of them are from one `file`, errors name it."""
         lines = self._decoded(batch.column("value"), file)
         if "file" not in batch.schema.names:
             return lines

@@ -43,7 +43,7 @@ provide_reader("TFRecord files", records_of_file)
 
 
 def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:
-    """Bytes, or what the coder makes of them."""
+    """Opens files as bytes, or as the values that the coder decodes from them."""
     masked_crc32c(where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
@@ -58,7 +58,7 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
 def open_tfrecord_stream(
     source: TFRecordSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    """The records of files that arrive; a file must fit into a task's memory. Damaged files are rejects."""
+    """Opens a stream of the records of files, each of which must fit into memory. Damaged files are rejects."""
     masked_crc32c(where)
     files = stream_files(stream, source.file_pattern, where)
     return stream_of_contents(files, stream, spark, ContentReader(source, where))
@@ -93,7 +93,7 @@ class ContentReader:
 
 
 def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> Iterator[list[Any]]:
-    """The elements of some records of a file at a time."""
+    """Yields the elements of some records of a file at a time."""
     decode = (lambda record: record) if source.coder is None else source.coder.decode
     batch: list[Any] = []
     size = 0
@@ -108,7 +108,7 @@ def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> I
 
 
 def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterator[bytes]:
-    """The records of a file as stored; ValueError if it is damaged, without what is in it."""
+    """Yields the records of a file as stored; ValueError if it is damaged, without what is in it."""
     checksum = masked_crc32c(where)
     try:
         with unpacking(compression, name, where):
