@@ -55,7 +55,7 @@ class StoredColumn(NamedTuple):
         return OpenColumn(self)
 
     def opened(self) -> Content:
-        """All cells."""
+        """Returns all cells."""
         return self.unpickled().take_all()
 
 
@@ -103,7 +103,7 @@ class OpenColumn:
         return self._given(dict(zip(found, zip(*values, strict=True), strict=True)))
 
     def take_all(self) -> Content:
-        """All cells that have not been taken before."""
+        """Returns all cells that have not been taken before."""
         columns = [column_of(column, self.size) for column in self._columns]
         cells = dict(zip(self._names.all(), zip(*columns, strict=True), strict=True))
         for name in self._taken:
@@ -134,7 +134,7 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
         return max((stored.size for stored in self.values()), default=0)
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
-        """The page as bytes, the time of its first due window in each domain, and no hold.
+        """Returns the page as bytes, the time of its first due window in each domain, and no hold.
 
         A window holds the watermark back to its end, which the watermark does not pass before the window
         fires.
@@ -156,7 +156,7 @@ class ColumnPage(dict[BoundedWindow, StoredColumn]):
 def stored_column(
     cells: Cells, keys: Keys, alarm_micros: int, ended: Set[bytes] = frozenset()
 ) -> StoredColumn:
-    """A window as a page stores it; `keys` has at least the keys that are not self-contained, by name.
+    """Returns a window as a page stores it; `keys` has at least the keys that are not self-contained, by name.
 
     `ended` has at least the keys among `cells` for which the window had ended before it was open again.
     """

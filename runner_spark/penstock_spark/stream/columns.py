@@ -80,7 +80,7 @@ class Columns:
         self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
 
     def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
-        """The results of all that arrives at one logical time: single elements first, then combined ones."""
+        """Yields the results of all that arrives at one logical time: single elements first, then combined ones."""
         parts = list(parts)
         self._find(name for part, _ in parts for name in part.names)
         together: dict[BoundedWindow, list[Part]] = {}
@@ -101,7 +101,7 @@ class Columns:
             yield from self._together(window, together[window], times)
 
     def signal(self, name: str, times: Times) -> Iterator[Fired]:
-        """Nothing: no trigger with columns waits for a signal."""
+        """Fires nothing: no trigger with columns waits for a signal."""
         return iter(())
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
@@ -150,14 +150,14 @@ class Columns:
         raise AssertionError("columns have no rounds")
 
     def next_alarm(self, domain: Domain) -> int | None:
-        """A time before which nothing is due; None if nothing ever is."""
+        """Returns a time before which nothing is due; None if nothing ever is."""
         entries, unread = self._due[domain], self._unread.get(domain)
         known = entries[0][0] if entries else NOTHING
         micros = known if unread is None else min(known, unread.earliest())
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
-        """None: a window holds the watermark back to its end, which the watermark does not pass before it fires."""
+        """Returns None: windows hold the watermark back to their ends, and fire before it passes them."""
         return None
 
     def save(self) -> None:
@@ -190,7 +190,7 @@ class Columns:
     def _put_back(
         self, live: LiveColumn, number: int, cells: Cells, alarm_micros: int
     ) -> StoredColumn | None:
-        """A page's cells among those that were left in their columns; None if all of them are in `cells` now."""
+        """Returns the cells of a page that were left in their columns; None if all of them are in `cells` now."""
         rest, column = live.stored.get(number), live.column
         if not isinstance(rest, OpenColumn):
             return None
@@ -263,7 +263,7 @@ class Columns:
         self._note_arrival(live)
 
     def _united(self, parts: list[Part]) -> Part:
-        """One part, in which each key occurs once, in order."""
+        """Joins parts into one, in which each key occurs once, in order."""
         merge = self.machine.holding.merge
         found: dict[bytes, tuple[Any, int]] = {}
         for part in parts:
@@ -282,7 +282,7 @@ class Columns:
         return Batch(pairs, window.end_micros - 1, (window,), firing.infos)
 
     def _opened(self, window: BoundedWindow, times: Times) -> LiveColumn | None:
-        """A window that has arrivals; None if it takes no more elements."""
+        """Returns a window that has arrivals; None if it takes no more elements."""
         live = self.live.get(window)
         if live is None:
             if self.machine.is_expired(window, times):
@@ -366,7 +366,7 @@ class Columns:
                     column.dues.setdefault(due_micros, []).append(name)
 
     def _taken(self, domain: Domain, now_micros: int) -> Iterator[tuple[int, LiveColumn]]:
-        """The windows that may be due, with the noted time, after reading the pages that are due."""
+        """Yields the windows that may be due, with the noted time, after reading the pages that are due."""
         if domain in self._unread:
             self._read(self._unread[domain].due(now_micros))
         entries = self._due[domain]
@@ -394,7 +394,7 @@ def _as_columns(stored: StoredColumn | OpenColumn) -> OpenColumn:
 
 
 def _by_window(part: Part) -> list[tuple[Windows, Batch]]:
-    """Single elements, as pairs of name and value, by their windows; each as often as it has windows."""
+    """Returns single elements, as pairs of name and value, by their windows; each as often as it has windows."""
     pairs = part.batch.with_values(list(zip(part.names, part.batch.values, strict=True)))
     if pairs.retracts:
         raise unexpected_retraction()

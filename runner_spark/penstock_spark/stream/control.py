@@ -38,7 +38,7 @@ class Command(NamedTuple):
 
 
 def decoded(payload: bytes) -> Message | TaskCounts | Command | int:
-    """A row for a shard: a message, the counts of a task, a command, or the clock of a heartbeat."""
+    """Decodes a row for a shard: a message, the counts of a task, a command, or the clock of a heartbeat."""
     if payload[:1] == b"\x80":
         message: Message | TaskCounts = loads(payload)
         return message

@@ -29,12 +29,12 @@ class DueTimes:
         self._new.append((micros, name))
 
     def first(self) -> int | None:
-        """The earliest time, current or not."""
+        """Returns the earliest time, current or not."""
         heap = self._ordered()
         return heap[0][0] if heap else None
 
     def earliest(self, is_current: Callable[[int, bytes], bool]) -> int | None:
-        """The earliest time of a current entry; it may remove other entries."""
+        """Returns the earliest time of a current entry; it may remove other entries."""
         heap, dropped = self._ordered(), 0
         while heap and not is_current(*heap[0]):
             heappop(heap)

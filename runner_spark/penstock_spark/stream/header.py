@@ -65,7 +65,7 @@ class Header:
             del holds[holder]
 
     def watermark_of(self, origin: str, percentile: float = WATERMARK) -> int:
-        """The watermark of an origin, or how far some of its shards hold it back."""
+        """Returns the watermark of an origin, or how far some of its shards hold it back."""
         micros = self.watermark_updates.get(origin, {}).get(percentile, MIN_MICROS)
         return min((micros, *self.holds.get(origin, {}).values()))
 

@@ -173,7 +173,7 @@ class KeyTable:
             self._unnoted[name] = live
 
     def next_alarm(self, domain: Domain) -> int | None:
-        """A time before which nothing is due; None if nothing ever is."""
+        """Returns a time before which nothing is due; None if nothing ever is."""
         self._note_all()
         unread, due, pages = self._unread.get(domain), self._due.get(domain), self._due_pages.get(domain)
         known = (
@@ -248,7 +248,7 @@ class KeyTable:
         return self._opened(name, key, found)
 
     def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
-        """A key whose state has been found; `key` is None if it is stored or if its name contains it."""
+        """Returns a key whose state has been found; `key` is None if it is stored or if its name contains it."""
         _, stored, carried, segments = found
         if carried is not None:
             key = loads(carried)
@@ -295,7 +295,7 @@ class KeyTable:
                 yield name, live
 
     def _take_due(self, domain: Domain, now_micros: int) -> list[tuple[int, bytes, int]]:
-        """The due alarms in order, as (time, key, page); alarms of keys with machines may be out of date."""
+        """Returns the due alarms in order, as (time, key, page); alarms of keys with machines may be out of date."""
         self._note_all()
         due = []
         if domain in self._due:
@@ -315,7 +315,7 @@ class KeyTable:
         return due
 
     def _hold_of_pages(self) -> int:
-        """The earliest hold of the keys that have been read and have no machines; `NOTHING` if there is none."""
+        """Returns the earliest hold of the keys that have been read and lack machines; `NOTHING` without any."""
         pages, live = self._hold_pages, self.live
         while pages:
             micros, number = pages[0]

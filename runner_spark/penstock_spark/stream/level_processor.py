@@ -52,7 +52,7 @@ class ShardProcessor(StatefulProcessor):
             self._pages = handle.getMapState("pages", _KEYS, _PAGES)
 
     def close(self) -> None:
-        """Nothing to close: Spark does."""
+        """Does nothing: Spark closes everything."""
 
 
 class LevelProcessor(ShardProcessor):

@@ -39,7 +39,7 @@ class Division:
 
 
 def merged_headers(headers: Sequence[Header], division: Division) -> list[Header]:
-    """The headers of the new shards of a level; ValueError if the shards disagree.
+    """Returns the headers of the new shards of a level; ValueError if the shards disagree.
 
     Their notes tell nothing of pages, but from where on numbers of segments are new in every shard.
     """
@@ -144,12 +144,12 @@ def _pending(headers: Sequence[Header], division: Division) -> list[list[Message
 
 
 def _told(message: Message) -> Message:
-    """A message without elements: the same for all shards."""
+    """Removes the elements of a message: the rest is the same for all shards."""
     return replace(message, parts={}, carried={})
 
 
 def _pending_updates(header: Header, division: Division) -> list[WatermarkUpdate]:
-    """The watermarks of groupings that wait, as far as all old shards let them be."""
+    """Returns the watermarks of groupings that wait, as far as all old shards let them be."""
     waiting = [update for message in header.pending for update in message.watermark_updates]
     known = Header(
         watermark_updates={origin: dict(own) for origin, own in header.watermark_updates.items()},
@@ -176,7 +176,7 @@ _Content = tuple[dict[str, list[Part]], dict[bytes, Any]]
 
 
 def _divided(old: int, message: Message, division: Division) -> list[_Content]:
-    """The elements of a message to an old shard, for the new ones."""
+    """Divides the elements of a message to an old shard among the new ones."""
     found: list[_Content] = [({}, {}) for _ in range(division.after)]
     sides = _sides(message.parts, division.groupings)
     for label, parts in message.parts.items():
@@ -189,7 +189,7 @@ def _divided(old: int, message: Message, division: Division) -> list[_Content]:
 
 
 def _sides(labels: Collection[str], groupings: Collection[str]) -> set[str]:
-    """The addresses of side inputs among those of parts."""
+    """Returns the addresses of side inputs among those of parts."""
     found = set()
     for label in labels:
         step, _, number = label.rpartition("<")

@@ -54,7 +54,7 @@ class Segments:
         return held
 
     def shortened(self, name: bytes, held: AnyList) -> AnyList:
-        """The list of a key, with what is in memory sealed if that takes much."""
+        """Returns the list of a key, with what is in memory sealed if that takes much."""
         parts = held.unsealed if isinstance(held, LongList) else [held]
         sealed = [(part, dumps(part)) for part in parts if part]
         if sum(len(content) for _, content in sealed) <= self.seal_bytes:
@@ -89,7 +89,7 @@ class Segments:
 
 
 def values_of(stored: Iterable[tuple[Segment, bytes | None]]) -> Iterator[list[Any]]:
-    """The values of segments; ValueError if one has another format, or is not there."""
+    """Yields the values of segments; ValueError if one has another format, or is not there."""
     for segment, content in stored:
         if content is None:
             what = f"a list of values in the state lacks a part, of {segment.length:,} values"
@@ -99,14 +99,14 @@ def values_of(stored: Iterable[tuple[Segment, bytes | None]]) -> Iterator[list[A
 
 
 def key_of_segment(content: bytes) -> bytes:
-    """The encoded key to which a segment belongs."""
+    """Returns the encoded key to which a segment belongs."""
     name: bytes
     name, _ = content_of(content, SEGMENT)
     return name
 
 
 def sizes_of(helds: Sequence[Any]) -> dict[int, int]:
-    """The segments of the long lists among what windows or cells hold; quick if there is none."""
+    """Returns the segments of the long lists among what windows or cells hold; quick if there is none."""
     if LongList not in set(map(type, helds)):
         return {}
     return {

@@ -63,21 +63,21 @@ class Shard:
             self._send_marks(inbox.logical_times[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
-        """The watermarks of input and output, by label, in microseconds."""
+        """Returns the watermarks of input and output, by label, in microseconds."""
         return {
             label: (operator.times.horizon_micros, self.outputs[label])
             for label, operator in self.operators.items()
         }
 
     def sizes(self, label: str) -> tuple[int, int, int | None]:
-        """The numbers of keys and bytes with state, and of windows, if that is known; call it after `save`."""
+        """Returns the numbers of keys and bytes with state, and of windows, if that is known; call it after `save`."""
         notes = self.header.notes.get(label)
         if notes is None:
             return 0, 0, None
         return notes.keys, notes.size_bytes + notes.segment_bytes, notes.windows
 
     def awaited(self, label: str) -> dict[str, int]:
-        """The watermarks on which the watermark of an operator's input depends, by origin."""
+        """Returns the watermarks on which the watermark of an operator's input depends, by origin."""
         return {origin: self.header.watermark_of(origin) for origin in self.operators[label].watermark_inputs}
 
     def save(self) -> None:
@@ -86,7 +86,7 @@ class Shard:
             operator.save()
 
     def _with_watermark(self, operator: Operator, times: Times) -> Times:
-        """The times of an operator with the minimum of the watermarks that feed it, and of the percentile
+        """Returns the times of an operator with the minimum of the watermarks that feed it, and of the percentile
         watermarks.
         """
         header, origins = self.header, operator.watermark_inputs
@@ -221,6 +221,6 @@ class Shard:
 
 
 def _leaving_micros(operator: Operator) -> int:
-    """An operator's output watermark: its input's, unless something holds it back."""
+    """Returns an operator's output watermark: its input's, unless something holds it back."""
     hold_micros, micros = operator.hold_micros(), operator.times.horizon_micros
     return micros if hold_micros is None else min(micros, hold_micros)

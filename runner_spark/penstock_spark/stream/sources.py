@@ -30,7 +30,7 @@ _ELEMENTS_AT_ONCE = 200_000
 
 
 def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
-    """The recorded sources in one micro-batch: rows for the shards, and metrics."""
+    """Plays the recorded sources in one micro-batch: returns rows for the shards, and metrics."""
     outbox = Outbox((0, 0), program.shards)
     stage = StreamStage(program, 0, outbox, views)
     timeline = program.timeline

@@ -13,7 +13,7 @@ _FEW, _MANY = 64, 1_024
 
 
 def address(label: str, side: int | None) -> str:
-    """The address in messages of a step's own elements, or of one of its side inputs.
+    """Returns the address in messages of a step's own elements, or of one of its side inputs.
 
     >>> address("Convert", None), address("Convert", 1)
     ('Convert', 'Convert<1')

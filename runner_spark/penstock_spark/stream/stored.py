@@ -10,7 +10,7 @@ from penstock_spark.process.written_formats import WrittenFormat
 
 
 def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> tuple[Any, ...]:
-    """The content of a pickled tuple that begins with the number of its format, as text after a `mark` if there is one.
+    """Returns the content of a pickled tuple that begins with the number of its format, after a `mark` if given.
 
     >>> content_of(pickle.dumps((3, "content")), WrittenFormat("a page of keys", 3))
     ('content',)

@@ -149,7 +149,7 @@ class WaitingOperator(Operator):
         return self.send(self.out, batch)
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
-        """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""
+        """Yields the elements that waited in a window, in the order of arrival, reading a few pages at a time."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
             for parcel in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
@@ -220,7 +220,7 @@ def _windows_of(batch: Batch) -> set[BoundedWindow]:
 
 
 def _by_window(batch: Batch) -> Iterator[tuple[BoundedWindow, Batch]]:
-    """The elements of a batch by window; an element of several windows is in each."""
+    """Yields the elements of a batch by window; an element of several windows is in each."""
     batch = batch.exploded()
     if not isinstance(batch.windows, list):
         yield batch.windows[0], batch

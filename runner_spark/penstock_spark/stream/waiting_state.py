@@ -14,7 +14,7 @@ _WAITING = "<"
 
 
 def waiting_label(label: str) -> str:
-    """The label of the state of waiting elements; the step's own label belongs to the DoFn's cells.
+    """Returns the label of the state of waiting elements; the step's own label belongs to the DoFn's cells.
 
     >>> waiting_label("Count")
     'Count<'
@@ -23,7 +23,7 @@ def waiting_label(label: str) -> str:
 
 
 def label_of_waiting(label: str) -> str:
-    """The step's label, from either label.
+    """Returns the step's label, from either label.
 
     >>> label_of_waiting("Count<"), label_of_waiting("Count")
     ('Count', 'Count')
@@ -76,7 +76,7 @@ class WaitingGrouping(WaitingOperator):
         self.grouping.save()
 
     def _keyed(self) -> GroupingOperator:
-        """The grouping, which has the same times."""
+        """Returns the grouping, which has the same times."""
         self.grouping.times = self.times
         return self.grouping
 

@@ -54,7 +54,7 @@ class PackedBatch(Batch):
         return self._values
 
     def estimated_bytes(self) -> int:
-        """About how much memory the batch takes; its elements are not unpacked for that."""
+        """Returns the approximate memory that the batch takes; its elements are not unpacked for that."""
         return bytes_of(self.whole)
 
 
@@ -183,7 +183,7 @@ def _is_scattered(batch: Batch) -> bool:
 
 
 def _alike(full: Batch) -> Collection[list[int]]:
-    """The indexes of elements with the same timestamp, windows and pane.
+    """Returns the indexes of elements with the same timestamp, windows and pane.
 
     Identity separates windows and panes, as in `penstock_spark.worker.batch.by_windows`: equal ones may make
     two batches.

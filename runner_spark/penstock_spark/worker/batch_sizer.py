@@ -119,7 +119,7 @@ class Sized:
             yield from self.consumer.push(part)
 
     def parts(self, batch: Batch) -> Iterator[Batch]:
-        """The parts in which a batch goes to the reader, each to be pushed before the next one is asked for."""
+        """Returns the parts in which a batch goes to the reader, each to be pushed before the next one is asked for."""
         return self._sizer.parts(batch)
 
 

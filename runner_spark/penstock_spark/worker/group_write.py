@@ -34,7 +34,7 @@ _NUMBER_BYTES = sys.getsizeof(0)
 
 
 def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
-    """The keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
+    """Returns the keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
     kinds = set(map(type, batch.values))
     if kinds != {tuple} and any(issubclass(kind, NEVER_PAIRS) for kind in kinds):
         step_failed(not_pairs(batch.values), where)
@@ -234,7 +234,7 @@ class GroupWriter(Combining, Node):
         return self._limit.stretch(self._held, size_bytes)
 
     def _all_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
-        """The names and the content of each table, with the type of the names."""
+        """Yields the names and the content of each table, with the type of the names."""
         for (_, kind), table in self._tables.items():
             assert isinstance(table, AddedTable)
             yield kind, table.held.keys(), table.held.values()
@@ -342,7 +342,7 @@ def _add_columns(columns: list[list[Any]], numbers: list[int]) -> None:
 
 
 def _size_bytes(columns: list[list[Any]]) -> int:
-    """The size of rows; for rows with a number, the key may be the largest part."""
+    """Returns the size of rows; for rows with a number, the key may be the largest part."""
     names, *_, values = columns
     return sum(map(len, names)) + sum(map(len, filter(None, values)))
 

@@ -131,7 +131,7 @@ class NumberReader(Combining):
         self._sums.append(total)
 
     def _merged(self, key: bytes, total: int, pickled: list[bytes]) -> tuple[Any, Any]:
-        """The key and the sum of a group in which some rows hold accumulators."""
+        """Returns the key and the sum of a group in which some rows hold accumulators."""
         fn = self.combine
         restored = [restore(key, loads(one)) for one in pickled]
         accumulators = [accumulator for _, accumulator in restored]

@@ -121,7 +121,7 @@ class Outputs:
         self._pending.setdefault(tag, Batch.growing()).extend(Batch(values, *row[1:]))
 
     def retimed(self, batch: Batch) -> Batch:
-        """Values with new timestamps, in their new windows; the batch still has the old ones."""
+        """Returns values with new timestamps, in their new windows; the batch still has the old ones."""
         panes = _unknown(batch.panes)
         if self._assign is None:
             return Batch(batch.values, batch.timestamps, batch.windows, panes)

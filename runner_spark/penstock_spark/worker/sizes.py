@@ -18,7 +18,7 @@ _CONTAINERS = frozenset((list, tuple, dict, set, frozenset))
 
 
 def estimated_bytes(values: Sequence[Any]) -> int:
-    """The memory that values take, if those that are not looked at take as much as those that are.
+    """Returns the memory that values take, if those that are not looked at take as much as those that are.
 
     Equal values have equal estimates, whenever and wherever they are made.
 
@@ -33,7 +33,7 @@ def estimated_bytes(values: Sequence[Any]) -> int:
 
 
 def bytes_of(value: Any, depth: int = 0) -> int:
-    """About how much memory a value takes, with what it contains.
+    """Returns the approximate memory that a value takes, with what it contains.
 
     It asks for a length and for items only where Python itself answers: a container of the user's may compute them.
 

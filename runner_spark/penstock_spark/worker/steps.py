@@ -28,7 +28,7 @@ _USUAL = frozenset((GeneratorType, list, tuple))
 
 
 def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
-    """The batch of a step's outputs, one for each input or any number if the metadata is shared.
+    """Returns the batch of a step's outputs, one for each input or any number if the metadata is shared.
 
     None if a value has its own tag or windows, or only some values have a timestamp, so that each value must
     be inspected.
@@ -68,7 +68,7 @@ def check_complete(found: int, expected: int) -> None:
 
 
 def stopped() -> RuntimeError:
-    """The error for user code that raised StopIteration, as Python itself raises it for generators."""
+    """Returns the error for user code that raised StopIteration, as Python itself raises it for generators."""
     return refusal(
         RuntimeError,
         "the function raised StopIteration",
@@ -215,7 +215,7 @@ def _noting_the_end(read_all: list[bool]) -> Iterator[Any]:
 
 
 def last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
-    """The element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
+    """Returns the element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
     read = len(values) - length_hint(elements)
     return (values[read - 1],) if read else ()
 
