@@ -120,7 +120,7 @@ _WAYS = {
 
 
 def kind_of_keys(pairs: list[Any], kinds: tuple[type, ...]) -> type | None:
-    """The type of the first key, if it is one of some types and comes in a pair.
+    """Returns the type of the first key, if it is one of some types and comes in a pair.
 
     >>> kind_of_keys([("a", 1), (2, 3)], (str,)), kind_of_keys(["ab"], (str,)), kind_of_keys([], (str,))
     (<class 'str'>, None, None)

@@ -81,7 +81,7 @@ class HostedMetricResults(beam_metric.MetricResults):  # type: ignore[misc]
         self._results = results
 
     def query(self, filter: Any = None) -> dict[str, list[Any]]:
-        """The metrics that a filter asks for, or all, by kind."""
+        """Returns the metrics that a filter asks for, or all, by kind."""
         return {
             kind: [
                 found

@@ -36,5 +36,5 @@ class BeamResult(PipelineResult):  # type: ignore[misc]
         return self.run.state
 
     def metrics(self) -> Any:
-        """The metrics of the run, also while it runs."""
+        """Returns the metrics of the run, also while it runs."""
         return HostedMetricResults(self.run.metrics())

@@ -59,5 +59,5 @@ class _Translated:
         self._mode = mode
 
     def to_graph(self) -> Any:
-        """The graph of the pipeline."""
+        """Returns the graph of the pipeline."""
         return graph_of(self._pipeline, self._mode)

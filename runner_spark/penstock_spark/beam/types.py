@@ -45,7 +45,7 @@ def refined(known: Any, inferred: Any) -> Any:
 
 
 def _plain(hint: Any) -> Any:
-    """A type of which the compiler makes use; else Any."""
+    """Returns a type of which the compiler makes use; else Any."""
     if isinstance(hint, typehints.TupleHint.TupleConstraint):
         return typehints.Tuple[tuple(map(_plain, hint.tuple_types))]
     return hint if hint in _PLAIN else typehints.Any

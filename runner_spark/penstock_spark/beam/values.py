@@ -157,7 +157,7 @@ def output_of(output: Any) -> Any:
 
 
 def outputs_of(outputs: Iterable[Any] | None) -> Iterator[Any] | None:
-    """The outputs of a method; None if there are none."""
+    """Returns the outputs of a method; None if there are none."""
     return None if outputs is None else map(output_of, outputs)
 
 

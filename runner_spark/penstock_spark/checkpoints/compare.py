@@ -101,7 +101,7 @@ def _changed(sentence: str, old: Any, new: Any) -> str:
 
 
 def _sparks(old: Signature, new: Signature) -> tuple[str, str] | None:
-    """The Spark that wrote the checkpoint and the Spark that should continue, if their minor versions differ."""
+    """Returns the Spark that wrote the checkpoint and the Spark that is to continue, if their minor versions differ."""
     before, after = old.get("spark"), new.get("spark")
     if before is None or after is None or version_of(before) == version_of(after):
         return None
@@ -184,7 +184,7 @@ def _missing(label: str, renamed: str | None) -> str:
 
 
 def _like(number: int, grouping: dict[str, Any], before: _Groupings, after: _Groupings) -> str | None:
-    """A new grouping that may be an old one under another label."""
+    """Returns a new grouping that may be an old one under another label."""
     for label, (other_number, other) in after.items():
         is_alike = all(grouping[part] == other[part] for part in _PARTS_OF_GROUPING)
         if label not in before and number == other_number and is_alike:
@@ -212,7 +212,7 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
 
 
 def _of_native(old: Signature, new: Signature) -> Iterator[str]:
-    """State cannot move between Spark's own aggregate and ours, and Spark's keeps its number of partitions."""
+    """Yields the differences with which the state of a Spark aggregate cannot continue."""
     before, after = _natives(old), _natives(new)
     for label in before:
         if label not in after:

@@ -46,7 +46,7 @@ class KeptPlan:
 
 
 def name_of_plan(number: int) -> str:
-    """The name of a plan's file.
+    """Returns the name of a plan's file.
 
     >>> name_of_plan(7)
     'plan-7.json'
@@ -59,7 +59,7 @@ def numbers_of_plans(place: Place) -> list[int]:
 
 
 def kept_plans(place: Place) -> list[KeptPlan]:
-    """The latest plan and, unless that is the same, the one in force: the last that has finished a micro-batch, if any.
+    """Returns the latest plan and, if it is another one, the one in force: the last that has finished a micro-batch.
 
     So a user can undo an update that fails at once. A plan that a run has written after it was taken for dead may have
     a number between those two; it is never read.
@@ -95,7 +95,7 @@ def forget_plans_before(place: Place, plan: KeptPlan) -> None:
 
 
 def not_a_plan(place: Place, number: int, why: str) -> ValueError:
-    """The refusal of a plan's file."""
+    """Returns the refusal of a plan's file."""
     hint = "restore the file, or start again in another folder"
     what = f"{name_of_plan(number)} is not the plan of a checkpoint ({why})"
     return refusal(ValueError, what, where=f"in {place.location}", hint=hint)

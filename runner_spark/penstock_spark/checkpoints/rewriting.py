@@ -74,7 +74,7 @@ def division_of(
     removed: Sequence[str] = (),
     waiting_anew: Collection[str] = (),
 ) -> Division:
-    """The division of a plan's state into another number of shards.
+    """Returns the division of a plan's state into another number of shards.
 
     Args:
         old: The plan's signature.
@@ -100,7 +100,7 @@ def division_of(
 
 
 def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
-    """The steps with state whose watermarks depend on one of some sources, also through other steps.
+    """Returns the steps with state whose watermarks depend on one of some sources, also through other steps.
 
     >>> sums, totals, others = {"feeds": ["A", "B"]}, {"feeds": ["Sums"]}, {"feeds": ["B"]}
     >>> sorted(depending_on({"levels": [{"Sums": sums, "Others": others}, {"Totals": totals}]}, ["A"]))
@@ -113,7 +113,7 @@ def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
 
 
 def slots_of(plan: Signature) -> list[str]:
-    """The sources of a query for Spark, in its order: the heartbeat, the commands, and those that it reads.
+    """Returns the sources of a query for Spark, in its order: the heartbeat, the commands, and those that it reads.
 
     >>> slots_of({"heartbeat": "none", "clock": "live", "levels": [{}], "sources": [{"label": "A", "kind": "files"}]})
     ['<commands', 'A']
@@ -205,7 +205,7 @@ class Rewriting:
         reduce(DataFrame.unionAll, frames).write.parquet(seeds)
 
     def _states(self) -> list[DataFrame]:
-        """The pages of each level, with their shards' keys; Spark counts operators from the deepest level."""
+        """Returns the pages of each level, with their shards' keys; Spark counts operators from the deepest level."""
         count = len(self.old["levels"])
         return [pages_of_operator(self.spark, self.source, count - level) for level in range(1, count + 1)]
 
@@ -288,7 +288,7 @@ class Rewriting:
                 raise RunnerError(what, where=f"in {self.target}", hint=_HINT)
 
     def _tally(self, location: str, operator: int) -> dict[str, tuple[int, int]]:
-        """For each grouping, the number of keys (in each window), and a sum that tells keys apart."""
+        """Returns, for each grouping, the number of keys (in each window), and a sum by which keys differ."""
         pages, local = pages_of_operator(self.spark, location, operator), is_local_session(self.spark)
         function = _tallying(self._division, driver_sys_path() if local else ())
         told = map_in_arrow(pages, function, "grouping string, number long, total long")
@@ -312,7 +312,7 @@ def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 def _cutting(
     level: int, division: Division, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
+    """Returns the function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
     before, after = shard_keys(division.before), shard_keys(division.after)
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
@@ -328,7 +328,7 @@ def _cutting(
 
 
 def _tallying(division: Division, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
+    """Returns the function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         for _, label, number, content in _kept(records, division, sys_path):
@@ -344,7 +344,7 @@ _Page = tuple[int, str, int, bytes]
 
 
 def _kept(records: Iterator[Any], division: Division, sys_path: tuple[str, ...]) -> Iterator[_Page]:
-    """The pages of groupings that are not given up."""
+    """Yields the pages of groupings that are not given up."""
     import_like_driver(sys_path)
     for record in promptly(records):
         for row in zip(*(record.column(name).to_pylist() for name in _PAGE), strict=True):

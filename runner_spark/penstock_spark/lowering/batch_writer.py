@@ -100,7 +100,7 @@ class BatchWriter:
                     raise unwritable(error, sink.step.where) from None
 
     def being_written(self) -> int | None:
-        """The number of the micro-batch that is being written; None if none is."""
+        """Returns the number of the micro-batch that is being written; None if none is."""
         return self._now_writing
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class BatchWriter:
     def _batch(
         self, sink: StreamSink, batch_id: int, may_be_again: bool, read: DataFrame | None = None
     ) -> MicroBatch:
-        """The micro-batch for a sink, which checks the files of `read` before it commits."""
+        """Returns the micro-batch for a sink, which checks the files of `read` before it commits."""
 
         def check() -> None:
             self._check()
@@ -287,7 +287,7 @@ def _is_stop(error: Exception) -> bool:
 
 
 def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
-    """A name for each sink's input, by level; it depends on where the sink writes, since labels may change."""
+    """Returns a name for each sink's input, by level; it depends on where the sink writes, since labels may change."""
     names: dict[int, str] = {}
     for sink in sinks:
         name = f"{app}/{sink.sink.describe()}"
@@ -314,7 +314,7 @@ class Size(NamedTuple):
 
 
 def _sizes_by_level(kept: DataFrame) -> dict[int, Size]:
-    """The sizes of the sinks that have rows; one job, which computes all rows."""
+    """Returns the sizes of the sinks that have rows; one job, which computes all rows."""
     found = kept.select(
         "level", F.spark_partition_id().alias("partition"), F.length("payload").alias("size")
     ).toArrow()

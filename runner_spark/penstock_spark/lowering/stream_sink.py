@@ -49,7 +49,7 @@ class StreamSink:
 
 
 def stream_sinks(plan: StreamPlan, without: Set[str]) -> tuple[StreamSink, ...]:
-    """The sinks of a plan; `without` names what is switched off."""
+    """Returns the sinks of a plan; `without` names what is switched off."""
     labels = [step.label for part in plan.parts for _, step in part.sinks]
     is_alone = len(labels) == 1 and "inline_sinks" not in without
     takes_columns = plan.columns is not None and plan.columns.is_written
@@ -57,7 +57,7 @@ def stream_sinks(plan: StreamPlan, without: Set[str]) -> tuple[StreamSink, ...]:
 
 
 def rows_inside(frame: DataFrame, sink: StreamSink) -> DataFrame:
-    """The rows of a sink that the part before it has made."""
+    """Returns the rows of a sink that the part before it has made."""
     if sink.takes_columns:
         partitions = sink.plan.partitions
         return frame if partitions is None else frame.repartition(partitions)

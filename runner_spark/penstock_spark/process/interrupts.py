@@ -134,7 +134,7 @@ def tell(text: str) -> None:
 
 
 def continuing_command() -> str:
-    """The command that continues a stream of this program, as a user would type it; in a notebook, words instead.
+    """Returns the command that continues a stream of this program, as a user would type it; words in a notebook.
 
     It is the command that started the program. But this run has stopped, so that no run has to be ended any more.
     """

@@ -45,7 +45,7 @@ _reporting: ContextVar[Reporting] = ContextVar("reporting", default=_NO_RUN)
 
 
 def reporting_now() -> Reporting:
-    """The Reporting of this context; programs carry it to the tasks."""
+    """Returns the Reporting of this context; programs carry it to the tasks."""
     return _reporting.get()
 
 

@@ -34,7 +34,7 @@ def _line(pattern: str, what: str, hint: str, about: str = "step") -> Message:
 
 
 def _cut_off(runner: str) -> str:
-    """The pattern of an error that a class of Spark raises when the process at its socket has died."""
+    """Returns the pattern of an error that a class of Spark raises when the process at its socket has died."""
     return rf"(?:EOFException|SocketException|Broken pipe|Connection reset)[^\n]*(?:\n\s+at [^\n]*)*?\.(?:{runner})\."
 
 

@@ -40,7 +40,7 @@ class Totals:
         self._seen: dict[Hashable, Snapshot] = {}
 
     def see(self, held: Mapping[Hashable, Snapshot]) -> dict[int, int]:
-        """The totals with the snapshots of partitions that are new, or that have been replaced."""
+        """Returns the totals with the snapshots of partitions that are new, or that have been replaced."""
         for key, snapshot in held.items():
             before = self._seen.get(key)
             if before is not snapshot:

@@ -55,7 +55,7 @@ _SQL_CONF = {
 
 
 def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = True) -> SparkSession:
-    """The session that a pipeline's options ask for; with `local_only`, a cluster is an error.
+    """Opens the session that a pipeline's options ask for; with `local_only`, a cluster is an error.
 
     Without `asks_workers`, nothing waits for a core of a cluster, and the caller asks the workers for their Python.
     """

@@ -126,7 +126,7 @@ def _seconds_left(stage: StageNow, now_seconds: float) -> float | None:
 
 
 def stages_in(context: Any, tag: str) -> SparkStages:
-    """The stages of the jobs with a tag in a SparkContext."""
+    """Returns the stages of the jobs with a tag in a SparkContext."""
     scala = context._jsc.sc()
     tracker, store = scala.statusTracker(), scala.statusStore()
 

@@ -74,7 +74,7 @@ class Kept:
             self._next = clock.monotonic_seconds() + KEEP_SECONDS
 
     def close(self) -> None:
-        """The last snapshot stays."""
+        """Leaves the last snapshot unchanged."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _page(host: str, port: int) -> Page:
 
 
 def _tree(err: TextIO) -> View:
-    """The tree on a terminal; elsewhere, and beside another tree, lines."""
+    """Returns the tree on a terminal; elsewhere, and beside another tree, lines."""
     if not _is_terminal(err):
         return Lines(err, stream_line, LINE_SECONDS)
     if find_spec("rich") is None:

@@ -27,7 +27,7 @@ _deaths: list[int | None] = []
 
 
 def java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
-    """The error to raise instead of one that Java's death caused; None if Java lives.
+    """Returns the error to raise instead of one that Java's death caused; None if Java lives.
 
     PySpark then forgets the dead Java, so that the next run starts a new one.
     """
@@ -58,7 +58,7 @@ def is_cut_off(error: BaseException) -> bool:
 
 
 def packages_at_work(error: BaseException) -> set[str]:
-    """The packages whose code its traceback goes through.
+    """Returns the packages whose code its traceback goes through.
 
     >>> import json
     >>> try: json.loads("[")

@@ -19,7 +19,7 @@ _INSTALL = f"run pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEW
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """The major and the minor number of a version.
+    """Returns the major and the minor number of a version.
 
     >>> version_of("4.1.4"), version_of("4.0.0+databricks.16"), version_of("4.4.0.dev1")
     ((4, 1), (4, 0), (4, 4))
@@ -69,7 +69,7 @@ def unpacks_zstandard() -> bool:
 
 
 def newest_java() -> int | None:
-    """The newest version of Java that the installed Spark runs on; None if no Java is known to be too new.
+    """Returns the newest version of Java that the installed Spark runs on; None if no Java is known to be too new.
 
     Before Spark 4.2, Hadoop asks Java for the user in a way that Java 23 refuses.
     """
@@ -77,7 +77,7 @@ def newest_java() -> int | None:
 
 
 def checkpoint_file_manager() -> str:
-    """The Java class that writes the files of a checkpoint to a local disk."""
+    """Returns the Java class that writes the files of a checkpoint to a local disk."""
     package = "" if _installed() == (4, 0) else "checkpointing."
     return f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
 
@@ -89,7 +89,7 @@ def _installed() -> tuple[int, int]:
 
 
 def to_arrow_schema(schema: Any) -> Any:
-    """A Spark schema as an Arrow schema, with timestamps in UTC."""
+    """Returns a Spark schema as an Arrow schema, with timestamps in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema as convert
 
     # Since 4.2, the caller names the zone of timestamps; before, it is UTC unless that was switched off.
@@ -99,7 +99,7 @@ def to_arrow_schema(schema: Any) -> Any:
 
 
 def from_arrow_schema(schema: Any) -> StructType:
-    """An Arrow schema as a Spark schema, in which timestamps without a zone have none."""
+    """Returns an Arrow schema as a Spark schema, in which timestamps without a zone have none."""
     from pyspark.sql.pandas.types import from_arrow_schema as convert
 
     # Before 4.2, they would be in the session's zone without this argument.
@@ -119,7 +119,7 @@ def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
 
 
 def transform_with_state(grouped: Any, processor: Any, schema: str) -> Any:
-    """A stateful operator without timers, over a frame that is grouped by its key."""
+    """Returns a stateful operator without timers, over a frame that is grouped by its key."""
     if hasattr(grouped, "transformWithState"):
         return grouped.transformWithState(processor, schema, "Append", "None")
     names = [column.split()[0] for column in schema.split(",")]

@@ -45,7 +45,7 @@ def confirm_at_once() -> None:
 
 
 def _number_of_socket() -> int | None:
-    """The file number of the socket that Spark's worker reads, which it keeps in a local variable."""
+    """Returns the file number of the socket that Spark's worker reads, which it keeps in a local variable."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and "infile" in frame.f_code.co_varnames:

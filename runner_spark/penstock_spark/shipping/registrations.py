@@ -64,7 +64,7 @@ def _second(_: None, value: Any) -> Any:
 
 
 def registered_objects() -> Iterator[Any]:
-    """The registered types and coders: a user's module may be needed only for them."""
+    """Yields the registered types and coders: a user's module may be needed only for them."""
     for kind, coder in _typecoders.registry.get_custom_type_coder_tuples():
         yield from (kind, coder)
     yield from _typecoders.registry.custom_fallbacks
